@@ -1,0 +1,1 @@
+"""Lowering: a program becomes CUDA C++ with inline PTX that NVRTC takes without a single header."""
