@@ -8,7 +8,6 @@ computed on.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -138,6 +137,8 @@ def nearest_dtype(name: str) -> str | None:
         return low
     if low in _ALIASES:
         return _ALIASES[low]
+    import difflib
+
     close = difflib.get_close_matches(low, [*DTYPES, *_ALIASES], n=1, cutoff=0.5)
     return _ALIASES.get(close[0], close[0]) if close else None
 

@@ -6,7 +6,6 @@ instruction table is parsed the first time ``instruction`` is called.
 
 from __future__ import annotations
 
-import difflib
 from functools import lru_cache
 
 from cake_ir.targets import sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_120a, sm_121a
@@ -38,6 +37,8 @@ class UnknownTarget(KeyError):
     """A target outside the seven; ``nearest`` is the closest name or ``None``."""
 
     def __init__(self, name: str) -> None:
+        import difflib
+
         self.name = name
         low = name.lower()
         close = difflib.get_close_matches(low, [*TARGETS, *_NICKNAMES], n=1, cutoff=0.5)
@@ -53,6 +54,8 @@ class UnknownDevice(KeyError):
     """A board outside the table; ``nearest`` is the closest name or ``None``."""
 
     def __init__(self, name: str) -> None:
+        import difflib
+
         self.name = name
         close = difflib.get_close_matches(name.upper(), DEVICES, n=1, cutoff=0.4)
         self.nearest = close[0] if close else None

@@ -5,11 +5,8 @@ The table (``data/instructions.json``, about 1,800 forms assembled for every tar
 
 from __future__ import annotations
 
-import difflib
-import json
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +46,9 @@ class _Row:
 
 def _data(name: str) -> dict:
     """One packaged table, parsed."""
+    import json  # here, not above: most runs never look an instruction up, and start-up time counts
+    from importlib.resources import files
+
     return json.loads(files("cake_ir.targets").joinpath("data", name).read_text(encoding="utf-8"))
 
 
@@ -78,6 +78,8 @@ def instruction(form: str, target: str) -> Verdict:
     column = columns[target]
     row = rows.get(form)
     if row is None:
+        import difflib
+
         near = tuple(difflib.get_close_matches(form, rows, n=3, cutoff=0.6))
         return Verdict(form, target, False, False, "the form is not in the instruction table", known=False, nearest=near)
     code = row.verdict[column]
