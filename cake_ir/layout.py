@@ -192,8 +192,11 @@ def offset_table(view: ViewLayout, stage: int = 0) -> array[int]:
     if not view.swizzle:
         out.extend(range(base, base + view.rows * view.cols * cell, cell))
         return out
+    if 128 % view.elem_bits:  # elements straddle 16-byte chunks: no run to step along
+        out.extend(bit_offset(view, stage, r, c) for r in range(view.rows) for c in range(view.cols))
+        return out
     mode = SWIZZLES[view.swizzle]
-    per_chunk = 16 * unit // cell if unit == 1 else 128 // cell
+    per_chunk = 128 // view.elem_bits
     chunks = [linear_offset(view, stage, 0, c) for c in range(0, view.cols, per_chunk)]
     step = per_chunk * cell
     for row in range(view.rows):
