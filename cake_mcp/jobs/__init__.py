@@ -1,0 +1,1 @@
+"""Long work: child processes, their queue, their end."""
