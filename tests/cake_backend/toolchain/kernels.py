@@ -1,0 +1,58 @@
+"""Small CUDA kernels that provoke what the reader of compiler logs must find."""
+
+SAXPY = """
+extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+
+_WGMMA = """
+typedef unsigned long long u64;
+__device__ __forceinline__ void mma(float (&d)[4], u64 a, u64 b, int go) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %6, 0;\\n"
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0; }"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b), "r"(go));
+}
+"""
+
+# One group in flight at a time, read only after its wait: nothing for the assembler to complain about.
+CLEAN_WGMMA = _WGMMA + """
+extern "C" __global__ void __launch_bounds__(128, 1) clean(u64 a, u64 b, float* out, int k) {
+  float d[4] = {0, 0, 0, 0};
+  for (int i = 0; i < k; i++) {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    mma(d, a + 2 * i, b + 2 * i, 1);
+    mma(d, a + 2 * i + 1, b + 2 * i + 1, 1);
+    asm volatile("wgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  for (int i = 0; i < 4; i++) out[threadIdx.x * 4 + i] = d[i];
+}
+"""
+
+# The accumulator is changed by an ordinary instruction while its group is in flight.
+SERIALISED_WGMMA = _WGMMA + """
+extern "C" __global__ void __launch_bounds__(128, 1) serialised(u64 a, u64 b, float* out, int k) {
+  float d[4] = {0, 0, 0, 0};
+  for (int i = 0; i < k; i++) {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    mma(d, a + 2 * i, b + 2 * i, 1);
+    d[0] *= 2.0f; d[1] *= 2.0f;
+    mma(d, a + 2 * i + 1, b + 2 * i + 1, 1);
+    asm volatile("wgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  for (int i = 0; i < 4; i++) out[threadIdx.x * 4 + i] = d[i];
+}
+"""
+
+# Forty values live across a barrier in a kernel that may use 24 registers.
+SPILLS = """
+extern "C" __global__ void spills(const float* x, float* y) {
+  float v[40];
+#pragma unroll
+  for (int i = 0; i < 40; i++) v[i] = x[i * 32 + threadIdx.x];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 40; i++) y[((i * 7) % 40) * 32 + threadIdx.x] = v[i] * v[(i + 11) % 40];
+}
+"""
