@@ -96,7 +96,7 @@ def _route(src: Fragment, dst: Fragment) -> str:
         return 'read tensor memory with lm.tmem_load(t, form="acc"), or store to a view and load it with form="acc"'
     if src.form == "vec" and dst.form == "vec":
         return f"load both with the same chunk (like=), here vec[{src.chunk}] meets vec[{dst.chunk}]"
-    if src.form == "colvec" and dst.form == "rowvec" or src.form == "rowvec" and dst.form == "colvec":
+    if (src.form == "colvec" and dst.form == "rowvec") or (src.form == "rowvec" and dst.form == "colvec"):
         return f'store the {src.form} to a 1-D view, sync, and load it with form="{dst.form}"'
     if src.split != dst.split and src.form in _TILE_FORMS and dst.form in _TILE_FORMS:
         return f"the fragments are split over warps differently ({_split(src)} and {_split(dst)}); use one split, or go through a view"

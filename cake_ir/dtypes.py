@@ -8,8 +8,9 @@ computed on.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
 
 Kind = Literal["bool", "int", "uint", "float", "scale"]
@@ -223,7 +224,7 @@ def _direct(src: str, dst: str) -> tuple[frozenset[str], tuple[str, ...], bool] 
 _STOCHASTIC = frozenset({"bf16", "f16", "e4m3", "e5m2", "e2m1", "e2m3", "e3m2"})
 
 
-@lru_cache(maxsize=None)
+@cache
 def cast(src: str, dst: str) -> Cast | None:
     """The shortest chain of conversions from ``src`` to ``dst`` on any target, or ``None`` when the language has none.
 
@@ -263,7 +264,7 @@ def _widens(src: str, via: str) -> bool:
 
 def _chain(steps: tuple[str, ...]) -> Cast:
     targets, rounds, saturates = _ALL, (), False
-    for a, b in zip(steps, steps[1:], strict=False):
+    for a, b in itertools.pairwise(steps):
         step = _direct(a, b)
         assert step is not None
         targets, rounds, saturates = targets & step[0], step[1] or rounds, saturates or step[2]

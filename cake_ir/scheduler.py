@@ -22,9 +22,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
-from typing import Literal, Union
+from typing import Literal, TypeAlias
 
 Kind = Literal["grid", "static", "grouped", "counter", "clc"]
 
@@ -60,10 +60,15 @@ def order_problem(names: tuple[str, ...], raster: str | None, swizzle: int, clus
     return None
 
 
+def _ceil(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
 def cluster_counts(order: TileOrder) -> tuple[int, ...]:
     """Cluster tiles along each axis: CTA tiles divided by the cluster's extent, rounded up."""
-    extent = (*order.cluster, *[1] * len(order.tiles))
-    return tuple(-(-count // extent[i]) for i, count in enumerate(order.tiles))
+    extents = (*order.cluster, *(1 for _ in order.tiles))
+    return tuple(_ceil(count, extent) for count, extent in zip(order.tiles, extents, strict=False))
 
 
 def cluster_total(order: TileOrder) -> int:
@@ -160,8 +165,8 @@ class GroupTile:
 def group_totals(offsets: Sequence[int], block: int, n_tiles: int, cluster: tuple[int, int] = (1, 1)) -> list[int]:
     """Cluster tiles of each group: ``offsets`` are the groups' first rows and, last, the end of the last one."""
     return [
-        -(-(-(-(end - begin) // block)) // cluster[0]) * -(-n_tiles // cluster[1])
-        for begin, end in zip(offsets, offsets[1:], strict=False)
+        _ceil(_ceil(end - begin, block), cluster[0]) * _ceil(n_tiles, cluster[1])
+        for begin, end in pairwise(offsets)
     ]
 
 
@@ -179,7 +184,7 @@ def decode_group(
     group = bisect_right(ends, linear)
     inside = linear - (ends[group - 1] if group else 0)
     rows = offsets[group + 1] - offsets[group]
-    counts = (-(-(-(-rows // block)) // cluster[0]), -(-n_tiles // cluster[1]))
+    counts = (_ceil(_ceil(rows, block), cluster[0]), _ceil(n_tiles, cluster[1]))
     cm, cn = decode(inside, counts, raster, swizzle)
     rm, rn = rank_offset(rank, cluster)
     m, n = cm * cluster[0] + rm, cn * cluster[1] + rn
@@ -189,7 +194,7 @@ def decode_group(
 # --- the same formula as data, for printers ---------------------------------------------------------------------------
 
 # An expression is a constant, a name, or (operator, left, right) with // % * + - min over non-negative integers.
-Formula = Union[int, str, tuple[str, "Formula", "Formula"]]
+Formula: TypeAlias = "int | str | tuple[str, Formula, Formula]"
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ instruction table is parsed the first time ``instruction`` is called.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from cake_ir.targets import sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_120a, sm_121a
 from cake_ir.targets.devices import DEVICES
@@ -82,7 +82,7 @@ def device(name: str) -> Device:
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def targets_with(feature: str) -> tuple[str, ...]:
     """Names of the targets that have ``feature``, oldest first: what a refusal offers."""
     return tuple(t.name for t in _ALL if feature in t.features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_ir.targets.target import Target
+from cake_ir.targets.target import Target, feature_set
 
 TARGET = Target(
     name="sm_80",
@@ -10,7 +10,5 @@ TARGET = Target(
     compute_capability=(8, 0),
     smem_per_sm=167936,
     smem_optin=166912,
-    features=frozenset(
-        "CP_ASYNC LDMATRIX MOVMATRIX MMA_SYNC MBARRIER REDUX_I32".split()
-    ),
+    features=feature_set("CP_ASYNC LDMATRIX MOVMATRIX MMA_SYNC MBARRIER REDUX_I32"),
 )

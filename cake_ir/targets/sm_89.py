@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_ir.targets.target import Target
+from cake_ir.targets.target import Target, feature_set
 
 TARGET = Target(
     name="sm_89",
@@ -14,7 +14,5 @@ TARGET = Target(
     warps_per_sm=48,
     blocks_per_sm=24,
     named_barriers_per_sm=24,
-    features=frozenset(
-        "CP_ASYNC LDMATRIX MOVMATRIX MMA_SYNC FP8_MMA MBARRIER REDUX_I32 FP8_CVT".split()
-    ),
+    features=feature_set("CP_ASYNC LDMATRIX MOVMATRIX MMA_SYNC FP8_MMA MBARRIER REDUX_I32 FP8_CVT"),
 )

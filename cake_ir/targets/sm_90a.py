@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_ir.targets.target import Target
+from cake_ir.targets.target import Target, feature_set
 
 TARGET = Target(
     name="sm_90a",
@@ -12,11 +12,9 @@ TARGET = Target(
     smem_optin=232448,
     cluster_max=8,
     cluster_max_nonportable=16,
-    features=frozenset(
-        (
-            "CP_ASYNC LDMATRIX STMATRIX MOVMATRIX MMA_SYNC FP8_MMA TMA MULTICAST TMA_REDUCE CLUSTER DSMEM ST_ASYNC MBARRIER "
-            "MBARRIER_TX MBARRIER_TRY_WAIT WGMMA SETMAXNREG PDL ELECT_SYNC FENCE_PROXY_ASYNC REDUX_I32 BF16X2_ADD FP8_CVT "
-            "RED_VECTOR"
-        ).split()
+    features=feature_set(
+        "CP_ASYNC LDMATRIX STMATRIX MOVMATRIX MMA_SYNC FP8_MMA TMA MULTICAST TMA_REDUCE CLUSTER DSMEM ST_ASYNC MBARRIER "
+        "MBARRIER_TX MBARRIER_TRY_WAIT WGMMA SETMAXNREG PDL ELECT_SYNC FENCE_PROXY_ASYNC REDUX_I32 BF16X2_ADD FP8_CVT "
+        "RED_VECTOR"
     ),
 )

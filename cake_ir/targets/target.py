@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+def feature_set(names: str) -> frozenset[str]:
+    """Feature names written as one line of words."""
+    return frozenset(names.split())
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Limits and features of one architecture, as the language uses them.

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cake_ir.scheduler import (
-    TileOrder, cluster_counts, cluster_total, cta_tile, cta_tiles, decode, decode_group, formula, group_totals, infix, launch_ctas,
+    TileOrder,
+    cluster_counts,
+    cluster_total,
+    cta_tile,
+    cta_tiles,
+    decode,
+    decode_group,
+    formula,
+    group_totals,
+    infix,
+    launch_ctas,
     order_problem,
 )  # fmt: skip
 
@@ -66,9 +76,9 @@ def test_swizzled_raster_walks_groups_with_the_last_one_narrower() -> None:
 
 
 def test_swizzled_raster_is_the_grouped_order_of_hand_written_gemms() -> None:
-    def by_hand(l: int, mt: int, nt: int) -> tuple[int, int]:
+    def by_hand(linear: int, mt: int, nt: int) -> tuple[int, int]:
         per_group = 8 * nt
-        group, inside = l // per_group, l % per_group
+        group, inside = linear // per_group, linear % per_group
         first = group * 8
         width = min(8, mt - first)
         return first + inside % width, inside // width
