@@ -1,0 +1,142 @@
+"""What the emitting functions share: the program, the text so far, and what each name of the schedule is called in C++."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cake_backend.cuda.emitter import Emitter, Names
+from cake_backend.cuda.inflight import InFlight
+from cake_backend.cuda.maps import MapTable
+from cake_backend.cuda.preamble import Device, Preamble
+from cake_backend.cuda.webs import Webs
+from cake_ir.layout import ViewLayout
+from cake_ir.program import Expr, Program, Role
+from cake_ir.types import FragT
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A uniform value: C text of one variable."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A ring position: C text of the running count."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A scheduler's tile: the C variable of its linear number, and one a field."""
+
+    linear: str
+    fields: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rect:
+    """Part of a view: byte address of its first row (panel 0, column 0 of the view) and its first column, both as C text.
+
+    Keeping the column apart lets a swizzled address XOR the chunk number that counts from the view's own first column.
+    `row` is the storage row that `base` already contains, as C text (empty for 0).
+    """
+
+    view: str
+    base: str
+    col: str
+    rows: int
+    cols: int
+    transposed: bool
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A register array: its C name and what it holds. `stages` > 1 are consecutive fragments."""
+
+    name: str
+    type: FragT
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairPlace:
+    """Value and index arrays of a running argument."""
+
+    value: Place
+    index: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """A name that stands for its expression: masks and coordinates, which are computed where they are used."""
+
+    expr: Expr
+
+
+Binding = Scalar | Slot | Tile | Rect | Place | PairPlace | Lazy
+
+
+@dataclass(slots=True)
+class RoleState:
+    """What is known while one role's body is emitted."""
+
+    role: Role
+    names: Names
+    webs: Webs
+    inflight: InFlight
+    single: bool
+    """True where one elected thread runs the whole body."""
+    index: str = "0"
+    """C text of the member's number."""
+    env: dict[str, Binding] = field(default_factory=dict)
+    unpinned: dict[str, None] = field(default_factory=dict)
+    """Names computed from a retired accumulator and not pinned yet, in order."""
+    tile: str = "0"
+    """C text of the linear tile number, for hang records."""
+    armed: dict[int, str] = field(default_factory=dict)
+    """Loads in front of which a barrier is armed: operation id to C text of the bytes."""
+
+    @property
+    def warps(self) -> int:
+        return self.role.member_warps
+
+    @property
+    def threads(self) -> int:
+        return 32 * self.role.member_warps
+
+
+@dataclass(slots=True)
+class Context:
+    """The state of one lowering."""
+
+    program: Program
+    out: Emitter
+    preamble: Preamble
+    names: Names
+    maps: MapTable
+    report: bool
+    layouts: dict[str, ViewLayout]
+    globals: dict[str, Binding] = field(default_factory=dict)
+    barriers: dict[str, str] = field(default_factory=dict)
+    """C text of each barrier's first address."""
+    counts: dict[str, int] = field(default_factory=dict)
+    named_ids: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Hardware ids of each named barrier and turn, one a member where it has several."""
+    state: RoleState | None = None
+
+    def use(self, device: Device) -> str:
+        return self.preamble.use(device)
+
+    @property
+    def role(self) -> RoleState:
+        assert self.state is not None, "only inside a role"
+        return self.state
+
+    def lookup(self, name: str) -> Binding:
+        if self.state is not None and name in self.state.env:
+            return self.state.env[name]
+        return self.globals[name]

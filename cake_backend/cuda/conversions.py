@@ -1,0 +1,129 @@
+"""Conversions between the packed registers of narrow types and the values they are computed on."""
+
+from __future__ import annotations
+
+from cake_backend.cuda.context import Context
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.preamble import Device
+from cake_ir.span import Span
+
+PACK_BF16 = Device(
+    "pack_bf16",
+    'DEVICE u32 pack_bf16(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(lo), "f"(hi)); return r; }',
+)
+PACK_F16 = Device(
+    "pack_f16",
+    'DEVICE u32 pack_f16(float lo, float hi) { u32 r; asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(lo), "f"(hi)); return r; }',
+)
+UNPACK_BF16 = Device(
+    "unpack_bf16",
+    "DEVICE float unpack_bf16(u32 x, int i) { return __uint_as_float(i ? x & 0xffff0000u : x << 16); }",
+)
+UNPACK_F16 = Device(
+    "unpack_f16",
+    """
+DEVICE float unpack_f16(u32 x, int i) {
+  float r;
+  asm("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %1; cvt.f32.f16 %0, lo; }" : "=f"(r) : "r"(i ? x >> 16 : x));
+  return r;
+}""",
+)
+ROUND_BF16 = Device("round_bf16", "DEVICE float round_bf16(float x) { return __uint_as_float(pack_bf16(x, 0.0f) << 16); }", (PACK_BF16,))
+ROUND_F16 = Device("round_f16", "DEVICE float round_f16(float x) { return unpack_f16(pack_f16(x, 0.0f), 0); }", (PACK_F16, UNPACK_F16))
+
+
+def _pack_fp8(name: str) -> Device:
+    return Device(
+        f"pack_{name}",
+        f"""
+DEVICE u32 pack_{name}(float a, float b, float c, float d) {{
+  u32 r;
+  asm("{{ .reg .b16 lo, hi; cvt.rn.satfinite.{name}x2.f32 lo, %2, %1; cvt.rn.satfinite.{name}x2.f32 hi, %4, %3; mov.b32 %0, {{lo, hi}}; }}"
+      : "=r"(r) : "f"(a), "f"(b), "f"(c), "f"(d));
+  return r;
+}}""",
+    )
+
+
+def _unpack_fp8(name: str) -> Device:
+    return Device(
+        f"unpack_{name}",
+        f"""
+DEVICE float unpack_{name}(u32 x, int i) {{
+  u32 pair;
+  asm("{{ .reg .b16 v; .reg .b32 t; mov.b32 {{v, _}}, %1; cvt.rn.f16x2.{name}x2 %0, v; }}" : "=r"(pair) : "r"(x >> (8 * i)));
+  return unpack_f16(pair, 0);
+}}""",
+        (UNPACK_F16,),
+    )
+
+
+PACK = {"bf16": PACK_BF16, "f16": PACK_F16, "e4m3": _pack_fp8("e4m3"), "e5m2": _pack_fp8("e5m2")}
+UNPACK = {"bf16": UNPACK_BF16, "f16": UNPACK_F16, "e4m3": _unpack_fp8("e4m3"), "e5m2": _unpack_fp8("e5m2")}
+
+PACK_I8 = Device(
+    "pack_i8",
+    "DEVICE u32 pack_i8(int a, int b, int c, int d) { return (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | (u32)d << 24; }",
+)
+UNPACK_I8 = Device("unpack_i8", "DEVICE int unpack_i8(u32 x, int i) { return (int)(x << (24 - 8 * i)) >> 24; }")
+UNPACK_U8 = Device("unpack_u8", "DEVICE int unpack_u8(u32 x, int i) { return (int)(x >> (8 * i)) & 0xff; }")
+PACK |= {"i8": PACK_I8, "u8": PACK_I8}
+UNPACK |= {"i8": UNPACK_I8, "u8": UNPACK_U8}
+
+
+def pack(ctx: Context, dtype: str, values: list[str], span: Span) -> str:
+    """One 32-bit register from the values of its elements, lowest first, rounding each to `dtype`."""
+    device = PACK.get(dtype)
+    if device is None:
+        return not_lowered(f"packing of {dtype} fragments", span)
+    return f"{ctx.use(device)}({', '.join(values)})"
+
+
+def unpack(ctx: Context, dtype: str, word: str, sub: str, span: Span) -> str:
+    """The value of element `sub` of a 32-bit register."""
+    device = UNPACK.get(dtype)
+    if device is None:
+        return not_lowered(f"unpacking of {dtype} fragments", span)
+    return f"{ctx.use(device)}({word}, {sub})"
+
+
+def rounded(ctx: Context, dtype: str, value: str, span: Span) -> str:
+    """`value` rounded to `dtype` and computed on further."""
+    if dtype == "bf16":
+        return f"{ctx.use(ROUND_BF16)}({value})"
+    if dtype == "f16":
+        return f"{ctx.use(ROUND_F16)}({value})"
+    if dtype in ("e4m3", "e5m2"):
+        return unpack(ctx, dtype, pack(ctx, dtype, [value, "0.0f", "0.0f", "0.0f"], span), "0", span)
+    return value
+
+
+ROUND_TF32 = Device(
+    "round_tf32",
+    'DEVICE float round_tf32(float x) { u32 r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x)); return __uint_as_float(r); }',
+)
+TO_INT = {
+    "rn": "__float2int_rn", "rz": "__float2int_rz", "rm": "__float2int_rd", "rp": "__float2int_ru",
+}  # fmt: skip
+
+
+def converted(ctx: Context, have: str, want: str, value: str, round_: str, span: Span) -> str:
+    """C text of a value of dtype `have` converted to `want` by a cast."""
+    if have == want:
+        return value
+    integer = ("i32", "u32", "i8", "u8", "bool")
+    if want == "f32" or (want in ("bf16", "f16") and have in integer):
+        text = value if have not in integer else f"__uint2float_rn({value})" if have == "u32" else f"__int2float_rn((int)({value}))"
+        return text if want == "f32" else rounded(ctx, want, text, span)
+    if want == "tf32":
+        return f"{ctx.use(ROUND_TF32)}({value})"
+    if want in ("bf16", "f16", "e4m3", "e5m2"):
+        return rounded(ctx, want, value, span)
+    if want == "i32" and have not in integer:
+        return f"{TO_INT[round_]}({value})"
+    if want in ("i32", "u32") and have in integer:
+        return f"({'int' if want == 'i32' else 'u32'})({value})"
+    if want in ("i8", "u8") and have not in integer:
+        low, high = (-128, 127) if want == "i8" else (0, 255)
+        return f"min(max({TO_INT[round_]}({value}), {low}), {high})"
+    return not_lowered(f"a cast from {have} to {want}", span)

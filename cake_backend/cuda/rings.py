@@ -1,0 +1,71 @@
+"""Ring positions: the running count of a ring is the slot; its index, its phase and the barrier's address follow from it."""
+
+from __future__ import annotations
+
+from cake_backend.cuda.context import Context, Slot
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.scalars import constant, factor, plus
+from cake_ir.program import Expr
+from cake_ir.types import SlotT
+
+
+def counter(ctx: Context, ring: str) -> str:
+    """The C variable that counts a ring's steps in this role."""
+    bound = ctx.role.env[f"ring {ring}"]
+    assert isinstance(bound, Slot)
+    return bound.text
+
+
+def position(ctx: Context, e: Expr) -> str:
+    """C text of a slot's running count (an integer that names a stage is its own count), to stand as an operand."""
+    if e.op == "var" and isinstance(e.type, SlotT):
+        return factor(ctx, e)
+    if e.op == "at":
+        return f"({counter(ctx, str(e.attrs['ring']))} - 1u)"
+    if e.op == "prev":
+        back = int(e.attrs["back"])  # type: ignore[call-overload]  # the frontend makes it an integer
+        inner = position(ctx, e.args[0])
+        return f"({inner} - {back}u)" if back else inner
+    if e.op == "step":
+        return not_lowered("a ring step inside an expression", e.span, "bind the slot on a line of its own: `s = lm.step(ring)`")
+    value = constant(e)
+    return f"{value}u" if value is not None else f"(u32)({factor(ctx, e)})"
+
+
+def stages_of(ctx: Context, e: Expr) -> int:
+    """Stages of the ring that a slot belongs to; 0 where an integer names the stage itself."""
+    return ctx.program.rings[e.type.ring].stages if isinstance(e.type, SlotT) else 0
+
+
+def slot_index(ctx: Context, e: Expr, stages: int | None = None) -> str:
+    """C text of `count % stages`, parenthesised; `0u` for a ring of one."""
+    n = stages_of(ctx, e) if stages is None else stages
+    if n == 1:
+        return "0u"
+    value = constant(e)
+    if value is not None:
+        return f"{value % n}u" if n else f"{value}u"
+    text = position(ctx, e)
+    return f"({text} % {n}u)" if n else text
+
+
+def phase(ctx: Context, e: Expr, stages: int, primed: bool) -> str:
+    """C text of the parity to wait for: `(count / stages) & 1`, inverted on a primed barrier."""
+    value = constant(e)
+    if value is not None:
+        return f"{(value // stages & 1) ^ primed}u"
+    text = position(ctx, e)
+    text = text if stages == 1 else f"({text} / {stages}u)"
+    parity = f"{text} & 1u"
+    return f"({parity}) ^ 1u" if primed else parity
+
+
+def barrier_address(ctx: Context, name: str, stage: Expr | None) -> str:
+    """C text of the mbarrier that belongs to a slot."""
+    base = ctx.barriers[name]
+    if stage is None:
+        return base
+    index = slot_index(ctx, stage, ctx.program.rings[ctx.program.barriers[name].pipeline].stages)
+    if index.rstrip("u").isdigit():
+        return plus(base, f"{8 * int(index.rstrip('u'))}u" if index != "0u" else "")
+    return f"{base} + 8u * {index}"
