@@ -71,7 +71,12 @@ def end_tree(owner: str, *, grace: float = _GRACE_SECONDS) -> None:
     family += [(member, _start_time(member)) for member in descendants(pid)]
     for member, start in family:
         if start is not None and _start_time(member) == start:
-            _signal(member, signal.SIGKILL)
+            kill(member)
+
+
+def kill(pid: int) -> None:
+    """End a process at once, if it is there."""
+    _signal(pid, signal.SIGKILL)
 
 
 def _signal(pid: int, number: int) -> None:

@@ -1,0 +1,202 @@
+"""Binds Cake's tools to the SDK: strict arguments, schemas that every client reads, complete structured answers with a short text twin.
+
+The SDK's own binding ignores unknown arguments, parses strings that look like JSON, and publishes `$ref` and null unions that several
+clients cannot read. This module is the only one that touches those internals.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Protocol, get_args
+
+import anyio
+import anyio.to_thread
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from .cleaning import clip
+from .operations.misuse import Misuse
+from .store.encoding import plain
+
+ANSWER_SECONDS = 19.0  # every call answers within 20 s
+_ERROR_CHARACTERS = 2_000
+
+log = logging.getLogger(__name__)
+
+
+class Arguments(BaseModel):
+    """Base of every tool's input: a field is an argument; anything else is refused by name."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
+
+
+class Answer(BaseModel):
+    """Base of every tool's output."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Reporter(Protocol):
+    """Tells the client how far a call is; a no-op where it did not ask."""
+
+    async def __call__(self, progress: float, message: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool, declared: what it is called, what it takes and gives, how it behaves, and the function that does it.
+
+    `run(state, arguments, report)` may raise `Misuse`; a rejected kernel is no error but an answer with `ok=False`.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    answer: type[Answer]
+    text: Callable[[Any], str]
+    run: Callable[[Any, Any, Reporter], Awaitable[Answer]]
+    read_only: bool
+    idempotent: bool
+    destructive: bool = False
+
+
+def bind(spec: ToolSpec, state: object) -> Tool:
+    """The SDK's tool for a declared one, working on `state`."""
+    return _BoundTool(
+        fn=spec.run,
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        parameters=flat_schema(spec.arguments, optional_null=False),
+        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=flat_schema(spec.answer, optional_null=False)),
+        is_async=True,
+        annotations=ToolAnnotations(
+            title=spec.title,
+            read_only_hint=spec.read_only,
+            destructive_hint=spec.destructive,
+            idempotent_hint=spec.idempotent,
+            open_world_hint=False,
+        ),
+        spec=spec,
+        state=state,
+    )
+
+
+class _BoundTool(Tool):
+    """A tool whose arguments are checked and whose answers are rendered here."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    spec: ToolSpec
+    state: Any
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:
+        from .store import StoreBusy
+
+        try:
+            parsed = _parse(self.spec, arguments)
+            with anyio.fail_after(ANSWER_SECONDS):
+                answer = await self.spec.run(self.state, parsed, _reporter(context))
+        except Misuse as error:
+            return _error(str(error))
+        except StoreBusy as error:
+            return _error(f"{error}; nothing was changed, call again")
+        except TimeoutError:
+            return _error(f"`{self.name}` had no answer within {ANSWER_SECONDS:.0f} s and was given up; nothing is running on its behalf")
+        except Exception as error:  # the boundary to the client: what went wrong inside stays in the log
+            log.exception("%s raised", self.name)
+            return _error(f"internal error in `{self.name}` ({type(error).__name__}); this is a fault of Cake, not of the call")
+        body = plain(answer.model_dump(mode="python", exclude_none=True, by_alias=True))
+        return CallToolResult(content=[TextContent(type="text", text=self.spec.text(answer))], structured_content=body)
+
+
+def _parse(spec: ToolSpec, arguments: dict[str, Any]) -> Arguments:
+    fields = spec.arguments.model_fields
+    wrong = [name for name in arguments if name not in fields]
+    if wrong:
+        near = get_close_matches(wrong[0], list(fields), n=1, cutoff=0.5)
+        offer = f"did you mean `{near[0]}`? " if near else ""
+        raise Misuse(f"`{spec.name}` has no argument `{clip(wrong[0], 60)}`; {offer}it takes: {', '.join(fields)}")
+    values = {}
+    for name, value in arguments.items():
+        structured = not _takes_text(fields[name].annotation)
+        # Some clients send objects and lists as JSON text. Text arguments are never touched: a kernel may look like JSON.
+        values[name] = _decoded(value) if structured and isinstance(value, str) else value
+    try:
+        return spec.arguments.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        raise Misuse(_explain(spec, error)) from error
+
+
+def _takes_text(annotation: Any) -> bool:
+    return annotation is str or any(_takes_text(argument) for argument in get_args(annotation) if argument is not annotation)
+
+
+def _decoded(value: str) -> Any:
+    try:
+        decoded = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return decoded if isinstance(decoded, dict | list | bool | int | float) else value
+
+
+def _explain(spec: ToolSpec, error: ValidationError) -> str:
+    parts = []
+    for item in error.errors(include_url=False, include_context=False)[:4]:
+        where = ".".join(str(part) for part in item["loc"]) or "arguments"
+        found = item["input"]
+        shown = "" if item["type"] == "missing" or isinstance(found, dict | list) else f", found {clip(repr(found), 60)}"
+        parts.append(f"`{clip(where, 80)}`: {item['msg'][:1].lower()}{item['msg'][1:]}{shown}")
+    more = error.error_count() - len(parts)
+    return f"`{spec.name}`: " + "; ".join(parts) + (f"; and {more} more" if more > 0 else "")
+
+
+def _error(message: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=clip(message, _ERROR_CHARACTERS))], is_error=True)
+
+
+def _reporter(context: Any) -> Reporter:
+    last = -1.0
+
+    async def report(progress: float, message: str) -> None:
+        nonlocal last
+        last = max(progress, last + 1e-3)  # a client counts only values that grow
+        await context.report_progress(last, 1.0, clip(message, 200))
+
+    return report
+
+
+def flat_schema(model: type[BaseModel], *, optional_null: bool) -> dict[str, Any]:
+    """The model's JSON schema with definitions inlined, generated titles dropped and, unless `optional_null`, null unions resolved."""
+    schema = model.model_json_schema()
+    definitions = schema.pop("$defs", {})
+
+    def flat(node: Any, is_property_map: bool = False) -> Any:
+        if isinstance(node, list):
+            return [flat(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            merged = {**definitions[node["$ref"].rpartition("/")[2]], **{k: v for k, v in node.items() if k != "$ref"}}
+            return flat(merged)
+        out = {k: flat(v, is_property_map=k == "properties") for k, v in node.items() if is_property_map or k not in ("title", "default") or k == "default" and v is not None}
+        if not is_property_map and not optional_null and "anyOf" in out:
+            kept = [option for option in out["anyOf"] if option != {"type": "null"}]
+            if len(kept) == 1:
+                del out["anyOf"]
+                out = {**kept[0], **out}
+            elif all(set(option) == {"type"} for option in kept):
+                out["type"] = [option["type"] for option in kept]
+                del out["anyOf"]
+            else:
+                out["anyOf"] = kept
+        return out
+
+    flattened = flat(schema)
+    flattened.pop("description", None)  # the class's docstring; the tool has its own description
+    flattened.setdefault("properties", {})
+    return flattened
