@@ -1,0 +1,1 @@
+"""Dense matrix product, bf16 in and out with f32 accumulation."""

@@ -1,0 +1,1 @@
+"""The assignment step of k-means: nearest centroid of every point."""
