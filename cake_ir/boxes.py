@@ -58,16 +58,20 @@ def tma_boxes(
     box: tuple[int, ...] | None = None,
     slices: int = 1,
     slice_index: int = 0,
+    single_row: bool = False,
 ) -> tuple[Box, ...]:
     """Boxes that copy rows ``row..`` x columns ``col..`` of one stage between the view and a tensor of ``rank`` axes.
 
     ``box`` places the columns and rows on other axes than 0 and 1 (its entries that are not 1). ``slices`` > 1 is a
-    multicast: rows are cut into that many equal parts and the boxes of part ``slice_index`` are returned. Raises
-    ``LayoutError`` with one lower-case sentence when the copy cannot be done with boxes.
+    multicast: rows are cut into that many equal parts and the boxes of part ``slice_index`` are returned. ``single_row``
+    gives the boxes of the rectangle's first row alone, which a ragged tail is stored with. Raises ``LayoutError`` with one
+    lower-case sentence when the copy cannot be done with boxes.
     """
     rows = view.rows - row if rows is None else rows
     cols = view.cols - col if cols is None else cols
     axis_c, axis_r = _axes(rows, cols, rank, box)
+    if single_row:
+        rows = 1
     if slices > 1:
         if rows % slices or (view.swizzle and rows // slices % 8):
             raise LayoutError(f"{rows} rows cannot be cut into {slices} slices of whole 8-row groups for the multicast")
@@ -75,7 +79,7 @@ def tma_boxes(
         first = row + slice_index * rows
     else:
         first = row
-    if view.swizzle and (row % 8 or (rows % 8 and view.rows != rows)):
+    if view.swizzle and not single_row and (row % 8 or (rows % 8 and view.rows != rows)):
         raise LayoutError(f"rows {row}..{row + rows} must start and end on a multiple of 8, the swizzle's atom")
     out: list[Box] = []
     for p in panels(view):

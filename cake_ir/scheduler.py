@@ -56,7 +56,7 @@ def order_problem(names: tuple[str, ...], raster: str | None, swizzle: int, clus
     if min(cluster) < 1:
         return f"cluster={cluster} must be at least 1 along both axes"
     if cluster[1] > 1 and len(names) < 2:
-        return f"cluster={cluster} spans a second axis, the scheduler has only {names[0]}"
+        return f"cluster={cluster} spans a second axis, the scheduler has only one: {', '.join(names)}"
     return None
 
 

@@ -6,7 +6,7 @@ instruction table is parsed the first time ``instruction`` is called.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 
 from cake_ir.targets import sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_120a, sm_121a
 from cake_ir.targets.devices import DEVICES

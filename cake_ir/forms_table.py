@@ -1,0 +1,24 @@
+"""Which register form converts to which, and the cheapest legal route where it does not (ir-level view of `forms`)."""
+
+from __future__ import annotations
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.types import FragT
+
+
+def cast_form(x: FragT, form: str, dtype: str) -> tuple[str, str] | None:
+    """None if `lm.cast(x, dtype, form=form)` exists, else (reason, the cheapest route that does)."""
+    bits = DTYPES[dtype].bits if dtype in DTYPES else 32
+    if x.form == "acc" and form in ("a", "b"):
+        if bits == 16:
+            return None
+        if bits == 8 and form == "a":
+            return None
+        return (f"only 16-bit values keep their threads, `{dtype}` has {bits} bits", "cast to a 16-bit type, or go through shared memory")
+    if x.form == "a" and form == "acc":
+        return ("an operand fragment does not become an accumulator", "keep the accumulator it was made from")
+    if {x.form, form} == {"acc", "rows"}:
+        return ("different threads own the elements", "go through shared memory: `view.store(..)`, `lm.sync`, `view.load(form=..)`")
+    if form == "vec":
+        return ("different threads own the elements", "`view.store(..)`, `lm.sync`, then `view.load(form=\"vec\")`")
+    return ("the conversion table has no such entry", "go through shared memory: `view.store(..)`, `lm.sync`, `view.load(form=..)`")

@@ -1,0 +1,176 @@
+"""Bind the arguments of a call to the parameters of an operation's spec, each by its kind."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.fault import did_you_mean
+from cake_ir.frontend.arith import as_expr, is_const
+from cake_ir.frontend.scope import DTypeName, Elaboration, Named
+from cake_ir.frontend.values import lift, slot_expr, value
+from cake_ir.ops.spec import OPERAND_KINDS, Call, OpSpec, P
+from cake_ir.program import Barrier, ClusterBarrier, Expr, NamedBarrier, Param, Pipeline, Role, Turns
+from cake_ir.span import Span
+from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, TmemT, ViewT
+
+_RECORDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "barrier": ((Barrier,), "barrier"), "named": ((NamedBarrier, ClusterBarrier), "named barrier"), "turns": ((Turns,), "turn"),
+    "role": ((Role,), "role"), "ring": ((Pipeline,), "ring"), "tma": ((Param,), "tensor"), "gmem": ((Param,), "tensor"), "tensor": ((Param,), "tensor"),
+}  # fmt: skip
+
+
+def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -> Call:
+    """The bound call; raises N044 (arity), N048 (unknown option) or a fault about an argument's kind."""
+    bound = Call(spec.name, {}, {}, el.span(node), {}, el)
+    params = list(spec.params)
+    if receiver is not None:
+        first = params.pop(0)
+        bound.operands[first.name] = receiver
+        bound.spans[first.name] = receiver.span
+    given: dict[str, ast.expr] = {}
+    if len(node.args) > len(params):
+        el.fail("N044", f"`{spec.spelling}` takes at most {len(params)} arguments, found {len(node.args)}", node.args[len(params)],
+                help=f"parameters: {', '.join(p.name for p in params)}", expected=len(params), found=len(node.args))  # fmt: skip
+    for p, arg in zip(params, node.args):
+        given[p.name] = arg
+    for k in node.keywords:
+        assert k.arg is not None
+        names = [p.name for p in params]
+        if k.arg not in names:
+            el.fail("N048", f"`{spec.spelling}` has no option `{k.arg}`", k.value, help=did_you_mean(k.arg, names, "option"))
+        if k.arg in given:
+            el.fail("N044", f"`{k.arg}` is given twice", k.value)
+        given[k.arg] = k.value
+    for p in params:
+        arg = given.get(p.name)
+        if arg is None:
+            if p.required:
+                el.fail("N044", f"`{spec.spelling}` needs `{p.name}`", node, help=f"parameters: {', '.join(q.name for q in params)}")
+            _default(bound, p)
+            continue
+        bound.spans[p.name] = el.span(arg)
+        _argument(el, bound, p, arg)
+    _stage_of_view(el, spec, bound)
+    return bound
+
+
+def _default(bound: Call, p: P) -> None:
+    operand = set(p.kinds) & OPERAND_KINDS
+    if operand and p.default is not None:
+        bound.operands[p.name] = as_expr(bound.scope, p.default, bound.span)  # type: ignore[arg-type]  # the scope is the elaboration
+    elif operand:
+        bound.operands[p.name] = None
+    else:
+        bound.attrs[p.name] = p.default
+
+
+def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr) -> None:
+    v, span = value(el, arg), el.span(arg)
+    for kind in p.kinds:
+        if kind in OPERAND_KINDS:
+            e = _operand(el, kind, v, span)
+            if e is not None:
+                bound.operands[p.name] = e
+                return
+        else:
+            ok, c = _attribute(kind, v)
+            if ok:
+                bound.attrs[p.name] = c
+                return
+    _mismatch(el, bound, p, v, span)
+
+
+def _operand(el: Elaboration, kind: str, v: Any, span: Span) -> Any:
+    if kind == "coords":
+        if isinstance(v, tuple):
+            return tuple(as_expr(el, x, span) for x in v)
+        return None
+    if isinstance(v, (str, type(None))) or (isinstance(v, tuple) and is_const(v)):
+        return None
+    if isinstance(v, Named) and not hasattr(v.record, "shape"):
+        return None
+    e = lift(el, v, span)
+    t = e.type
+    if kind == "view":
+        return e if isinstance(t, ViewT) else None
+    if kind == "tmem":
+        return e if isinstance(t, TmemT) else None
+    if kind == "value":
+        return e if isinstance(t, (FragT, PairT, ListT)) else None
+    if kind == "place":
+        return e if isinstance(t, FragT) and e.op in ("var", "frag_stage", "frag_cols", "frag_rows") else None
+    if kind == "scalar":
+        return e if isinstance(t, ScalarT) else None
+    if kind == "slot":
+        return slot_expr(el, v, span) if isinstance(t, (SlotT, ScalarT)) else None
+    return None
+
+
+def _attribute(kind: str, v: Any) -> tuple[bool, Any]:
+    if kind in _RECORDS:
+        classes, _ = _RECORDS[kind]
+        if isinstance(v, Named) and isinstance(v.record, classes):
+            if isinstance(v.record, Param) and kind in ("tma", "gmem") and v.record.kind != kind:
+                return False, None
+            return True, v.record.name
+        return False, None
+    if kind == "dtype":
+        return isinstance(v, DTypeName) or (isinstance(v, str) and v in DTYPES), str(v)
+    if kind == "shape":
+        if isinstance(v, int) and not isinstance(v, bool):
+            v = (v,)
+        return isinstance(v, tuple) and all(isinstance(n, int) and n > 0 for n in v) and 1 <= len(v) <= 5, v
+    if kind in ("int", "axis"):
+        return isinstance(v, int) and not isinstance(v, bool), v
+    if kind == "float":
+        return isinstance(v, (int, float)) and not isinstance(v, bool), v
+    if kind == "bool":
+        return isinstance(v, bool), v
+    if kind == "str":
+        return isinstance(v, str) and not isinstance(v, DTypeName), v
+    return False, None
+
+
+_WORDS = {"view": "a view of shared memory", "tmem": "tensor memory", "value": "a fragment", "place": "a fragment's name", "scalar": "a number",
+          "coords": "a tuple of coordinates", "slot": "a ring position", "tma": "a tensor declared `LM.tma..`", "gmem": "a tensor declared `LM.gmem..`",
+          "dtype": "a dtype such as `lm.bf16`", "shape": "a tuple of positive integers", "int": "a compile-time integer", "axis": "an axis",
+          "float": "a compile-time number", "bool": "True or False", "str": "a string"}  # fmt: skip
+
+
+def _mismatch(el: Elaboration, bound: Call, p: P, v: Any, span: Span) -> None:
+    words = " or ".join(_WORDS.get(k, f"a {_RECORDS[k][1]}" if k in _RECORDS else k) for k in p.kinds)
+    help = ""
+    for kind in p.kinds:
+        if kind in ("barrier", "named", "turns", "role", "ring"):
+            names = [n for cls in _RECORDS[kind][0] for n in el.of_kind(cls)]
+            help = did_you_mean("", names, _RECORDS[kind][1])
+        if kind in ("tma", "gmem") and isinstance(v, Named) and isinstance(v.record, Param):
+            help = f"`{v.record.name}` is declared `LM.{v.record.kind}{v.record.rank}d`"
+    found = f", found {v.type}" if isinstance(v, Expr) else ", found a number" if isinstance(v, (int, float)) else ""
+    el.fail("N045", f"`{p.name}` takes {words}{found}", span, help=help)
+
+
+def _stage_of_view(el: Elaboration, spec: OpSpec, bound: Call) -> None:
+    """Apply `stage=` to a view that was not indexed, and check that slots belong to the barrier's ring."""
+    stage = bound.operands.get("stage")
+    for name, e in list(bound.operands.items()):
+        if not (isinstance(e, Expr) and isinstance(e.type, ViewT)) or e.type.staged:
+            continue
+        if name == "view" and isinstance(stage, Expr):
+            t = e.type
+            bound.operands[name] = Expr("stage", (e, stage), {}, ViewT(t.view, t.rows, t.cols, t.dtype, t.transposed, True, t.rank), e.span)
+        else:
+            el.fail("N049", f"`{e.type.view}` has several stages and none is chosen", e.span,
+                    help=f"write `{e.type.view}[s]`" + (" or `stage=s`" if any(p.name == "stage" for p in spec.params) else ""))  # fmt: skip
+    barrier = bound.attrs.get("barrier")
+    record = el.declared(str(barrier)) if barrier is not None else None
+    if isinstance(record, Barrier):
+        if not isinstance(stage, Expr):
+            el.fail("N049", f"`{record.name}` is one barrier a stage and none is chosen", bound.span, help="add `stage=s`")
+        if isinstance(stage.type, SlotT) and stage.type.ring != record.pipeline:
+            el.fail("N050", f"a slot of ring `{stage.type.ring}` is used with `{record.name}`, which rides ring `{record.pipeline}`",
+                    bound.spans["stage"], related=((record.span, f"rides `{record.pipeline}`"),), expected=record.pipeline, found=stage.type.ring)  # fmt: skip
+    elif isinstance(record, Turns) and isinstance(stage, Expr):
+        el.fail("N048", f"`{record.name}` is a turn and has no stages", bound.spans["stage"])

@@ -1,0 +1,120 @@
+"""The state of one elaboration: names, declarations, operations so far, faults, and the step budget."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from cake_ir.fault import Fault, FaultError, Fix
+from cake_ir.frontend.source import Source
+from cake_ir.program import Const, Decl, Op, Operand, Param, Stmt
+from cake_ir.span import Span
+from cake_ir.types import Type
+
+MAX_STEPS = 200_000
+MAX_ELEMENTS = 4_096
+MAX_OPS = 20_000
+
+
+class DTypeName(str):
+    """A compile-time value that names a dtype (`lm.bf16`)."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name bound to a declared thing: a record of `program` (View, Role, Barrier, ..) or a parameter."""
+
+    record: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A run-time name inside a role: its name in the program (unique a type) and its type."""
+
+    ir_name: str
+    type: Type
+    span: Span
+    from_zero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A name whose value is unknown: `reason` empty after a fault that was already reported."""
+
+    reason: str = ""
+    span: Span | None = None
+
+
+class Poisoned(Exception):
+    """An operand's fault has already been reported; what depends on it is skipped in silence."""
+
+
+@dataclass(slots=True)
+class Elaboration:
+    """Mutable state shared by the elaborating functions; not seen outside `cake_ir.frontend`."""
+
+    source: Source
+    target: str
+    receiver: str
+    env: dict[str, Any] = field(default_factory=dict)
+    decls: list[Decl] = field(default_factory=list)
+    params: dict[str, Param] = field(default_factory=dict)
+    ops: list[Op] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    out: list[Stmt] | None = None
+    role: Any = None
+    loops: list[int | None] = field(default_factory=list)
+    steps: int = 0
+    temps: int = 0
+    used: set[str] = field(default_factory=set)
+
+    # ------------------------------------------------------------ faults
+
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span(node)
+
+    def fail(self, code: str, message: str, where: ast.AST | Span, *, help: str = "", related: tuple[tuple[Span, str], ...] = (),
+             fixes: tuple[Fix, ...] = (), **facts: Any) -> NoReturn:  # fmt: skip
+        span = where if isinstance(where, Span) else self.source.span(where)
+        raise FaultError(Fault(code, message, span, related=related, help=help, fixes=fixes, facts=facts))
+
+    def step(self, node: ast.AST) -> None:
+        """Count one evaluated node; N020 past the budget, so that no text can keep the elaborator busy."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            self.fail("N020", f"compile-time evaluation takes more than {MAX_STEPS} steps", node, help="shorten the loops over compile-time values")
+
+    # ------------------------------------------------------------ declared things
+
+    def declared(self, name: str) -> Any:
+        """The record of a declared thing or parameter (protocol of `ops.spec.Scope`)."""
+        if name in self.params:
+            return self.params[name]
+        for d in self.decls:
+            if getattr(d, "name", None) == name:
+                return d
+        raise KeyError(name)
+
+    def of_kind(self, cls: type) -> list[str]:
+        return [d.name for d in self.decls if isinstance(d, cls)]  # type: ignore[union-attr]  # callers ask for named kinds
+
+    # ------------------------------------------------------------ operations
+
+    def new_op(self, name: str, operands: dict[str, Operand], attrs: dict[str, Const], type_: Type, span: Span, spans: dict[str, Span]) -> Op:
+        if len(self.ops) >= MAX_OPS:
+            self.fail("N020", f"a schedule has more than {MAX_OPS} operations", span)
+        op = Op(name, operands, attrs, type_, span, spans, len(self.ops))
+        self.ops.append(op)
+        return op
+
+    def fresh(self, base: str) -> str:
+        """A local name not used so far, like `base`."""
+        name, n = base, 1
+        while name in self.used:
+            n += 1
+            name = f"{base}_{n}"
+        self.used.add(name)
+        return name

@@ -1,0 +1,103 @@
+"""The text of a schedule: guarded parsing into a Python syntax tree, and spans in characters.
+
+Python's `ast` counts columns in UTF-8 bytes from 0; every span made here counts characters from 1.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+from cake_ir.fault import Fault, FaultError
+from cake_ir.span import Span
+
+MAX_BYTES = 262_144
+MAX_LINES = 8_000
+MAX_NESTING = 60
+MAX_NAME = 64
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_OPEN = re.compile(r"[(\[{]|[)\]}]")
+
+
+class Source:
+    """One text, its lines, and the conversion of syntax-tree positions to spans."""
+
+    __slots__ = ("text", "filename", "lines", "_wide")
+
+    def __init__(self, text: str, filename: str) -> None:
+        self.text = text
+        self.filename = filename
+        self.lines = text.split("\n")
+        self._wide = not text.isascii()
+
+    def _column(self, line: int, byte: int) -> int:
+        if not self._wide or line > len(self.lines):
+            return byte + 1
+        return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
+
+    def span(self, node: ast.AST) -> Span:
+        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
+        return Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]
+
+    def at(self, span: Span) -> str:
+        """The text of a span that lies on one line, else its first line's part."""
+        line = self.lines[span.line - 1] if span.line <= len(self.lines) else ""
+        return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else None]
+
+
+def valid_name(name: str) -> bool:
+    """Whether a name is plain: ASCII letters, digits, underscores, at most 64 characters."""
+    return len(name) <= MAX_NAME and bool(_NAME.match(name))
+
+
+def _refuse(message: str, line: int = 1, column: int = 1, *, end: tuple[int, int] | None = None, help: str = "", code: str = "N001") -> FaultError:
+    end_line, end_column = end or (line, column + 1)
+    return FaultError(Fault(code, message, Span(line, column, end_line, end_column), help=help))
+
+
+def read(text: str, filename: str) -> tuple[Source, ast.Module]:
+    """Parse `text`; raises `FaultError` N001 (not Python), N002 (too large or too deeply nested)."""
+    size = len(text.encode("utf-8", "replace"))
+    if size > MAX_BYTES:
+        raise _refuse(f"the text has {size} bytes, at most {MAX_BYTES} are read", code="N002", help="a schedule is a few hundred lines")
+    source = Source(text, filename)
+    if len(source.lines) > MAX_LINES:
+        raise _refuse(f"the text has {len(source.lines)} lines, at most {MAX_LINES} are read", code="N002")
+    if "\x00" in text:
+        line = text[: text.index("\x00")].count("\n") + 1
+        raise _refuse("the text holds a NUL character", line)
+    depth = 0
+    for number, line_text in enumerate(source.lines, 1):
+        indent = len(line_text) - len(line_text.lstrip(" \t"))
+        if indent > 4 * MAX_NESTING:
+            raise _refuse(f"a line is indented by {indent} characters", number, 1, code="N002", help=f"at most {MAX_NESTING} levels are read")
+        for match in _OPEN.finditer(line_text):
+            depth += 1 if match.group() in "([{" else -1
+            if depth > MAX_NESTING:
+                raise _refuse(f"brackets are nested more than {MAX_NESTING} deep", number, match.start() + 1, code="N002")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns about odd literals; the author's text is ours to judge
+            tree = ast.parse(text, filename)
+    except SyntaxError as e:
+        line = min(max(e.lineno or 1, 1), len(source.lines))
+        column = max(e.offset or 1, 1)
+        end = (e.end_lineno, max(e.end_offset or 0, column + 1)) if e.end_lineno and e.end_lineno >= line and (e.end_offset or 0) > 0 else None
+        if end and end[0] == line and end[1] <= column:
+            end = None
+        message = (e.msg or "invalid syntax").rstrip(".")
+        raise _refuse(f"not Python syntax: {message[0].lower()}{message[1:]}", line, column, end=end) from None
+    except (RecursionError, MemoryError, ValueError) as e:
+        raise _refuse(f"the text cannot be parsed: {type(e).__name__}", code="N002", help="nest expressions less deeply") from None
+    return source, tree
+
+
+def check_depth(tree: ast.AST, source: Source) -> None:
+    """Raise N002 where the syntax tree is nested more deeply than the elaborator walks."""
+    stack: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > 3 * MAX_NESTING:
+            raise FaultError(Fault("N002", "expressions are nested too deeply", source.span(node) if hasattr(node, "lineno") else Span(1, 1, 1, 2)))
+        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))

@@ -1,0 +1,334 @@
+"""The statements of a role block: assignment, loops, branches, operations."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from cake_ir.fault import FaultError, did_you_mean
+from cake_ir.frontend.arith import as_expr, is_const
+from cake_ir.frontend.declare import refuse_statement
+from cake_ir.frontend.scope import Elaboration, Local, Lost, Named, Poisoned
+from cake_ir.frontend.source import valid_name
+from cake_ir.frontend.values import const_int, lift, value
+from cake_ir.program import Assign, Expr, For, If, Role, RoleBlock, Scheduler, Stmt
+from cake_ir.span import Span
+from cake_ir.types import BOOL, I32, FragT, ListT, NoneT, PairT, ScalarT, SlotT, TileT, TmemT, Type, ViewT
+
+MAX_DEPTH = 24
+
+
+def role_block(el: Elaboration, node: ast.With) -> RoleBlock | None:
+    """Elaborate `with role:`; None after a fault inside (all of which are collected)."""
+    if len(node.items) != 1 or node.items[0].optional_vars is not None:
+        el.fail("N032", "a role block is `with role:`", node.items[0].context_expr)
+    head = node.items[0].context_expr
+    v = value(el, head)
+    if not (isinstance(v, Named) and isinstance(v.record, Role)):
+        el.fail("N045", "`with` opens a role's block", head, help=did_you_mean("", el.of_kind(Role), "role"))
+    saved, before = dict(el.env), len(el.faults)
+    el.role, el.loops = v.record, []
+    body = block(el, node.body)
+    el.env, el.role, el.out = saved, None, None
+    if len(el.faults) > before:
+        return None
+    return RoleBlock(v.record.name, body, el.span(node), el.span(head))
+
+
+def block(el: Elaboration, nodes: list[ast.stmt]) -> tuple[Stmt, ...]:
+    """Elaborate a list of statements into a new body; faults of one statement do not hide those of the next."""
+    outer, el.out = el.out, []
+    for node in nodes:
+        try:
+            el.step(node)
+            statement(el, node)
+        except FaultError as e:
+            el.faults.append(e.fault)
+            _lose(el, node)
+        except Poisoned:
+            _lose(el, node)
+    body, el.out = tuple(el.out), outer
+    return body
+
+
+def _lose(el: Elaboration, node: ast.stmt) -> None:
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            el.env[n.id] = Lost()
+
+
+def statement(el: Elaboration, node: ast.stmt) -> None:
+    assert el.out is not None
+    if isinstance(node, ast.Assign):
+        if len(node.targets) != 1:
+            el.fail("N005", "assign one target at a time", node)
+        _assign(el, node.targets[0], node.value, node)
+    elif isinstance(node, ast.AugAssign):
+        left = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target) if isinstance(node.target, ast.Name) else node.target
+        _assign(el, node.target, ast.copy_location(ast.BinOp(left, node.op, node.value), node), node)
+    elif isinstance(node, ast.Expr):
+        if isinstance(node.value, ast.Constant):
+            return
+        e = value(el, node.value)
+        if isinstance(e, Expr) and not isinstance(e.type, NoneT):
+            if e.op in ("step",):
+                el.out.append(Assign((el.fresh("slot"),), e, el.span(node)))
+                return
+            el.fail("N062", "the value of this line is not used", node, help="bind it to a name, or drop the line")
+    elif isinstance(node, ast.For):
+        _for(el, node)
+    elif isinstance(node, ast.If):
+        _if(el, node)
+    elif isinstance(node, ast.Pass):
+        return
+    elif isinstance(node, ast.With):
+        call = node.items[0].context_expr
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "mma_group":
+            el.fail("N090", "`lm.mma_group` is known, but not in this build", call)
+        el.fail("N063", "role blocks do not nest", node, help="roles run side by side: close this block first")
+    elif isinstance(node, ast.AnnAssign):
+        el.fail("N005", "annotations are for parameters", node)
+    else:
+        refuse_statement(el, node)
+
+
+# ------------------------------------------------------------------ assignment
+
+
+def _assign(el: Elaboration, target: ast.expr, node: ast.expr, whole: ast.stmt) -> None:
+    if isinstance(target, ast.Tuple) and isinstance(node, ast.Tuple) and len(target.elts) == len(node.elts):
+        values = [value(el, n) for n in node.elts]  # all of the right side first, as in Python
+        for t, v, n in zip(target.elts, values, node.elts, strict=True):
+            _put(el, t, v, el.span(n), el.span(whole))
+        return
+    v = value(el, node)
+    if isinstance(target, ast.Tuple) and isinstance(v, tuple) and len(v) == len(target.elts):
+        for t, x in zip(target.elts, v, strict=True):
+            _put(el, t, x, el.span(node), el.span(whole))
+        return
+    if isinstance(target, ast.Tuple):
+        _unpack(el, target, lift(el, v, el.span(node)), el.span(whole))
+        return
+    _put(el, target, v, el.span(node), el.span(whole))
+
+
+def _unpack(el: Elaboration, target: ast.Tuple, e: Expr, span: Span) -> None:
+    if not isinstance(e.type, PairT) or len(target.elts) != 2:
+        el.fail("N053", f"{len(target.elts)} names are bound to {e.type}", target)
+    assert el.out is not None
+    pair = el.fresh("pair")
+    el.out.append(Assign((pair,), _compute(el, e, span), span))
+    source = Expr("var", (), {"name": pair}, e.type, e.span)
+    for k, t in enumerate(target.elts):
+        item = Expr("item", (source,), {"k": k}, e.type.value if k == 0 else e.type.index, e.span)
+        _put(el, t, item, e.span, span)
+
+
+def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span) -> None:
+    assert el.out is not None
+    if not isinstance(target, ast.Name):
+        el.fail("N005", "only names are assigned", target, help="operations write memory: `view.store(..)`, `lm.store(..)`")
+    old = el.env.get(target.id)
+    if isinstance(old, Named):
+        el.fail("N052", f"`{target.id}` is declared and cannot be assigned", target)
+    if not valid_name(target.id):
+        el.fail("N012", "names are ASCII letters, digits and underscores, at most 64 of them", target)
+    if isinstance(v, Named) or (isinstance(v, tuple) and not any(isinstance(x, Expr) for x in v)) or isinstance(v, (str, type(None))):
+        el.env[target.id] = v
+        return
+    if is_const(v) and not isinstance(old, Local):
+        el.env[target.id] = v
+        return
+    e = lift(el, v, value_span)
+    if isinstance(e.type, NoneT):
+        el.fail("N062", "this operation has no value", value_span)
+    name = _place(el, target, old, e.type)
+    where = el.span(target)
+    if isinstance(e.type, (FragT, PairT, ListT)):
+        last = el.out[-1] if el.out else None
+        if e.op == "var" and isinstance(last, Assign) and last.targets == (e.attrs["name"],) and str(e.attrs["name"]).startswith("tmp") and not isinstance(last.value, Expr):
+            el.out[-1] = Assign((name,), last.value, span, (where,))  # the hoisted operation writes the place itself
+        else:
+            el.out.append(Assign((name,), _compute(el, e, span), span, (where,)))
+    elif isinstance(e.type, (ScalarT, SlotT, ViewT, TmemT, TileT)):
+        el.out.append(Assign((name,), e, span, (where,)))
+    else:
+        el.fail("N062", f"{e.type} cannot be bound", value_span)
+    el.env[target.id] = Local(name, e.type, where, _is_zero(e))
+
+
+def _is_zero(e: Expr) -> bool:
+    return e.op in ("rowvec", "colvec", "frag") and e.attrs.get("init") in (0, 0.0)
+
+
+def _compute(el: Elaboration, e: Expr, span: Span) -> Any:
+    return el.new_op("compute", {"value": e}, {}, e.type, span, {"value": e.span})
+
+
+def _place(el: Elaboration, target: ast.Name, old: Any, t: Type) -> str:
+    """The program's name for the place: the old one if the type stays, a new one otherwise."""
+    if isinstance(old, Local) and _same_place(old.type, t):
+        return old.ir_name
+    return el.fresh(target.id)
+
+
+def _same_place(a: Type, b: Type) -> bool:
+    if isinstance(a, FragT) and isinstance(b, FragT):
+        return a.with_(partial=None, warps=None) == b.with_(partial=None, warps=None)
+    if isinstance(a, PairT) and isinstance(b, PairT):
+        return _same_place(a.value, b.value) and _same_place(a.index, b.index)
+    if isinstance(a, ViewT) and isinstance(b, ViewT):
+        return a == b
+    return type(a) is type(b) and a == b
+
+
+# ------------------------------------------------------------------ loops and branches
+
+
+def _for(el: Elaboration, node: ast.For) -> None:
+    if node.orelse:
+        el.fail("N005", "a loop has no `else`", node.orelse[0])
+    if not isinstance(node.target, ast.Name) or not valid_name(node.target.id):
+        el.fail("N005", "a loop binds one plain name", node.target)
+    if len(el.loops) >= MAX_DEPTH:
+        el.fail("N002", f"loops are nested more than {MAX_DEPTH} deep", node)
+    it = node.iter
+    kind = it.func.attr if isinstance(it, ast.Call) and isinstance(it.func, ast.Attribute) and isinstance(it.func.value, ast.Name) and it.func.value.id == el.receiver else ""
+    if kind not in ("range", "static_range", "tiles"):
+        el.fail("N039", "a loop runs over `lm.range`, `lm.static_range` or `lm.tiles`", it)
+    assert isinstance(it, ast.Call)
+    if it.keywords:
+        el.fail("N044", f"`lm.{kind}` takes no keyword", it.keywords[0].value)
+    if isinstance(el.env.get(node.target.id), Named):
+        el.fail("N052", f"`{node.target.id}` is declared and cannot be a loop variable", node.target)
+    head = Span(node.lineno, el.span(node).column, el.span(it).end_line, el.span(it).end_column)
+    if kind == "tiles":
+        v = value(el, it.args[0]) if len(it.args) == 1 else None
+        if not (isinstance(v, Named) and isinstance(v.record, Scheduler)):
+            el.fail("N045", "`lm.tiles` takes a scheduler", it, help=did_you_mean("", el.of_kind(Scheduler), "scheduler"))
+        _loop(el, node, "tiles", TileT(v.record.name, v.record.fields), None, None, v.record.name, head, None)
+        return
+    if not 1 <= len(it.args) <= 2:
+        el.fail("N044", f"`lm.{kind}` takes one or two numbers", it)
+    bounds = [value(el, a) for a in it.args]
+    lo, hi = (0, bounds[0]) if len(bounds) == 1 else bounds
+    trips: int | None = None
+    if kind == "static_range":
+        a, b = (const_int(el, x, "a bound of `lm.static_range`") for x in ([it.args[0]] * 2 if len(bounds) == 1 else it.args))
+        trips = b if len(bounds) == 1 else b - a
+        if trips > 1024:
+            el.fail("N020", f"`lm.static_range` unrolls {trips} times, at most 1024 are allowed", it, help="use `lm.range`")
+    elif is_const(lo) and is_const(hi):
+        if not (isinstance(lo, int) and isinstance(hi, int)):
+            el.fail("N024", "a loop runs over integers", it)
+        trips = max(0, hi - lo)
+    lo_e, hi_e = (as_expr(el, x, el.span(it)) for x in (lo, hi))
+    for e in (lo_e, hi_e):
+        if not isinstance(e.type, ScalarT) or e.type.dtype not in ("i32", "i64", "u32"):
+            el.fail("N024", f"a loop runs over integers, found {e.type}", it)
+    _loop(el, node, "static" if kind == "static_range" else "range", I32, lo_e, hi_e, None, head, trips)
+
+
+def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, hi: Expr | None, sched: str | None, head: Span, trips: int | None) -> None:
+    assert isinstance(node.target, ast.Name) and el.out is not None
+    entry = dict(el.env)
+    ops, faults, used, temps = len(el.ops), len(el.faults), set(el.used), el.temps
+    for attempt in (0, 1):
+        var = el.fresh(node.target.id) if node.target.id in el.used else node.target.id
+        el.used.add(var)
+        el.env[node.target.id] = Local(var, t, el.span(node.target))
+        el.loops.append(trips)
+        body = block(el, node.body)
+        el.loops.pop()
+        weaker = _carried(el, node, entry, final=attempt == 1)
+        if not weaker:
+            break
+        del el.ops[ops:], el.faults[faults:]
+        el.used, el.temps = set(used), temps
+        entry = {**entry, **weaker}
+        el.env = dict(entry)
+    runs = trips is not None and trips > 0
+    for name, v in list(el.env.items()):
+        if name not in entry or (name == node.target.id and not runs):
+            if not runs and isinstance(v, Local):
+                el.env[name] = Lost("is bound only inside a loop that may not run", v.span)
+        elif isinstance(entry[name], Local) and isinstance(v, Local) and v.ir_name != entry[name].ir_name:
+            el.env[name] = v if runs else entry[name]
+        elif not isinstance(entry[name], Local) and isinstance(v, Local) and not runs:
+            el.env[name] = Lost("has one value before the loop and another inside it", v.span)
+    el.out.append(For(kind, var, t, lo, hi, sched, body, el.span(node), head))
+
+
+def _carried(el: Elaboration, node: ast.For, entry: dict[str, Any], *, final: bool) -> dict[str, Any]:
+    """Names whose type at the back edge is a weaker one than at the loop head; faults where it is another type altogether."""
+    weaker: dict[str, Any] = {}
+    for name, old in entry.items():
+        new = el.env.get(name)
+        if not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
+            continue
+        if _weakens(old, new.type) and not final:
+            weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)
+        elif isinstance(old.type, (FragT, PairT, ListT)) and _reads(node, name):
+            el.faults.append(_carried_fault(el, name, old, new))
+    return weaker
+
+
+def _weakens(old: Local, new: Type) -> bool:
+    if isinstance(old.type, PairT) and isinstance(new, PairT):
+        return _same_place(old.type, new) and new.value.partial in ("argmin", "argmax") and old.type.value.partial is None
+    if isinstance(old.type, FragT) and isinstance(new, FragT) and _same_place(old.type, new) and old.type.partial is None:
+        return new.partial in ("max", "min") or (new.partial == "add" and old.from_zero)
+    return False
+
+
+def _reads(node: ast.For, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for s in node.body for n in ast.walk(s))
+
+
+def _carried_fault(el: Elaboration, name: str, old: Local, new: Local) -> Any:
+    from cake_ir.fault import Fault
+
+    return Fault("D013", f"`{name}` enters the loop as {old.type} and leaves an iteration as {new.type}", new.span, ((old.span, f"{old.type} before the loop"),),
+                 help="give the name one type: finish or convert it at the end of the body", facts={"expected": str(old.type), "found": str(new.type)})  # fmt: skip
+
+
+def _if(el: Elaboration, node: ast.If) -> None:
+    assert el.out is not None
+    test = value(el, node.test)
+    if is_const(test):
+        for s in node.body if test else node.orelse:
+            try:
+                el.step(s)
+                statement(el, s)
+            except FaultError as e:
+                el.faults.append(e.fault)
+                _lose(el, s)
+            except Poisoned:
+                _lose(el, s)
+        return
+    cond = as_expr(el, test, el.span(node.test))
+    if cond.type != BOOL:
+        el.fail("N064", f"a branch needs a condition that is uniform over the role, found {cond.type}", node.test,
+                help="choose element by element with `lm.where(mask, x, y)`" if isinstance(cond.type, FragT) else "compare first: `x != 0`")  # fmt: skip
+    entry = dict(el.env)
+    then = block(el, node.body)
+    after_then, el.env = el.env, dict(entry)
+    orelse = block(el, node.orelse)
+    el.env = _join(entry, after_then, el.env, bool(node.orelse))
+    el.out.append(If(cond, then, orelse, el.span(node), el.span(node.test)))
+
+
+def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name in {**a, **b}:
+        x, y = a.get(name), b.get(name)
+        if x is y or x == y:
+            out[name] = x
+        elif isinstance(x, Lost) or isinstance(y, Lost):
+            out[name] = x if isinstance(x, Lost) else y
+        elif isinstance(x, Local) and isinstance(y, Local) and x.ir_name == y.ir_name:
+            out[name] = x if x.type == y.type else Lost("has two types after the branches", x.span)
+        else:
+            where = x if isinstance(x, Local) else y
+            out[name] = Lost("is bound on one path only", where.span if isinstance(where, Local) else None)
+    return out

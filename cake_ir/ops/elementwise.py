@@ -1,0 +1,179 @@
+"""Pure element-by-element operations on fragments, and their types: broadcast of row vectors, column vectors and scalars."""
+
+from __future__ import annotations
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.fault import Fault, FaultError
+from cake_ir.forms_table import cast_form
+from cake_ir.ops.spec import Call, OpSpec, P
+from cake_ir.program import Expr
+from cake_ir.span import Span
+from cake_ir.types import FragT, ScalarT, Type
+
+ARITH = frozenset("add sub mul div floordiv mod min max bitand bitor bitxor shl shr".split())
+COMPARE = frozenset("lt le gt ge eq ne".split())
+LOGIC = frozenset("and or".split())
+UNARY = frozenset("neg not abs exp2 log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf".split())
+
+_RANK = {"scalar": 0, "rowvec": 1, "colvec": 1}
+
+
+def broadcast(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
+    """The fragment type that `args` share once vectors and scalars are broadcast; at least one of them is a fragment.
+
+    Raises D002 where forms disagree, D001 where shapes do, D003 where dtypes do, D007 where an unfinished partial meets an
+    operation that does not commute with its reduction.
+    """
+    frags = [a for a in args if isinstance(a.type, FragT)]
+    best = frags[0]
+    for a in frags[1:]:
+        if _RANK.get(a.type.form, 2) > _RANK.get(best.type.form, 2):  # type: ignore[union-attr]
+            best = a
+    t = best.type
+    assert isinstance(t, FragT)
+    for a in frags:
+        _check_pair(name, best, t, a, span)
+    if t.form in ("rowvec", "colvec") and any(f.type.form in ("rowvec", "colvec") and f.type.form != t.form for f in frags):  # type: ignore[union-attr]
+        rows = max(f.type.rows for f in frags)  # type: ignore[union-attr]
+        cols = max(f.type.cols for f in frags)  # type: ignore[union-attr]
+        t = FragT(t.parent or "acc", rows, cols, t.dtype, warps=t.warps)
+    partial = next((f.type.partial for f in frags if f.type.partial), None)  # type: ignore[union-attr]
+    return t.with_(partial=partial, stages=1)
+
+
+def _check_pair(name: str, best: Expr, t: FragT, a: Expr, span: Span) -> None:
+    u = a.type
+    assert isinstance(u, FragT)
+    note = ((best.span, f"this is {t}"), (a.span, f"this is {u}"))
+    if u.form == "scalar" or u is t:
+        pass
+    elif u.form == "rowvec":
+        if t.form != "colvec" and u.rows != t.rows:
+            raise FaultError(Fault("D001", f"a row vector of {u.rows} rows meets {t.rows} rows", span, note, facts={"expected": t.rows, "found": u.rows}))
+    elif u.form == "colvec":
+        if t.form != "rowvec" and u.cols != t.cols:
+            raise FaultError(Fault("D001", f"a column vector of {u.cols} columns meets {t.cols} columns", span, note, facts={"expected": t.cols, "found": u.cols}))
+    elif u.form != t.form:
+        raise FaultError(Fault("D002", f"`{name}` combines forms `{t.form}` and `{u.form}`, which different threads own", span, note,
+                               help="bring both to one form, through shared memory if the conversion table has no shorter way",
+                               facts={"expected": t.form, "found": u.form}))  # fmt: skip
+    elif (u.rows, u.cols) != (t.rows, t.cols):
+        raise FaultError(Fault("D001", f"`{name}` combines {'x'.join(map(str, t.shape))} and {'x'.join(map(str, u.shape))}", span, note,
+                               facts={"expected": list(t.shape), "found": list(u.shape)}))  # fmt: skip
+    elif u.form == "vec" and u.chunk != t.chunk:
+        raise FaultError(Fault("D002", f"`{name}` combines `vec[{t.chunk}]` and `vec[{u.chunk}]`: threads hold different elements", span, note,
+                               help="load one of them with `like=` the other", facts={"expected": t.chunk, "found": u.chunk}))  # fmt: skip
+    elif u.warps != t.warps and u.warps is not None and t.warps is not None:
+        raise FaultError(Fault("D002", f"`{name}` combines tiles split over warps as {t.warps} and {u.warps}", span, note))
+
+
+def literal(e: Expr) -> bool:
+    """Whether `e` is a compile-time number, which takes the dtype of what it meets."""
+    return e.op == "const" and not isinstance(e.attrs.get("value"), str)
+
+
+_WIDENS = {("bf16", "f32"), ("f16", "f32"), ("i32", "i64")}
+"""Conversions that lose nothing and are therefore implied where two operands meet."""
+
+
+def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
+    """The dtype of all non-literal operands, after exact widening; D003 where they differ otherwise."""
+    found: Expr | None = None
+    for a in args:
+        if literal(a):
+            continue
+        if found is not None and (dtype_of(found.type), dtype_of(a.type)) in _WIDENS:
+            found = a
+            continue
+        if found is not None and (dtype_of(a.type), dtype_of(found.type)) in _WIDENS:
+            continue
+        if found is not None and dtype_of(found.type) != dtype_of(a.type):
+            raise FaultError(Fault("D003", f"`{name}` combines {dtype_of(found.type)} and {dtype_of(a.type)}", span,
+                                   ((found.span, f"{dtype_of(found.type)}"), (a.span, f"{dtype_of(a.type)}")),
+                                   help=f"convert one with `lm.cast(.., lm.{dtype_of(found.type)})`",
+                                   facts={"expected": dtype_of(found.type), "found": dtype_of(a.type)}))  # fmt: skip
+        found = found or a
+    if found is None:
+        return "i32" if all(isinstance(a.attrs.get("value"), (int, bool)) for a in args) else "f32"
+    return dtype_of(found.type)
+
+
+def dtype_of(t: Type) -> str:
+    return getattr(t, "dtype", "none")
+
+
+def elementwise_type(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
+    """The result type of `name` over `args`, at least one of which is a fragment."""
+    t = broadcast(name, args, span)
+    if name == "where":
+        cond, x, y = args
+        if dtype_of(cond.type) != "bool":
+            raise FaultError(Fault("D003", f"the condition of `where` is {dtype_of(cond.type)}, not bool", cond.span))
+        return t.with_(dtype=common_dtype(name, (x, y), span))
+    dtype = common_dtype(name, args, span)
+    if name in COMPARE:
+        return t.with_(dtype="bool", partial=None)
+    if name in LOGIC or name == "not" or (name in ("bitand", "bitor", "bitxor") and dtype == "bool"):
+        if dtype != "bool":
+            raise FaultError(Fault("D003", f"`{name}` combines truth values, found {dtype}", span, help="compare first, or use `&` and `|` on integers"))
+        return t.with_(dtype="bool", partial=None)
+    if name in UNARY - {"neg", "not", "abs"} or name == "div":
+        if DTYPES[dtype].kind != "float":
+            raise FaultError(Fault("D003", f"`{name}` works on floating point, found {dtype}", span, help="convert with `lm.cast(x, lm.f32)`"))
+    if t.partial == "add" and name not in ("add", "sub", "mul", "neg", "div"):
+        raise FaultError(Fault("D007", f"`{name}` is applied to a partial sum that `lm.finish` has not completed", span,
+                               help="finish it first: `lm.finish(..)`"))  # fmt: skip
+    return t.with_(dtype=dtype)
+
+
+def _cast(call: Call) -> Type:
+    x = call.type_of("x")
+    dtype, form = str(call.attrs["dtype"]), call.attrs["form"]
+    if isinstance(x, ScalarT):
+        return ScalarT(dtype)
+    if not isinstance(x, FragT):
+        call.fault("D024", f"`lm.cast` takes a fragment, found {x}", "x")
+    if x.partial and dtype != x.dtype:
+        call.fault("D007", f"`lm.cast` is applied to a partial `{x.partial}` that `lm.finish` has not completed", "x")
+    if form is None or form == x.form:
+        return x.with_(dtype=dtype, stages=1)
+    why = cast_form(x, str(form), dtype)
+    if why:
+        call.fault("D002", f"`{x.form}` does not convert to `{form}` here: {why[0]}", "form", help=why[1], expected=form, found=x.form)
+    return x.with_(form=form, dtype=dtype, stages=1)
+
+
+def _iota(call: Call) -> Type:
+    like, axis = call.type_of("like"), call.attrs["axis"]
+    if not isinstance(like, FragT):
+        call.fault("D024", f"`lm.iota` takes a fragment as model, found {like}", "like")
+    if like.form in ("vec", "rowvec", "colvec"):
+        return like.with_(dtype="i32", partial=None, stages=1)
+    if axis == 0:
+        return FragT("rowvec", like.rows, 1, "i32", warps=like.warps, parent=like.form)
+    return FragT("colvec", 1, like.cols, "i32", warps=like.warps, parent=like.form)
+
+
+def _in_bounds(call: Call) -> Type:
+    x = call.type_of("x")
+    if not isinstance(x, FragT):
+        call.fault("D024", f"`lm.in_bounds` takes a fragment, found {x}", "x")
+    return x.with_(dtype="bool", partial=None, stages=1)
+
+
+def _transpose(call: Call) -> Type:
+    x = call.type_of("x")
+    if not isinstance(x, FragT) or x.form not in ("acc", "b"):
+        call.fault("D002", f"`lm.transpose` takes a 16-bit `acc` or `b` fragment, found {x}", "x")
+    return x.with_(form="b", rows=x.cols, cols=x.rows, stages=1)
+
+
+SPECS = (
+    OpSpec("cast", "elementwise", (P("x", "value|scalar"), P("dtype", "dtype"), P("form", "str", None), P("round", "str", "rn"), P("saturate", "bool", True)),
+           _cast, pure=True, doc="Convert the dtype, and the form where the conversion table allows it."),
+    OpSpec("transpose", "elementwise", (P("x", "value"),), _transpose, pure=True, doc="Transpose a 16-bit fragment in registers (movmatrix)."),
+    OpSpec("iota", "elementwise", (P("like", "value"), P("axis", "int"), P("base", "scalar", 0)), _iota, pure=True,
+           doc="Global coordinates along an axis: a row vector (axis 0) or a column vector (axis 1)."),
+    OpSpec("in_bounds", "elementwise", (P("x", "value"), P("rows", "scalar"), P("cols", "scalar")), _in_bounds, pure=True,
+           doc="A mask: local row < rows and local column < cols."),
+)  # fmt: skip

@@ -1,0 +1,178 @@
+"""Data movement between global memory, shared memory and registers."""
+
+from __future__ import annotations
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.ops.effects import Effect, Issue, Touch
+from cake_ir.ops.spec import Call, OpSpec, P, always
+from cake_ir.program import Op, Program
+from cake_ir.types import NONE, FragT, ScalarT, Type, ViewT
+
+_TMA_LOAD = always(Issue("tma", (Touch("tensor", "r", "gmem", "async", "one"), Touch("view", "w", "smem", "async", "one")), "tx"))
+_BULK_STORE = always(Issue("bulk", (Touch("view", "r", "smem", "async", "one"), Touch("tensor", "w", "gmem", "async", "one")), "group"))
+_BULK_REDUCE = always(Issue("bulk", (Touch("view", "r", "smem", "async", "one"), Touch("tensor", "rw", "gmem", "async", "one")), "group"))
+_CP_ASYNC = always(Issue("cp_async", (Touch("tensor", "r", "gmem"), Touch("view", "w", "smem")), "group", "all"))
+
+
+def vec_chunk(dtype: str) -> int:
+    """Elements of `dtype` in the 16 bytes that one thread moves at a time."""
+    return max(1, 128 // max(8, DTYPES[dtype].bits))
+
+
+def _tma_load(call: Call) -> Type:
+    view, coords = call.type_of("view"), call.operands["coords"]
+    tensor = call.scope.declared(str(call.attrs["tensor"]))
+    if tensor.rank != len(coords):  # type: ignore[arg-type]  # coords operands are tuples by kind
+        call.fault("D011", f"`{tensor.name}` has {tensor.rank} dimensions but `coords` gives {len(coords)}", "coords",  # type: ignore[arg-type]
+                   help="coordinates are innermost first, one a dimension", expected=tensor.rank, found=len(coords))  # type: ignore[arg-type]
+    if tensor.dtype and isinstance(view, ViewT) and tensor.dtype != view.dtype:
+        call.fault("D012", f"`{tensor.name}` holds {tensor.dtype} but `{view.view}` holds {view.dtype}", "tensor",
+                   expected=view.dtype, found=tensor.dtype)
+    return NONE
+
+
+def like_or(call: Call, form: str) -> FragT | None:
+    """The fragment type given as `like=`, if any."""
+    like = call.type_of("like")
+    return like if isinstance(like, FragT) else None
+
+
+def _fragment(call: Call, form: str, shape: tuple[int, ...], dtype: str) -> FragT:
+    """The type of a freshly loaded fragment of `shape` in `form`."""
+    like = like_or(call, form)
+    rows, cols = (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+    warps = like.warps if like else None
+    if form in ("acc", "a", "b", "rows"):
+        if len(shape) != 2:
+            call.fault("D021", f"form `{form}` needs a 2-D shape, found {len(shape)}-D", "form", expected=2, found=len(shape))
+        return FragT(form, rows, cols, dtype, warps=warps)  # type: ignore[arg-type]
+    if form == "vec":
+        chunk = like.chunk if like and like.form == "vec" and like.chunk else vec_chunk(dtype)
+        return FragT("vec", rows, cols, dtype, chunk=chunk, rank=len(shape))
+    if form == "rowvec":
+        return FragT("rowvec", cols if len(shape) == 1 else rows, 1, dtype, warps=warps, parent=like.form if like else "acc")
+    if form == "colvec":
+        return FragT("colvec", 1, cols, dtype, warps=warps, parent=like.form if like else "acc")
+    call.fault("D022", f"`{form}` is not a form that memory can be loaded into", "form", help="forms: acc a b vec rowvec colvec rows")
+
+
+def _view_load(call: Call) -> Type:
+    view = call.type_of("view")
+    assert isinstance(view, ViewT)
+    return _fragment(call, str(call.attrs["form"]), view.shape, view.dtype)
+
+
+def _ldmatrix(call: Call) -> Type:
+    view = call.type_of("view")
+    assert isinstance(view, ViewT)
+    form = str(call.attrs["form"])
+    if form not in ("acc", "a", "b"):
+        call.fault("D022", f"ldmatrix fills forms `acc`, `a` and `b`, not `{form}`", "form")
+    if DTYPES[view.dtype].bits not in (8, 16):
+        call.fault("D023", f"ldmatrix moves 16-bit elements, `{view.view}` holds {view.dtype}", "view")
+    return _fragment(call, form, view.shape, view.dtype)
+
+
+def _view_store(call: Call) -> Type:
+    view, frag = call.type_of("view"), call.type_of("x")
+    assert isinstance(view, ViewT)
+    if not isinstance(frag, FragT):
+        call.fault("D024", f"`store` takes a fragment, found {frag}", "x")
+    if frag.form == "scalar":
+        return NONE
+    want = view.shape
+    have = (frag.cols,) if frag.rank == 1 or (frag.form == "colvec" and len(want) == 1) else frag.shape
+    if frag.form == "rowvec" and len(want) == 1:
+        have = (frag.rows,)
+    if tuple(have) != tuple(want) and not (frag.form == "vec" and frag.rows * frag.cols == view.rows * view.cols):
+        call.fault("D001", f"a fragment of {'x'.join(map(str, have))} is stored to `{view.view}`, which is {'x'.join(map(str, want))} here", "x",
+                   related=((call.spans["view"], f"{'x'.join(map(str, want))} elements"),), expected=list(want), found=list(have))
+    if frag.dtype != view.dtype:
+        call.fault("D003", f"`{view.view}` holds {view.dtype}, the fragment is {frag.dtype}", "x",
+                   help=f"store `lm.cast(.., lm.{view.dtype})`", expected=view.dtype, found=frag.dtype)
+    if frag.partial:
+        call.fault("D007", f"a partial `{frag.partial}` is stored before `lm.finish`", "x", help="finish it: `lm.finish(..)`")
+    return NONE
+
+
+def _load(call: Call) -> Type:
+    tensor = call.scope.declared(str(call.attrs["tensor"]))
+    shape = call.attrs["shape"]
+    assert isinstance(shape, tuple)
+    return _fragment(call, str(call.attrs["form"]), tuple(int(n) for n in shape), tensor.dtype or "f32")  # type: ignore[arg-type]
+
+
+def _store(call: Call) -> Type:
+    tensor, x = call.scope.declared(str(call.attrs["tensor"])), call.type_of("x")
+    if isinstance(x, FragT):
+        if tensor.dtype and x.dtype != tensor.dtype:
+            call.fault("D003", f"`{tensor.name}` holds {tensor.dtype}, the fragment is {x.dtype}", "x",
+                       help=f"store `lm.cast(.., lm.{tensor.dtype})`", expected=tensor.dtype, found=x.dtype)
+        if x.partial:
+            call.fault("D007", f"a partial `{x.partial}` is stored before `lm.finish`", "x", help="finish it: `lm.finish(..)`")
+    return NONE
+
+
+def _ld(call: Call) -> Type:
+    tensor = call.scope.declared(str(call.attrs["tensor"]))
+    return ScalarT(tensor.dtype or "i32")
+
+
+def _view_ld(call: Call) -> Type:
+    view = call.type_of("view")
+    assert isinstance(view, ViewT)
+    return ScalarT(view.dtype)
+
+
+def _view_store_effects(op: Op, program: Program) -> tuple[Effect, ...]:
+    return (Touch("view", "w", "smem"),)
+
+
+_SMEM_READ = always(Touch("view", "r", "smem"))
+_CACHE = P("cache", "str", None)
+_COORDS = P("coords", "coords")
+
+SPECS = (
+    OpSpec("tma_load", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("stage", "slot", None), P("barrier", "barrier"),
+                                P("multicast", "str", None), P("box", "shape", None), _CACHE),
+           _tma_load, _TMA_LOAD, on="view", needs="TMA", doc="Copy a box of a tensor into the view; completes by bytes on `barrier`."),
+    OpSpec("tma_gather", "move", (P("view", "view"), P("tensor", "tma"), P("rows", "value"), P("col", "scalar"), P("stage", "slot", None),
+                                  P("barrier", "barrier")),
+           effects=_TMA_LOAD, on="view", needs="TMA_GATHER4", build=False, doc="Copy four rows an instruction, by row index."),
+    OpSpec("bulk_load", "move", (P("view", "view"), P("tensor", "gmem"), P("offset", "scalar"), P("n", "scalar"), P("stage", "slot", None),
+                                 P("barrier", "barrier")),
+           effects=_TMA_LOAD, on="view", needs="TMA", doc="Copy n contiguous elements (bytes a multiple of 16); not clipped."),
+    OpSpec("cp_async", "move", (P("view", "view"), P("tensor", "gmem"), _COORDS, P("stage", "slot", None), P("mask", "value", None)),
+           _tma_load, _CP_ASYNC, on="view", doc="Copy a rectangle with cp.async, 16 bytes a thread at a time; zero-filled past the tensor's edges."),
+    OpSpec("cp_async_rows", "move", (P("view", "view"), P("tensor", "gmem"), P("rows", "value"), _COORDS, P("stage", "slot", None)),
+           effects=_CP_ASYNC, on="view", build=False, doc="Gather rows with cp.async by an i32 row list."),
+    OpSpec("tma_store", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("box", "shape", None), P("rows", "scalar", None), _CACHE),
+           _tma_load, _BULK_STORE, on="view", needs="TMA", doc="Copy the view to a box of a tensor, clipped at its edges; one bulk group."),
+    OpSpec("tma_reduce", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("op", "str", "add"), P("box", "shape", None)),
+           _tma_load, _BULK_REDUCE, on="view", needs="TMA", build=False, doc="Reduce the view into a box of a tensor; one bulk group."),
+    OpSpec("bulk_store", "move", (P("view", "view"), P("tensor", "gmem"), _COORDS, P("rows", "scalar")),
+           effects=_BULK_STORE, on="view", needs="TMA", build=False, doc="Copy the first `rows` rows, one bulk copy a row."),
+    OpSpec("store", "move", (P("view", "view"), P("x", "value")), _view_store, _view_store_effects, on="view",
+           doc="Write a fragment to shared memory (stmatrix or st.shared)."),
+    OpSpec("load", "move", (P("view", "view"), P("form", "str"), P("like", "value", None)), _view_load, _SMEM_READ, on="view",
+           doc="Read shared memory into a fragment (ldmatrix for acc/a/b at 16 bit, ld.shared otherwise)."),
+    OpSpec("ldmatrix", "move", (P("view", "view"), P("form", "str"), P("like", "value", None)), _ldmatrix, _SMEM_READ, on="view",
+           doc="Read shared memory into an `acc`, `a` or `b` fragment with ldmatrix."),
+    OpSpec("ld", "move", (P("view", "view"), P("i", "scalar", 0)), _view_ld, _SMEM_READ, on="view",
+           doc="Read one uniform scalar from shared memory."),
+    OpSpec("atomic", "atomic", (P("view", "view"), P("x", "value"), P("idx", "value"), P("op", "str", "add")),
+           effects=always(Touch("view", "rw", "smem")), on="view", build=False, doc="Atomic update of shared memory at per-element indices."),
+    OpSpec("send", "cluster", (P("view", "view"), P("x", "value|view"), P("cta", "scalar"), P("barrier", "barrier"), P("stage", "slot", None)),
+           effects=always(Issue("st_async", (Touch("view", "w", "smem", "async"),), "tx")), on="view", needs="CLUSTER", build=False,
+           doc="Write to the shared memory of a peer CTA, completing by bytes on its barrier."),
+    OpSpec("load", "move", (P("tensor", "gmem"), _COORDS, P("shape", "shape"), P("form", "str", "vec"), P("like", "value", None),
+                            P("mask", "value", None), _CACHE, P("clip", "bool", False), P("fill", "float", 0)),
+           _load, always(Touch("tensor", "r", "gmem")), doc="Read global memory into a fragment, in vectors."),
+    OpSpec("store", "move", (P("tensor", "gmem"), P("x", "value|scalar"), _COORDS, P("mask", "value", None), _CACHE, P("clip", "bool", False)),
+           _store, always(Touch("tensor", "w", "gmem")), doc="Write a fragment to global memory; vectors write once an element."),
+    OpSpec("ld", "move", (P("tensor", "gmem"), P("i", "scalar")), _ld, always(Touch("tensor", "r", "gmem")),
+           doc="Read one uniform scalar from global memory."),
+    OpSpec("atomic", "atomic", (P("tensor", "gmem"), P("x", "value|scalar"), P("coords", "coords", None), P("op", "str", "add"), P("scope", "str", "gpu"),
+                                P("order", "str", None)),
+           effects=always(Touch("tensor", "rw", "gmem")), build=False, doc="Atomic update of global memory."),
+)  # fmt: skip

@@ -1,0 +1,119 @@
+"""Reductions, running arguments, lists and scans over fragments."""
+
+from __future__ import annotations
+
+from cake_ir.ops.effects import Effect, Sync, Touch
+from cake_ir.ops.spec import Call, OpSpec, P
+from cake_ir.program import Op, Program
+from cake_ir.types import FragT, ListT, PairT, ScalarT, Type
+
+
+def _frag(call: Call, name: str) -> FragT:
+    t = call.type_of(name)
+    if not isinstance(t, FragT):
+        call.fault("D024", f"`lm.{call.name}` takes a fragment, found {t}", name)
+    return t
+
+
+def _along(x: FragT, axis: object, partial: str | None, dtype: str | None = None) -> FragT:
+    """The vector left when `x` is reduced along `axis`."""
+    if x.form in ("vec", "rowvec", "colvec", "scalar"):
+        return FragT("scalar", 1, 1, dtype or x.dtype, partial=partial, parent=x.form)
+    if axis == 1:
+        return FragT("rowvec", x.rows, 1, dtype or x.dtype, partial=partial, warps=x.warps, parent=x.form)
+    return FragT("colvec", 1, x.cols, dtype or x.dtype, partial=partial, warps=x.warps, parent=x.form)
+
+
+def _reduce(call: Call) -> Type:
+    x, op = _frag(call, "x"), str(call.attrs["op"])
+    if op not in ("add", "max", "min"):
+        call.fault("N041", f"`{op}` is not a reduction", "op", help="reductions: add max min")
+    if x.partial:
+        call.fault("D007", f"a partial `{x.partial}` is reduced again before `lm.finish`", "x")
+    if call.attrs["axis"] is None and x.form not in ("vec", "rowvec", "colvec"):
+        call.fault("N042", f"`lm.reduce` of `{x.form}` needs `axis=0` or `axis=1`", None, help="axis=1 leaves one value a row, axis=0 one a column")
+    return _along(x, call.attrs["axis"], op if call.attrs["partial"] else None)
+
+
+def _across(call: Call) -> Type:
+    x = _frag(call, "x")
+    if call.attrs["axis"] == 1 and x.form not in ("vec", "rowvec"):
+        return _along(x, 1, None)
+    if x.form == "rowvec":
+        return x.with_(partial=None)
+    return FragT("scalar", 1, 1, x.dtype, parent=x.form)
+
+
+def _across_effects(op: Op, program: Program) -> tuple[Effect, ...]:
+    return (Touch("scratch", "w", "smem"), Sync(), Touch("scratch", "r", "smem"))
+
+
+def _finish(call: Call) -> Type:
+    x = call.type_of("x")
+    if isinstance(x, PairT):
+        return PairT(x.value.with_(partial=None), x.index.with_(partial=None))
+    if isinstance(x, ListT):
+        return ListT(x.k, x.value.with_(partial=None), x.index.with_(partial=None), x.largest)
+    if isinstance(x, FragT):
+        return x.with_(partial=None)
+    call.fault("D024", f"`lm.finish` takes a partial reduction, found {x}", "x")
+
+
+def _argmin(call: Call) -> Type:
+    x, into = _frag(call, "x"), call.type_of("into")
+    op = call.name
+    if not isinstance(into, PairT):
+        call.fault("D024", f"`into` takes a (value, index) pair, found {into}", "into", help="start with `(lm.rowvec(x, init=lm.inf), lm.rowvec(x, init=0))`")
+    if call.attrs["axis"] != 1:
+        call.fault("N042", f"`lm.{op}` runs along the columns of a row: `axis=1`", "axis")
+    if into.index.dtype != "i32":
+        call.fault("D003", f"the index of `into` is {into.index.dtype}, not i32", "into", help="initialise it with an integer")
+    if into.value.rows != x.rows:
+        call.fault("D001", f"`into` has {into.value.rows} rows, the scores have {x.rows}", "into", expected=x.rows, found=into.value.rows)
+    return PairT(into.value.with_(partial=op), into.index.with_(partial=op))
+
+
+def _topk(call: Call) -> Type:
+    into = call.type_of("into")
+    if not isinstance(into, ListT):
+        call.fault("D024", f"`into` takes a list from `lm.topk_list`, found {into}", "into")
+    return ListT(into.k, into.value.with_(partial="argmin"), into.index.with_(partial="argmin"), into.largest)
+
+
+def _topk_list(call: Call) -> Type:
+    like = _frag(call, "like")
+    vec = FragT("rowvec", like.rows, 1, "f32", warps=like.warps, parent=like.form)
+    return ListT(int(call.attrs["k"]), vec, vec.with_(dtype="i32"), bool(call.attrs["largest"]))  # type: ignore[arg-type]
+
+
+def _scan(call: Call) -> Type:
+    return _frag(call, "x").with_(stages=1)
+
+
+def _amax_scale(call: Call) -> Type:
+    return _along(_frag(call, "x"), call.attrs["axis"], None, "f32" if call.attrs["kind"] == "f32" else "ue8m0")
+
+
+def _sum(call: Call) -> Type:
+    t = call.type_of("x")
+    return t if isinstance(t, ScalarT) else _along(_frag(call, "x"), call.attrs["axis"], None)
+
+
+_ARG = (P("x", "value"), P("axis", "int"), P("base", "scalar", 0), P("into", "value"))
+
+SPECS = (
+    OpSpec("reduce", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int", None), P("partial", "bool", False)), _reduce, pure=True,
+           doc="Reduce along an axis: 1 leaves a row vector, 0 a column vector; `partial` stops before the quad's shuffles."),
+    OpSpec("reduce_across", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int", None), P("across", "role"), P("scratch", "view"), P("sync", "named")),
+           _across, _across_effects, doc="Reduce over all warps of a role through named scratch and a named barrier."),
+    OpSpec("finish", "reduce", (P("x", "value"),), _finish, pure=True, doc="Complete a partial reduction over the quad."),
+    OpSpec("argmin", "reduce", _ARG, _argmin, pure=True, doc="Running (value, index) minimum along a row; ties keep the lowest index, NaN never wins."),
+    OpSpec("argmax", "reduce", _ARG, _argmin, pure=True, doc="Running (value, index) maximum along a row; ties keep the lowest index, NaN never wins."),
+    OpSpec("topk", "reduce", _ARG, _topk, pure=True, build=False, doc="Merge a tile's scores into a running sorted list."),
+    OpSpec("topk_list", "reduce", (P("like", "value"), P("k", "int"), P("largest", "bool", False)), _topk_list, pure=True, build=False,
+           doc="An empty running list of k (value, index) pairs a row."),
+    OpSpec("scan", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int")), _scan, pure=True, build=False, doc="Inclusive prefix along an axis."),
+    OpSpec("amax_scale", "quantize", (P("x", "value"), P("axis", "int"), P("block", "int"), P("kind", "str")), _amax_scale, pure=True, build=False,
+           doc="Per-block absolute maximum, as a scale."),
+    OpSpec("sum", "reduce", (P("x", "value"), P("axis", "int", None)), _sum, pure=True, doc="`lm.reduce(x, \"add\", axis)`."),
+)  # fmt: skip

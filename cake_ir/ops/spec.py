@@ -1,0 +1,112 @@
+"""The spec of an operation: signature, result type, effects, feature needed.
+
+Every operation of the language is one `OpSpec`, found by its name. The frontend binds and types calls with it, the printer prints
+with it, and every gate reads its effects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Protocol
+
+from cake_ir.fault import Fault, FaultError, Fix
+from cake_ir.program import Const, Op, Operand, Program
+from cake_ir.span import Span
+from cake_ir.types import NONE, Type
+
+if TYPE_CHECKING:
+    from cake_ir.ops.effects import Effect
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+Kind = Literal[
+    "view", "tmem", "value", "place", "scalar", "coords", "slot",  # operands
+    "tma", "gmem", "tensor", "barrier", "named", "turns", "role", "ring",  # names of declared things: attributes
+    "int", "float", "bool", "str", "dtype", "shape", "axis", "raw",  # compile-time options: attributes
+]  # fmt: skip
+OPERAND_KINDS = frozenset({"view", "tmem", "value", "place", "scalar", "coords", "slot"})
+
+
+@dataclass(frozen=True, slots=True)
+class P:
+    """One parameter: `kind` says what it accepts; several kinds are separated by `|`."""
+
+    name: str
+    kind: str
+    default: Any = REQUIRED
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(self.kind.split("|"))
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+class Scope(Protocol):
+    """What a spec may ask of the schedule under elaboration: declared things by name, the target."""
+
+    target: str
+
+    def declared(self, name: str) -> Any: ...
+
+
+@dataclass(slots=True)
+class Call:
+    """A bound call, handed to `OpSpec.infer`, which may add attributes and raises faults through `fault`."""
+
+    name: str
+    operands: dict[str, Operand]
+    attrs: dict[str, Const]
+    span: Span
+    spans: dict[str, Span]
+    scope: Scope
+
+    def type_of(self, name: str) -> Type:
+        """The type of an operand; `NONE` if it was left out."""
+        e = self.operands.get(name)
+        return NONE if e is None or isinstance(e, tuple) else e.type
+
+    def fault(self, code: str, message: str, param: str | None = None, *, help: str = "", fixes: tuple[Fix, ...] = (),
+              related: tuple[tuple[Span, str], ...] = (), **facts: Any) -> NoReturn:  # fmt: skip
+        """Refuse the call, pointing at parameter `param` (or the whole call)."""
+        span = self.spans.get(param, self.span) if param else self.span
+        raise FaultError(Fault(code, message, span, related=related, help=help, fixes=fixes, facts=facts))
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """One operation.
+
+    `on` is `lm` for `lm.name(..)` or the kind of the receiver for `receiver.name(..)` (the receiver is the first parameter).
+    `pure` operations become expressions. `needs` names a feature of `cake_ir.targets` that the target must have. `build` is False for
+    operations that parse and print but whose types and effects this build does not complete.
+    """
+
+    name: str
+    family: str
+    params: tuple[P, ...]
+    infer: Callable[[Call], Type] = field(default=lambda call: NONE)
+    effects: Callable[[Op, Program], tuple[Effect, ...]] = field(default=lambda op, program: ())
+    on: Literal["lm", "view", "frag", "tmem"] = "lm"
+    pure: bool = False
+    needs: str | None = None
+    build: bool = True
+    doc: str = ""
+
+    @property
+    def spelling(self) -> str:
+        """How the operation is written: `lm.wait`, `view.tma_load`."""
+        return f"{self.on}.{self.name}"
+
+
+def always(*effects: Effect) -> Callable[[Op, Program], tuple[Effect, ...]]:
+    """Effects that do not depend on the operands."""
+    return lambda op, program: effects

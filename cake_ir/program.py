@@ -1,0 +1,395 @@
+"""A schedule as data: frozen records for declarations, statements, operations and expressions.
+
+A `Program` is what `specialise` makes of a parsed template: compile-time values are folded, names are resolved, every node has a
+type and a span. Mappings inside nodes are never changed after construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Iterator, Union
+
+from cake_ir.span import NOWHERE, Span
+from cake_ir.types import NONE, Type
+
+Const = Union[int, float, bool, str, None, tuple["Const", ...]]
+
+
+# ------------------------------------------------------------------ expressions: pure, evaluated where they stand
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """A pure expression: `op` over `args`, with compile-time `attrs`.
+
+    Uniform scalars: const(value) param(name) var(name) field(name; tile) role_index(role) slot_index(; slot) extent(tensor, dim)
+    cta_rank(axis) cluster_size(axis) cta_id, add sub mul div floordiv mod neg min max cdiv lt le gt ge eq ne and or not select
+    bitand bitor bitxor shl shr. Slots: step(ring) at(ring) prev(; slot, count) var. Views: view(view) stage(; view, slot|int)
+    rows(n; view, lo) cols(n; view, lo) T(; view) var. Tensor memory: tmem(tmem) tmem_cols(n; tmem, lo).
+    Fragments: var frag rowvec colvec frag_cols(n; frag, lo) frag_rows frag_stage(; frag, slot) pair(; v, i) item(k; pair) cast
+    transpose reduce finish argmin argmax topk topk_list scan iota in_bounds where exp2 .. and the arithmetic names above,
+    element by element with rowvec / colvec / scalar broadcast.
+    """
+
+    op: str
+    args: tuple[Expr, ...] = ()
+    attrs: dict[str, Const] = field(default_factory=dict)
+    type: Type = NONE
+    span: Span = NOWHERE
+
+    def walk(self) -> Iterator[Expr]:
+        """This node and all below it, children first."""
+        for a in self.args:
+            yield from a.walk()
+        yield self
+
+
+Operand = Union[Expr, tuple[Expr, ...], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """An operation with effects, as its spec in `cake_ir.ops` describes it.
+
+    `operands` holds expressions by parameter name (a tuple of them for `coords`), `attrs` names of declared things (tensor, barrier,
+    role, ..) and compile-time options. `id` numbers the operations of a program in text order.
+    """
+
+    name: str
+    operands: dict[str, Operand]
+    attrs: dict[str, Const]
+    type: Type
+    span: Span
+    spans: dict[str, Span]
+    id: int
+
+
+# ------------------------------------------------------------------ statements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign:
+    """Bind names: one, or several to the items of a pair. An `Op` value is executed; an `Expr` of scalar, slot or view type is evaluated.
+
+    Fragment values always come as an `Op` (name `compute` for a pure expression tree, operand `value`), since writing registers is an
+    effect. A fragment name is a place: assigning it again with the same type writes the same registers.
+    """
+
+    targets: tuple[str, ...]
+    value: Expr | Op
+    span: Span
+    target_spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Do:
+    """Execute an operation for its effects."""
+
+    op: Op
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For:
+    """A loop. kind `range` (lo, hi), `static` (constant trip count, unrolled by lowering) or `tiles` (over `scheduler`)."""
+
+    kind: str
+    var: str
+    var_type: Type
+    lo: Expr | None
+    hi: Expr | None
+    scheduler: str | None
+    body: tuple[Stmt, ...]
+    span: Span
+    head: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If:
+    """A branch on a condition that is uniform over the role member."""
+
+    cond: Expr
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    span: Span
+    head: Span
+
+
+Stmt = Union[Assign, Do, For, If]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoleBlock:
+    """`with role:` and its statements."""
+
+    role: str
+    body: tuple[Stmt, ...]
+    span: Span
+    head: Span
+
+
+# ------------------------------------------------------------------ parameters and declarations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Param:
+    """A run-time parameter: `kind` is `tma`, `gmem` or `scalar`; `extents` are outermost first (names, ints) or empty if undeclared."""
+
+    name: str
+    kind: str
+    rank: int
+    dtype: str | None
+    span: Span
+    const: bool = False
+    zeroed: bool = False
+    extents: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """`grid` is `tiles` or `persistent`; `cluster` is (x, y) in CTAs."""
+
+    grid: str
+    cluster: tuple[int, int]
+    ctas_per_sm: int
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assume:
+    """A uniform predicate on run-time scalars: a fact for the gates, a guard in the launcher."""
+
+    cond: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssumeValues:
+    """Every element of `tensor` lies in [lo, hi); non-decreasing if `sorted`."""
+
+    tensor: str
+    lo: Expr
+    hi: Expr
+    sorted: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmemPool:
+    name: str
+    nbytes: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A typed region of a pool: shape (rows, cols) or (n,), `stages` copies `stage_bytes` apart."""
+
+    name: str
+    pool: str
+    offset: int
+    shape: tuple[int, ...]
+    dtype: str
+    stages: int
+    swizzle: str | None
+    stage_bytes: int | None
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tmem:
+    """`width` 32-bit columns from `col` on, seen as (lanes, n) elements."""
+
+    name: str
+    col: int
+    width: int
+    shape: tuple[int, int]
+    dtype: str
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Role:
+    """Warps [warp_lo, warp_hi), split evenly over `members`; `regs` is the setmaxnreg budget a thread."""
+
+    name: str
+    warp_lo: int
+    warp_hi: int
+    regs: int | None
+    members: int
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+    @property
+    def warps(self) -> int:
+        return self.warp_hi - self.warp_lo
+
+    @property
+    def member_warps(self) -> int:
+        return (self.warp_hi - self.warp_lo) // self.members
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pipeline:
+    name: str
+    stages: int
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Barrier:
+    """`count` mbarriers, one a stage of `pipeline`. `arrive`: tx warp member thread cp_async mma. `init_count` is the author's claim."""
+
+    name: str
+    pipeline: str
+    prod: tuple[str, ...]
+    cons: tuple[str, ...]
+    arrive: str
+    primed: bool
+    scope: str
+    count: int | None
+    init_count: int | None
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedBarrier:
+    name: str
+    roles: tuple[str, ...]
+    per_member: bool
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turns:
+    name: str
+    role: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterBarrier:
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scheduler:
+    """kind `grid static grouped counter clc`; `tiles` are counts by axis `names` (for grouped: of the last axis only)."""
+
+    name: str
+    kind: str
+    tiles: tuple[Expr, ...]
+    names: tuple[str, ...]
+    raster: str | None
+    swizzle: int
+    cluster: tuple[int, int]
+    offsets: str | None
+    counter: str | None
+    fetch: str | None
+    block: int | None
+    span: Span
+    spans: dict[str, Span] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The integer fields of a tile, in the order in which a tile's value lists them."""
+        if self.kind == "grouped":
+            return ("group", "m", "n", "row0", "rows")
+        return self.names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let:
+    """A uniform scalar computed once from run-time parameters, visible in every role."""
+
+    name: str
+    value: Expr
+    span: Span
+
+
+Decl = Union[
+    Launch, Assume, AssumeValues, SmemPool, View, Tmem, Role, Pipeline, Barrier, NamedBarrier, Turns, ClusterBarrier, Scheduler, Let
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """One specialised schedule for one target.
+
+    `decls` keep text order; the dictionaries below index them by name. `ops[i].id == i`.
+    """
+
+    name: str
+    target: str
+    params: tuple[Param, ...]
+    tunables: dict[str, Const]
+    decls: tuple[Decl, ...]
+    body: tuple[RoleBlock, ...]
+    ops: tuple[Op, ...]
+    span: Span
+    doc: str = ""
+    launch: Launch = field(init=False)
+    pools: dict[str, SmemPool] = field(init=False)
+    views: dict[str, View] = field(init=False)
+    tmems: dict[str, Tmem] = field(init=False)
+    roles: dict[str, Role] = field(init=False)
+    rings: dict[str, Pipeline] = field(init=False)
+    barriers: dict[str, Barrier] = field(init=False)
+    named: dict[str, NamedBarrier] = field(init=False)
+    turns: dict[str, Turns] = field(init=False)
+    schedulers: dict[str, Scheduler] = field(init=False)
+    lets: dict[str, Let] = field(init=False)
+    assumes: tuple[Assume, ...] = field(init=False)
+    tensors: dict[str, Param] = field(init=False)
+    scalars: dict[str, Param] = field(init=False)
+
+    def __post_init__(self) -> None:
+        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the frozen class's own initialiser
+        by = lambda cls: {d.name: d for d in self.decls if isinstance(d, cls)}  # noqa: E731
+        launch = next((d for d in self.decls if isinstance(d, Launch)), None)
+        put("launch", launch or Launch("tiles", (1, 1), 1, self.span))
+        put("pools", by(SmemPool))
+        put("views", by(View))
+        put("tmems", by(Tmem))
+        put("roles", by(Role))
+        put("rings", by(Pipeline))
+        put("barriers", by(Barrier))
+        put("named", by(NamedBarrier))
+        put("turns", by(Turns))
+        put("schedulers", by(Scheduler))
+        put("lets", by(Let))
+        put("assumes", tuple(d for d in self.decls if isinstance(d, Assume)))
+        put("tensors", {p.name: p for p in self.params if p.kind != "scalar"})
+        put("scalars", {p.name: p for p in self.params if p.kind == "scalar"})
+
+    @property
+    def threads(self) -> int:
+        """Threads a CTA: every declared warp, whether or not its role has a block."""
+        return 32 * max((r.warp_hi for r in self.roles.values()), default=1)
+
+
+def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Every statement of a body in text order, nested ones included."""
+    for s in body:
+        yield s
+        if isinstance(s, For):
+            yield from statements(s.body)
+        elif isinstance(s, If):
+            yield from statements(s.then)
+            yield from statements(s.orelse)
+
+
+def op_of(stmt: Stmt) -> Op | None:
+    """The operation that a statement executes, if it executes one."""
+    if isinstance(stmt, Do):
+        return stmt.op
+    if isinstance(stmt, Assign) and isinstance(stmt.value, Op):
+        return stmt.value
+    return None

@@ -1,0 +1,156 @@
+"""The types of Cake IR's values: what an expression is, statically."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Form = Literal["acc", "a", "b", "rows", "vec", "rowvec", "colvec", "scalar"]
+
+
+@dataclass(frozen=True, slots=True)
+class NoneT:
+    """The type of an operation that yields no value."""
+
+    def __str__(self) -> str:
+        return "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarT:
+    """A value equal on every thread of the role member: a dtype name such as `i32`, `f32`, `bool`."""
+
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"uniform {self.dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotT:
+    """A position on a ring (pipeline): a running count n; slot index n % stages, phase n // stages."""
+
+    ring: str
+
+    def __str__(self) -> str:
+        return f"slot of ring `{self.ring}`"
+
+
+@dataclass(frozen=True, slots=True)
+class TileT:
+    """One tile handed out by a scheduler; `names` are its integer fields."""
+
+    scheduler: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"tile of `{self.scheduler}`"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewT:
+    """A rectangle of a declared shared-memory view: storage rows x cols (1-D views: rows = 1), read transposed if `transposed`.
+
+    Its run-time value is (stage, row, column): the ring count (or stage number) and the rectangle's storage origin.
+    `staged` is False while a view with several stages has not been indexed by `[s]`.
+    """
+
+    view: str
+    rows: int
+    cols: int
+    dtype: str
+    transposed: bool = False
+    staged: bool = True
+    rank: int = 2
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows, cols) as read, transposition applied; (n,) for a 1-D view."""
+        if self.rank == 1:
+            return (self.cols,)
+        return (self.cols, self.rows) if self.transposed else (self.rows, self.cols)
+
+    def __str__(self) -> str:
+        return f"{self.dtype} view of `{self.view}` {'x'.join(map(str, self.shape))}"
+
+
+@dataclass(frozen=True, slots=True)
+class TmemT:
+    """A column range of a declared tensor-memory region; its run-time value is the first column."""
+
+    tmem: str
+    lanes: int
+    cols: int
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype} tensor memory of `{self.tmem}` {self.lanes}x{self.cols}"
+
+
+@dataclass(frozen=True, slots=True)
+class FragT:
+    """A register fragment: shape, dtype and one form out of the closed list.
+
+    `rows`/`cols` are the shape (1-D fragments: rows = 1); for `rowvec`, cols = 1; for `colvec`, rows = 1. `partial` names the
+    reduction still to be finished over the quad (`add max min argmin argmax`) or is None. `warps` is the split of an mma.sync
+    tile over the member's warps, None for the wgmma layout. `chunk` is the elements a thread holds contiguously (`vec`).
+    `stages` > 1 makes an array of fragments indexed by a ring. `parent` is the form whose rows/columns a vector follows.
+    """
+
+    form: Form
+    rows: int
+    cols: int
+    dtype: str
+    partial: str | None = None
+    warps: tuple[int, int] | None = None
+    chunk: int | None = None
+    stages: int = 1
+    parent: Form | None = None
+    rank: int = 2
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.cols,) if self.rank == 1 else (self.rows, self.cols)
+
+    def with_(self, **changes: object) -> FragT:
+        return replace(self, **changes)  # type: ignore[arg-type]  # field names are checked by dataclasses.replace
+
+    def __str__(self) -> str:
+        part = f" partial[{self.partial}]" if self.partial else ""
+        return f"{self.dtype} `{self.form}`{part} {'x'.join(map(str, self.shape))}"
+
+
+@dataclass(frozen=True, slots=True)
+class PairT:
+    """A running (value, index) pair of row vectors."""
+
+    value: FragT
+    index: FragT
+
+    def __str__(self) -> str:
+        return f"pair ({self.value}, {self.index})"
+
+
+@dataclass(frozen=True, slots=True)
+class ListT:
+    """A running sorted list of k (value, index) pairs a row."""
+
+    k: int
+    value: FragT
+    index: FragT
+    largest: bool = False
+
+    def __str__(self) -> str:
+        return f"top-{self.k} list"
+
+
+Type = NoneT | ScalarT | SlotT | TileT | ViewT | TmemT | FragT | PairT | ListT
+
+NONE = NoneT()
+I32 = ScalarT("i32")
+F32 = ScalarT("f32")
+BOOL = ScalarT("bool")
+
+
+def is_scalar(t: Type) -> bool:
+    return isinstance(t, ScalarT)

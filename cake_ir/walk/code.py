@@ -1,0 +1,285 @@
+"""Role programs as Python generators: each yields the operations that one agent executes, with their operands evaluated.
+
+The generated code comes from a typed program, never from the author's text: names were restricted to plain identifiers, and only
+arithmetic, loops, branches and `yield` are printed. A generator yields `(op id, values)`; an operation whose result is a uniform scalar
+(`lm.ld`) receives it through `send`. A loop iteration that executes no operation yields `(-1, ())`, so that whoever drives the walk
+can bound it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Callable, Generator, Iterable
+
+from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
+from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, TmemT, ViewT
+
+Event = tuple[int, tuple[Any, ...]]
+Body = Generator[Event, Any, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpCode:
+    """How the values of an event relate to its operation.
+
+    `index[name]` is the position of operand `name` in the event's values: an int or float for a scalar, the running count n for a slot
+    (or a plain stage number), (n or stage, row, column) for a view, the first column for tensor memory, a tuple for coordinates (None
+    where an entry is a fragment). `trees[name]` is a fragment operand's expression in which every uniform scalar below a fragment
+    node is `Expr("dyn", attrs={"i": position})`; fragment coordinates appear as `coords.<k>`.
+    """
+
+    op: Op
+    index: dict[str, int]
+    trees: dict[str, Expr]
+
+
+@dataclass(slots=True)
+class Context:
+    """What one agent knows: arguments and extents by name, its member index, its place in the cluster, and its tiles."""
+
+    args: dict[str, Any]
+    index: int = 0
+    rank: tuple[int, int] = (0, 0)
+    cluster: tuple[int, int] = (1, 1)
+    cta: int = 0
+    extents: dict[tuple[str, int], int] = field(default_factory=dict)
+    tiles: Callable[[str], Iterable[tuple[int, ...]]] = lambda scheduler: ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoleCode:
+    """The compiled programs of one schedule: a generator factory for each role that has a block."""
+
+    program: Program
+    roles: dict[str, Callable[[Context], Body]]
+    ops: tuple[OpCode, ...]
+    source: str
+
+
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+          "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
+_CALLS: dict[str, Callable[..., Any]] = {
+    "exp2": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
+    "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
+}  # fmt: skip
+
+
+def compile_roles(program: Program) -> RoleCode:
+    """Compile every role block of `program`; a few milliseconds, to be done once a program."""
+    return _Compiler(program).run()
+
+
+class _Compiler:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.lines: list[str] = []
+        self.ops: list[OpCode | None] = [None] * len(program.ops)
+        self.fields = {d.name: {n: i for i, n in enumerate(d.fields)} for d in program.schedulers.values()}
+
+    def run(self) -> RoleCode:
+        names: dict[str, list[str]] = {}
+        for i, block in enumerate(self.program.body):
+            name = f"role_{i}"
+            names.setdefault(block.role, []).append(name)
+            self._function(name, block.body)
+        source = "\n".join(self.lines)
+        scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": range, "min": min, "max": max, "int": int, "float": float},
+                                 **{f"f_{k}": v for k, v in _CALLS.items()}}  # fmt: skip
+        exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)  # noqa: S102 - our own printed code, see the module docstring
+        roles = {role: _chain([scope[n] for n in ns]) for role, ns in names.items()}
+        return RoleCode(self.program, roles, tuple(c for c in self.ops if c is not None), source)
+
+    def _function(self, name: str, body: tuple[Stmt, ...]) -> None:
+        put = self.lines.append
+        put(f"def {name}(c):")
+        for p in self.program.scalars:
+            put(f"    p_{p} = c.args[{p!r}]")
+        for d in self.program.lets.values():
+            put(f"    v_{d.name} = {self.scalar(d.value)}")
+        put("    index = c.index")
+        for ring in self.program.rings:
+            put(f"    n_{ring} = 0")
+        self._body(body, 1)
+        put("    return")
+        put("    yield")
+
+    def _body(self, body: tuple[Stmt, ...], depth: int) -> bool:
+        """Print statements; whether every run through them yields at least once."""
+        pad, put, yields = "    " * depth, self.lines.append, False
+        for s in body:
+            if isinstance(s, Do):
+                put(f"{pad}yield {self._event(s.op)}")
+                yields = True
+            elif isinstance(s, Assign):
+                yields |= self._assign(s, pad)
+            elif isinstance(s, For):
+                if s.kind == "tiles":
+                    put(f"{pad}for v_{s.var} in c.tiles({s.scheduler!r}):")
+                else:
+                    assert s.lo is not None and s.hi is not None
+                    put(f"{pad}for v_{s.var} in range({self.scalar(s.lo)}, {self.scalar(s.hi)}):")
+                if not self._body(s.body, depth + 1):
+                    put(f"{pad}    yield -1, ()")
+            else:
+                put(f"{pad}if {self.scalar(s.cond)}:")
+                a = self._body(s.then, depth + 1)
+                put(f"{pad}    pass")
+                b = False
+                if s.orelse:
+                    put(f"{pad}else:")
+                    b = self._body(s.orelse, depth + 1)
+                    put(f"{pad}    pass")
+                yields |= a and b
+        return yields
+
+    def _assign(self, s: Assign, pad: str) -> bool:
+        put = self.lines.append
+        if isinstance(s.value, Op):
+            event = self._event(s.value)
+            if isinstance(s.value.type, ScalarT):
+                put(f"{pad}v_{s.targets[0]} = yield {event}")
+            else:
+                put(f"{pad}yield {event}")
+            return True
+        t = s.value.type
+        if isinstance(t, ViewT):
+            put(f"{pad}v_{s.targets[0]} = {self.view(s.value)}")
+        else:
+            put(f"{pad}v_{s.targets[0]} = {self.scalar(s.value)}")
+        return False
+
+    # ------------------------------------------------------------ operands
+
+    def _event(self, op: Op) -> str:
+        values: list[str] = []
+        index: dict[str, int] = {}
+        trees: dict[str, Expr] = {}
+        for name, operand in op.operands.items():
+            if operand is None:
+                continue
+            if isinstance(operand, tuple):
+                parts = []
+                for k, e in enumerate(operand):
+                    if isinstance(e.type, FragT):
+                        trees[f"{name}.{k}"] = self._tree(e, values)
+                        parts.append("None")
+                    else:
+                        parts.append(self.scalar(e))
+                index[name] = len(values)
+                values.append(f"({', '.join(parts)},)")
+            elif isinstance(operand.type, ViewT):
+                index[name] = len(values)
+                values.append(self.view(operand))
+            elif isinstance(operand.type, (FragT, PairT, ListT)):
+                trees[name] = self._tree(operand, values)
+            else:
+                index[name] = len(values)
+                values.append(self.scalar(operand))
+        self.ops[op.id] = OpCode(op, index, trees)
+        return f"{op.id}, ({', '.join(values)}{',' if values else ''})"
+
+    def _tree(self, e: Expr, values: list[str]) -> Expr:
+        if isinstance(e.type, (ScalarT, SlotT)):
+            if e.op == "const":
+                return e
+            values.append(self.scalar(e))
+            return Expr("dyn", (), {"i": len(values) - 1}, e.type, e.span)
+        if not e.args:
+            return e
+        return Expr(e.op, tuple(self._tree(a, values) for a in e.args), e.attrs, e.type, e.span)
+
+    def view(self, e: Expr) -> str:
+        stage, row, col = self._origin(e)
+        return f"({stage}, {row}, {col})"
+
+    def _origin(self, e: Expr) -> tuple[str, str, str]:
+        if e.op == "view":
+            return "0", "0", "0"
+        if e.op == "var":
+            v = f"v_{e.attrs['name']}"
+            return f"{v}[0]", f"{v}[1]", f"{v}[2]"
+        stage, row, col = self._origin(e.args[0])
+        if e.op == "stage":
+            return self.scalar(e.args[1]), row, col
+        if e.op == "rows":
+            lo = self.scalar(e.args[1])
+            return stage, lo if row == "0" else f"{row} + {lo}", col
+        if e.op == "cols":
+            lo = self.scalar(e.args[1])
+            return stage, row, lo if col == "0" else f"{col} + {lo}"
+        return stage, row, col
+
+    def scalar(self, e: Expr) -> str:
+        """A uniform scalar, slot or tensor-memory expression as Python."""
+        op, args = e.op, e.args
+        if op == "const":
+            return repr(e.attrs["value"]) if not isinstance(e.attrs["value"], int) or e.attrs["value"] >= 0 else f"({e.attrs['value']})"  # type: ignore[operator]
+        if op == "param":
+            return f"p_{e.attrs['name']}"
+        if op == "var":
+            return f"v_{e.attrs['name']}"
+        if op == "field":
+            t = args[0].type
+            return f"{self.scalar(args[0])}[{self.fields[t.scheduler][str(e.attrs['name'])]}]"  # type: ignore[union-attr]  # fields come from tiles
+        if op in _INFIX:
+            return f"({self.scalar(args[0])} {_INFIX[op]} {self.scalar(args[1])})"
+        if op == "neg":
+            return f"(-{self.scalar(args[0])})"
+        if op == "not":
+            return f"(not {self.scalar(args[0])})"
+        if op in ("min", "max"):
+            return f"{op}({self.scalar(args[0])}, {self.scalar(args[1])})"
+        if op == "cdiv":
+            return f"(-(-{self.scalar(args[0])} // {self.scalar(args[1])}))"
+        if op == "select":
+            c, a, b = (self.scalar(x) for x in args)
+            return f"({a} if {c} else {b})"
+        if op == "role_index":
+            return "index"
+        if op == "slot_index":
+            return f"({self.scalar(args[0])} % {self.program.rings[str(e.attrs['ring'])].stages})"
+        if op == "step":
+            n = f"n_{e.attrs['ring']}"
+            return f"(({n} := {n} + 1) - 1)"
+        if op == "at":
+            return f"(n_{e.attrs['ring']} - 1)"
+        if op == "prev":
+            return f"({self.scalar(args[0])} - {e.attrs['back']})"
+        if op == "extent":
+            return f"c.extents[({e.attrs['tensor']!r}, {e.attrs['dim']})]"
+        if op in ("cta_rank", "cluster_size", "cta_id"):
+            return self._place(op, e)
+        if op == "tmem":
+            return "0"
+        if op == "tmem_cols":
+            return f"({self.scalar(args[0])} + {self.scalar(args[1])})"
+        if op == "cast":
+            return f"{'float' if e.type.dtype[0] in 'fbte' and e.type.dtype != 'bool' else 'int'}({self.scalar(args[0])})"  # type: ignore[union-attr]
+        if op in _CALLS:
+            return f"f_{op}({self.scalar(args[0])})"
+        if op == "fma":
+            a, b, c = (self.scalar(x) for x in args)
+            return f"({a} * {b} + {c})"
+        raise KeyError(f"{op} is not a uniform scalar")
+
+    def _place(self, op: str, e: Expr) -> str:
+        axis = e.attrs.get("axis")
+        if op == "cta_id":
+            return "c.cta"
+        names = next((d.names for d in self.program.schedulers.values()), ("m", "n"))
+        k = 1 if axis in ("y", 1) or (len(names) > 1 and axis == names[1]) else 0
+        if op == "cta_rank":
+            return f"c.rank[{k}]" if axis is not None else "(c.rank[0] + c.cluster[0] * c.rank[1])"
+        return f"c.cluster[{k}]" if axis is not None else "(c.cluster[0] * c.cluster[1])"
+
+
+def _chain(parts: list[Callable[[Context], Body]]) -> Callable[[Context], Body]:
+    if len(parts) == 1:
+        return parts[0]
+
+    def run(c: Context) -> Body:
+        for part in parts:
+            yield from part(c)
+
+    return run
