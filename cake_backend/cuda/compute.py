@@ -1,0 +1,146 @@
+"""`compute`: evaluate a pure expression into the places on the left of an assignment."""
+
+from __future__ import annotations
+
+from cake_backend.cuda import reduce
+from cake_backend.cuda.context import Binding, Context, Lazy, PairPlace, Place
+from cake_backend.cuda.elementwise import assign_elements, element, prepared, resolve
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.fragments import Index, array_length, ctype, declare, elements
+from cake_backend.cuda.masks import possible_failure
+from cake_backend.cuda.positions import At
+from cake_backend.cuda.scalars import number
+from cake_ir.program import Expr
+from cake_ir.types import FragT, ListT, PairT, Type
+
+FRESH = ("frag", "rowvec", "colvec")
+
+
+def bind(ctx: Context, name: str, e: Expr, declare_as: Type | None) -> None:
+    """Execute `name = e`; `declare_as` is the type of the place where the name's web begins here."""
+    if isinstance(e.type, ListT):
+        not_lowered("a running sorted list", e.span)
+    if is_lazy(ctx, e):
+        ctx.role.env[name] = Lazy(resolve(ctx, e))
+        return
+    old = ctx.role.env.get(name)
+    if declare_as is None:
+        assert isinstance(old, Place | PairPlace)
+        evaluate_into(ctx, old, e)
+        return
+    place = declare_place(ctx, name, declare_as)
+    # The right side is evaluated with the old binding of the name.
+    evaluate_into(ctx, place, e)
+    ctx.role.env[name] = place
+
+
+def declare_place(ctx: Context, name: str, t: Type) -> Place | PairPlace:
+    """Declare the arrays of a fragment or pair."""
+    if isinstance(t, PairT):
+        return PairPlace(declare(ctx, f"{name}_value", t.value), declare(ctx, f"{name}_index", t.index))
+    assert isinstance(t, FragT)
+    return declare(ctx, name, t)
+
+
+def is_lazy(ctx: Context, e: Expr) -> bool:
+    """Whether a name stands for its expression: masks, and coordinates that no register array is read for."""
+    t = e.type
+    if not isinstance(t, FragT):
+        return False
+    if t.dtype == "bool":
+        for x in e.walk():
+            if x.op == "var" and isinstance(ctx.lookup(str(x.attrs["name"])), Place) and ctx.role.webs.written.get(str(x.attrs["name"]), 0) != 1:
+                not_lowered("a mask over a value that is rebound", e.span, "write the condition where it is used")
+        return True
+    if t.dtype not in ("i32", "u32") or not any(x.op == "iota" for x in e.walk()):
+        return False
+    for x in e.walk():
+        if x.op == "var":
+            bound = ctx.lookup(str(x.attrs["name"]))
+            if isinstance(bound, Place | PairPlace) and not _model_only(e, x):
+                return False
+            if ctx.role.webs.written.get(str(x.attrs["name"]), 0) > 1 and not _model_only(e, x):
+                return False
+    return True
+
+
+def _model_only(e: Expr, x: Expr) -> bool:
+    """Whether a variable is only the model of an `iota` or `in_bounds`, whose elements are not read."""
+    return all(x is not a or parent.op in ("iota", "in_bounds") and i == 0 for parent in e.walk() for i, a in enumerate(parent.args))
+
+
+def evaluate_into(ctx: Context, target: Binding, e: Expr) -> None:
+    """Write the value of `e` to a place or a pair of places."""
+    if isinstance(target, PairPlace):
+        _pair_into(ctx, target, e)
+        return
+    assert isinstance(target, Place)
+    e = resolve(ctx, e)
+    if e.op in FRESH:
+        _fill(ctx, target, e.attrs.get("init"))
+    elif e.op in ("reduce", "sum"):
+        reduce.reduce_into(ctx, target, e)
+    elif e.op == "finish":
+        reduce.finish_into(ctx, target, e)
+    elif e.op == "where" and (branch := possible_failure(ctx, e.args[0])) is not None:
+        _masked(ctx, target, e, branch)
+    else:
+        assign_elements(ctx, target, prepared(ctx, e))
+
+
+def _fill(ctx: Context, place: Place, init: object) -> None:
+    if init is None:
+        return
+    t = place.type
+    value = number(init, ctype(t)) if ctype(t) != "u32" or t.dtype == "u32" else _packed_constant(init, place)
+    with ctx.out.unrolled("i", place.count * t.stages):
+        ctx.out.line(f"{place.name}[i] = {value};")
+
+
+def _packed_constant(init: object, place: Place) -> str:
+    if init == 0:
+        return "0u"
+    return not_lowered(f"a {place.type.dtype} fragment that starts as {init}", __import__("cake_ir.span", fromlist=["NOWHERE"]).NOWHERE)
+
+
+def _masked(ctx: Context, place: Place, e: Expr, branch: str) -> None:
+    """`where` with a mask that usually holds everywhere: one uniform branch instead of a select an element."""
+    mask, value, other = e.args
+    if not (value.op == "var" and ctx.lookup(str(value.attrs["name"])) is place):
+        assign_elements(ctx, place, prepared(ctx, value))
+    with ctx.out.block(f"if ({branch})"):
+        same = Expr("place", (), {}, value.type, value.span)
+        del same
+        count = elements(place.type, ctx.role.warps)
+        if array_length(place.type, ctx.role.warps) != count:
+            assign_elements(ctx, place, prepared(ctx, e))
+            return
+        condition, fallback = prepared(ctx, mask), prepared(ctx, other)
+        with ctx.out.unrolled("i", count):
+            at = At(place.type, Index("i"))
+            from cake_backend.cuda.elementwise import literal_as
+
+            ctx.out.line(f"{place.name}[i] = {element(ctx, condition, at)} ? {place.name}[i] : {element(ctx, literal_as(fallback, e), at)};")
+
+
+def _pair_into(ctx: Context, target: PairPlace, e: Expr) -> None:
+    if e.op == "pair":
+        for place, part in zip((target.value, target.index), e.args, strict=True):
+            if part.op in FRESH:
+                _fill(ctx, place, part.attrs.get("init"))
+            else:
+                reduce.spread_into(ctx, place, part)
+    elif e.op in ("argmin", "argmax"):
+        reduce.running_argument(ctx, target, e)
+    elif e.op == "finish":
+        reduce.finish_pair(ctx, target, e)
+    elif e.op == "var":
+        source = ctx.lookup(str(e.attrs["name"]))
+        assert isinstance(source, PairPlace)
+        for to, frm in ((target.value, source.value), (target.index, source.index)):
+            if to.count != frm.count:
+                not_lowered("a copy between a finished and a partial pair", e.span)
+            with ctx.out.unrolled("i", to.count):
+                ctx.out.line(f"{to.name}[i] = {frm.name}[i];")
+    else:
+        not_lowered(f"`{e.op}` as a pair", e.span)

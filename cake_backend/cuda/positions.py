@@ -1,0 +1,87 @@
+"""Where an unrolled loop stands in a fragment: the indices and coordinates that its element has, as C text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cake_backend.cuda.arithmetic import operand
+from cake_backend.cuda.context import Context
+from cake_backend.cuda.fragments import (
+    Index, column_slot, colvec_col, elements, packing, row_slot, rowvec_row, tile_blocks, tile_col, tile_columns, tile_row,
+)  # fmt: skip
+from cake_ir.types import FragT
+
+TILES = ("acc", "a")
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """One element of a fragment of type `type`, at `index` of its element order."""
+
+    type: FragT
+    index: Index
+
+    @property
+    def flat(self) -> str:
+        """Index into an array with one element a register."""
+        return self.index.text
+
+    def packed(self, per: int) -> tuple[str, str]:
+        """Index into an array with `per` elements a register, and the element's number in it."""
+        return self.index.divided(per), self.index.modulo(per)
+
+    def shifted(self, offset: str) -> str:
+        """The flat index plus a C text."""
+        return f"{self.flat} + {offset}" if offset else self.flat
+
+    def row_slot(self, ctx: Context) -> str:
+        """Index into a rowvec with the same rows."""
+        if self.type.form == "rowvec":
+            return self.flat
+        return row_slot(self.type, ctx.role.warps, self.index)
+
+    def col_slot(self, ctx: Context) -> str:
+        """Index into a colvec with the same columns."""
+        if self.type.form == "colvec":
+            return self.flat
+        return column_slot(self.type, ctx.role.warps, self.index)
+
+    def row(self, ctx: Context) -> str:
+        """Row of the element, relative to the fragment, as an int."""
+        t = self.type
+        if t.form == "rowvec":
+            return rowvec_row(ctx, t, self.index)
+        if t.form == "vec":
+            return f"{operand(vec_element(ctx, t, self.index))} / {t.cols}" if t.rows > 1 else "0"
+        return tile_row(ctx, t, self.index)
+
+    def col(self, ctx: Context) -> str:
+        """Column of the element, relative to the fragment, as an int."""
+        t = self.type
+        if t.form == "colvec":
+            return colvec_col(t, self.index)
+        if t.form == "vec":
+            flat = vec_element(ctx, t, self.index)
+            return f"{operand(flat)} % {t.cols}" if t.rows > 1 else flat
+        return tile_col(ctx, t, self.index)
+
+
+def vec_element(ctx: Context, t: FragT, i: Index) -> str:
+    """C text of the row-major number of element i of a `vec` fragment: runs are dealt to the member's threads in turn."""
+    chunk = t.chunk or 1
+    if elements(t, ctx.role.warps) == chunk:
+        return f"(int)thread * {chunk} + {i.text}"
+    return f"({i.divided(chunk)} * {ctx.role.threads} + (int)thread) * {chunk} + {i.modulo(chunk)}"
+
+
+def trips(ctx: Context, t: FragT, per: int) -> int:
+    """Trips of a loop that takes `per` elements at a time."""
+    return elements(t, ctx.role.warps) // per
+
+
+def step(t: FragT, *sources: FragT) -> int:
+    """Elements a trip so that no packed register is split: the widest packing of the fragment and of what is read."""
+    return max([packing(t), *(packing(s) for s in sources)])
+
+
+__all__ = ["TILES", "At", "step", "tile_blocks", "tile_columns", "trips", "vec_element"]

@@ -1,0 +1,250 @@
+"""Reductions over fragments: in-thread chains, quad shuffles, running arguments, reductions across the warps of a role."""
+
+from __future__ import annotations
+
+from cake_backend.cuda.addresses import rect
+from cake_backend.cuda.context import Context, PairPlace, Place
+from cake_backend.cuda.elementwise import assign_elements, element, kind_of, prepared
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.fragments import Index, elements, tile_blocks, tile_columns
+from cake_backend.cuda.positions import TILES, At
+from cake_backend.cuda.preamble import Device
+from cake_backend.cuda.sync import named_sync
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT, PairT
+
+_COMBINE = {"float": {"add": "{} + {}", "max": "fmaxf({}, {})", "min": "fminf({}, {})"}, "int": {"add": "{} + {}", "max": "max({}, {})", "min": "min({}, {})"}}
+
+SHUFFLE = "__shfl_xor_sync(0xffffffffu, {}, {})"
+
+
+def combine(op: str, kind: str, a: str, b: str) -> str:
+    """C text of one step of a reduction."""
+    return _COMBINE[kind][op].format(a, b)
+
+
+def reduce_into(ctx: Context, target: Place, e: Expr) -> None:
+    """`reduce` of an expression into a rowvec (axis 1) or a scalar (vec), finished over the quad or warp unless partial."""
+    op = "add" if e.op == "sum" else str(e.attrs["op"])
+    x = prepared(ctx, e.args[0])
+    t = x.type
+    assert isinstance(t, FragT)
+    kind = kind_of(t.dtype)
+    if t.form in TILES and e.attrs.get("axis") == 1:
+        if t.warps and t.warps[1] > 1:
+            not_lowered("a row reduction of a tile that several warps share along its columns", e.span, "reduce with `across=` and scratch")
+        _rows(ctx, target, x, t, op, kind)
+        if not e.attrs.get("partial"):
+            _over_lanes(ctx, target, op, kind, (1, 2))
+    elif t.form in TILES:
+        not_lowered("a reduction along axis 0", e.span)
+    elif t.form == "vec":
+        _thread(ctx, target, x, t, op, kind)
+        if ctx.role.warps > 1:
+            not_lowered("a reduction of a `vec` over several warps without scratch", e.span, "add `across=`, `scratch=` and `sync=`")
+        _over_lanes(ctx, target, op, kind, (16, 8, 4, 2, 1))
+    else:
+        not_lowered(f"a reduction of form `{t.form}`", e.span)
+
+
+def _rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+    """One value a row: even and odd columns in two chains, then the two together."""
+    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
+    ctype = "float" if kind == "float" else "int"
+    for block in range(blocks):
+        base = 4 * columns * block
+        with ctx.out.unrolled("r", 2):
+            first = [element(ctx, x, At(t, RowIndex("r", "0", base, p))) for p in (0, 1)]
+            ctx.out.line(f"{ctype} even = {first[0]}, odd = {first[1]};")
+            with ctx.out.unrolled("j", columns, 1):
+                even, odd = (element(ctx, x, At(t, RowIndex("r", "j", base, p))) for p in (0, 1))
+                ctx.out.line(f"even = {combine(op, kind, 'even', even)};")
+                ctx.out.line(f"odd = {combine(op, kind, 'odd', odd)};")
+            where = f"{2 * block} + r" if block else "r"
+            ctx.out.line(f"{target.name}[{where}] = {combine(op, kind, 'even', 'odd')};")
+
+
+class RowIndex(Index):
+    """Element of a tile by row half (variable), 8-column block (variable) and column parity (constant) in one 16-row block."""
+
+    def __new__(cls, *args: object) -> RowIndex:
+        return object.__new__(cls)
+
+    def __init__(self, row: str, column: str, base: int, parity: int) -> None:
+        object.__setattr__(self, "var", row)
+        object.__setattr__(self, "scale", 2)
+        object.__setattr__(self, "offset", base + parity)
+        object.__setattr__(self, "_column", column)
+
+    __slots__ = ("_column",)
+
+    @property
+    def text(self) -> str:
+        column = "" if self._column == "0" else f"4 * {self._column} + "
+        return f"{column}2 * {self.var}" + (f" + {self.offset}" if self.offset else "")
+
+    def divided(self, by: int) -> str:
+        if by == 2:
+            column = "" if self._column == "0" else f"2 * {self._column} + "
+            return f"{column}{self.var}" + (f" + {self.offset // 2}" if self.offset // 2 else "")
+        if by == 4:
+            block = self.offset // 4
+            return f"{self._column} + {block}" if block and self._column != "0" else str(block) if self._column == "0" else self._column
+        return f"({self.text}) / {by}"
+
+    def modulo(self, by: int) -> str:
+        if by == 2:
+            return str(self.offset % 2)
+        return f"({self.text}) % {by}"
+
+
+def _over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tuple[int, ...]) -> None:
+    """Combine over lanes whose numbers differ in the bits of `distances`."""
+    with ctx.out.unrolled("i", target.count):
+        name = f"{target.name}[i]"
+        for d in distances:
+            ctx.out.line(f"{name} = {combine(op, kind, name, SHUFFLE.format(name, d))};")
+
+
+def _thread(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+    """A thread's own elements into `target[0]`: even and odd elements in two chains."""
+    count = elements(t, ctx.role.warps)
+    ctype = "float" if kind == "float" else "int"
+    with ctx.out.block(""):
+        if count == 1:
+            ctx.out.line(f"{target.name}[0] = {element(ctx, x, At(t, Index('', 1, 0)))};")
+            return
+        first = [element(ctx, x, At(t, Index("", 1, p))) for p in (0, 1)]
+        ctx.out.line(f"{ctype} even = {first[0]}, odd = {first[1]};")
+        with ctx.out.unrolled("i", count // 2, 1):
+            for p, chain in enumerate(("even", "odd")):
+                ctx.out.line(f"{chain} = {combine(op, kind, chain, element(ctx, x, At(t, Index('i', 2, p))))};")
+        ctx.out.line(f"{target.name}[0] = {combine(op, kind, 'even', 'odd')};")
+
+
+def finish_into(ctx: Context, target: Place, e: Expr) -> None:
+    """Complete a partial reduction over the quad."""
+    t = e.args[0].type
+    assert isinstance(t, FragT)
+    assign_elements(ctx, target, prepared(ctx, e.args[0]))
+    if t.partial in ("add", "max", "min"):
+        _over_lanes(ctx, target, t.partial, kind_of(t.dtype), (1, 2))
+
+
+# ------------------------------------------------------------------ running (value, index)
+
+
+def spread_into(ctx: Context, place: Place, e: Expr) -> None:
+    """A finished row vector into a running one that keeps a chain for even and one for odd columns: both start from it."""
+    e = prepared(ctx, e)
+    t = e.type
+    assert isinstance(t, FragT)
+    per_row = place.count // elements(t, ctx.role.warps)
+    with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
+        text = element(ctx, e, At(t, Index("i")))
+        for c in range(per_row):
+            ctx.out.line(f"{place.name}[{f'{per_row} * i + {c}' if per_row > 1 else 'i'}] = {text};")
+
+
+def running_argument(ctx: Context, target: PairPlace, e: Expr) -> None:
+    """`argmin` / `argmax` along the columns: the tile's own best with immediate column numbers, merged into the running one once.
+
+    Strict comparison in column order keeps the lowest index on ties, and a NaN never wins.
+    """
+    names = e.attrs.get("operands") or ("x", "base", "into")
+    args = dict(zip(names, e.args, strict=False))  # type: ignore[arg-type]
+    x, base, into = prepared(ctx, args["x"]), args.get("base"), args["into"]
+    if into.op != "var" or ctx.lookup(str(into.attrs["name"])) is not target:
+        from cake_backend.cuda.compute import evaluate_into
+
+        evaluate_into(ctx, target, into)
+    t = x.type
+    assert isinstance(t, FragT)
+    if t.warps and t.warps[1] > 1:
+        not_lowered(f"`{e.op}` of a tile that several warps share along its columns", e.span)
+    wins, worst, keep = ("<", "__int_as_float(0x7f800000)", "fminf") if e.op == "argmin" else (">", "__int_as_float(0xff800000)", "fmaxf")
+    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
+    from cake_backend.cuda.scalars import factor
+
+    offset = "" if base is None or (base.op == "const" and base.attrs["value"] == 0) else f"{factor(ctx, base)} + "
+    value, index = target.value.name, target.index.name
+    for block in range(blocks):
+        first = 4 * columns * block
+        with ctx.out.block(""):
+            ctx.out.line("float best[4];")
+            ctx.out.line("int column[4];")
+            with ctx.out.unrolled("i", 4):
+                ctx.out.line(f"best[i] = {keep}({element(ctx, x, At(t, Index('i', 1, first)))}, {worst});")
+                ctx.out.line("column[i] = i & 1;")
+            with ctx.out.unrolled("i", 4 * columns, 4):
+                ctx.out.line(f"const float x = {element(ctx, x, At(t, Index('i', 1, first)))};")
+                ctx.out.line(f"const bool wins = x {wins} best[i & 3];")
+                ctx.out.line("best[i & 3] = wins ? x : best[i & 3];")
+                ctx.out.line("column[i & 3] = wins ? 8 * (i / 4) + (i & 1) : column[i & 3];")
+            with ctx.out.unrolled("i", 4):
+                at = f"{4 * block} + i" if block else "i"
+                ctx.out.line(f"const bool wins = best[i] {wins} {value}[{at}];")
+                ctx.out.line(f"{value}[{at}] = wins ? best[i] : {value}[{at}];")
+                ctx.out.line(f"{index}[{at}] = wins ? {offset}2 * (int)(lane & 3u) + column[i] : {index}[{at}];")
+
+
+def finish_pair(ctx: Context, target: PairPlace, e: Expr) -> None:
+    """Merge the chains of a running argument, then the quad; equal values keep the lowest index."""
+    source = ctx.lookup(str(e.args[0].attrs["name"])) if e.args[0].op == "var" else None
+    t = e.args[0].type
+    if not isinstance(source, PairPlace) or not isinstance(t, PairT):
+        not_lowered("`finish` of an unnamed pair", e.span)
+    wins = ">" if t.value.partial == "argmax" else "<"
+    value, index = target.value.name, target.index.name
+    chains = source.value.count // target.value.count
+    merge = "if (w {0} {1}[i] || (w == {1}[i] && at < {2}[i])) {{ {1}[i] = w; {2}[i] = at; }}".format(wins, value, index)
+    with ctx.out.unrolled("i", target.value.count):
+        ctx.out.line(f"{value}[i] = {source.value.name}[{f'{chains} * i' if chains > 1 else 'i'}];")
+        ctx.out.line(f"{index}[i] = {source.index.name}[{f'{chains} * i' if chains > 1 else 'i'}];")
+        for c in range(1, chains):
+            with ctx.out.block(""):
+                ctx.out.line(f"const float w = {source.value.name}[{chains} * i + {c}];")
+                ctx.out.line(f"const int at = {source.index.name}[{chains} * i + {c}];")
+                ctx.out.line(merge)
+        for d in (1, 2):
+            with ctx.out.block(""):
+                ctx.out.line(f"const float w = {SHUFFLE.format(f'{value}[i]', d)};")
+                ctx.out.line(f"const int at = {SHUFFLE.format(f'{index}[i]', d)};")
+                ctx.out.line(merge)
+
+
+# ------------------------------------------------------------------ across the warps of a role
+
+STORE_SHARED_F32 = Device(
+    "store_shared_f32", 'DEVICE void store_shared_f32(u32 address, float x) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }'
+)
+LOAD_SHARED_F32 = Device(
+    "load_shared_f32",
+    'DEVICE float load_shared_f32(u32 address) { float x; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory"); return x; }',
+)
+
+
+def reduce_across(ctx: Context, op: Op, target: Place) -> None:
+    """`reduce(across=role, ..)` of a `vec`: thread, warp, scratch, barrier, and the warps' values again."""
+    x = op.operands["x"]
+    scratch = op.operands["scratch"]
+    assert isinstance(x, Expr) and isinstance(scratch, Expr)
+    x = prepared(ctx, x)
+    t, kind = x.type, str(op.attrs["op"])
+    assert isinstance(t, FragT)
+    if t.form not in ("vec", "scalar") or t.dtype != "f32":
+        not_lowered(f"a reduction of {t} across warps", op.span)
+    place = rect(ctx, scratch)
+    warps = ctx.role.role.warps
+    if t.form == "vec":
+        _thread(ctx, target, x, t, kind, "float")
+    else:
+        assign_elements(ctx, target, x)
+    _over_lanes(ctx, target, kind, "float", (16, 8, 4, 2, 1))
+    where = "warp" if ctx.role.role.members == 1 else f"({ctx.role.index} * {ctx.role.warps}u + warp)"
+    store, load = ctx.use(STORE_SHARED_F32), ctx.use(LOAD_SHARED_F32)
+    ctx.out.line(f"if (lane == 0) {store}({place.base} + 4u * {where}, {target.name}[0]);")
+    named_sync(ctx, str(op.attrs["sync"]), op.span)
+    ctx.out.line(f"{target.name}[0] = {load}({place.base});")
+    with ctx.out.unrolled("i", warps, 1):
+        ctx.out.line(f"{target.name}[0] = {combine(kind, 'float', f'{target.name}[0]', f'{load}({place.base} + 4u * i)')};")
