@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cake_ir.fault import Fault, FaultError, did_you_mean
@@ -12,7 +12,7 @@ from cake_ir.frontend.scope import Elaboration, Lost, Named, Poisoned
 from cake_ir.frontend.source import valid_name
 from cake_ir.frontend.statements import role_block
 from cake_ir.frontend.template import Template
-from cake_ir.program import Const, Program, Role, RoleBlock
+from cake_ir.program import Const, Param, Program, Role, RoleBlock
 from cake_ir.span import Span
 from cake_ir.targets import TARGETS
 
@@ -72,7 +72,8 @@ def _unfit(value: Any, default: Const) -> str:
 
 
 def _elaborate(template: Template, values: dict[str, Const], el: Elaboration) -> Specialised:
-    for p in template.params:
+    params = tuple(_extents(el, p, values, template) for p in template.params)
+    for p in params:
         el.params[p.name] = p
         el.env[p.name] = Named(p)
         el.used.add(p.name)
@@ -105,8 +106,28 @@ def _elaborate(template: Template, values: dict[str, Const], el: Elaboration) ->
         return Specialised(None, faults)
     end = template.source.lines
     span = Span(template.span.line, 1, len(end), len(end[-1]) + 1)
-    program = Program(template.name, el.target, template.params, values, tuple(el.decls), tuple(blocks), tuple(el.ops), span, template.doc)
+    program = Program(template.name, el.target, params, values, tuple(el.decls), tuple(blocks), tuple(el.ops), span, template.doc)
     return Specialised(program, ())
+
+
+def _extents(el: Elaboration, p: Param, values: dict[str, Const], template: Template) -> Param:
+    """`p` with tunables among its extents replaced by their values; N018 for a name that is neither tunable nor scalar parameter."""
+    if not p.extents:
+        return p
+    scalars = [q.name for q in template.params if q.kind == "scalar"]
+    out: list[str | int] = []
+    for e in p.extents:
+        v = values.get(e) if isinstance(e, str) else e
+        if isinstance(v, int) and not isinstance(v, bool):
+            out.append(v)
+        elif isinstance(e, str) and e in scalars:
+            out.append(e)
+        else:
+            shown = e if isinstance(e, str) and valid_name(e) else "?"
+            el.faults.append(Fault("N018", f"the extent `{shown}` of `{p.name}` names neither a scalar parameter nor an integer tunable", p.span,
+                                   help=did_you_mean(str(e), [*scalars, *values], "name")))  # fmt: skip
+            return p
+    return replace(p, extents=tuple(out))
 
 
 def _bound(node: ast.stmt) -> list[str]:

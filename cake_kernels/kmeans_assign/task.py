@@ -151,6 +151,7 @@ TASK = Task(
     },
     oracle=oracle,
     witness={"IDX": witness},
+    index_limit={"IDX": "NK"},
     row_dims=2,
     domain={
         "NB": AxisDomain(1, 3),

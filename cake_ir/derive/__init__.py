@@ -1,0 +1,1 @@
+"""Facts that follow from a program and that every reading shares."""
