@@ -1,8 +1,12 @@
 """What a text declares, as far as it parses: its schedules, their parameters, and the hash of its program."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cake_ir.frontend import Module
+    from cake_ir.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,4 +20,36 @@ class Outline:
 
 def outline(text: str, *, params: Mapping[str, Any], target: str | None) -> Outline:
     """The outline of a text; an empty one where it does not parse. Never raises for a fault of the text."""
-    raise NotImplementedError
+    from cake_ir.canonical import content_hash
+    from cake_ir.frontend import parse
+
+    from ..store.identity import digest
+
+    module = parse(text, "<candidate>")
+    templates = [*module.schedules, *([module.plan] if module.plan else [])]
+    in_force: dict[str, Any] = {}
+    for template in templates:
+        in_force |= {name: params.get(name, default) for name, default in template.tunables.items()}
+    made = [program for _, program in specialised(module, params, target)]
+    complete = bool(made) and None not in made and not module.faults
+    hashes = [content_hash(program) for program in made if program is not None] if complete else []
+    plan = [text] if module.plan else []  # a plan has no canonical form of its own: any change of the text is a change
+    whole = hashes[0] if len(hashes) == 1 and not plan else digest(*hashes, *plan) if hashes else None
+    return Outline(tuple(template.name for template in module.schedules), in_force, whole)
+
+
+def specialised(module: "Module", params: Mapping[str, Any], target: str | None) -> "Iterator[tuple[str, Program | None]]":
+    """Each schedule's name and its program, None where it cannot be constructed. Parameters go to the schedules that declare them."""
+    from cake_ir.frontend import specialise
+
+    for template in module.schedules:
+        own = {name: value for name, value in params.items() if name in template.tunables}
+        chosen = target if target is not None and (not template.targets or target in template.targets) else None
+        yield template.name, specialise(template, own, chosen).program
+
+
+def programs_of(text: str, *, params: Mapping[str, Any], target: str | None) -> "list[Program]":
+    """The programs that a text stands for; those that cannot be constructed are left out."""
+    from cake_ir.frontend import parse
+
+    return [program for _, program in specialised(parse(text, "<candidate>"), params, target) if program is not None]

@@ -1,9 +1,9 @@
 """The tasks candidates are judged on: the corpus, and the workspace's own files, which are trusted because a person put them there."""
 
 import hashlib
-import runpy
+import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..workspace import Workspace
 from .misuse import Misuse, unknown
@@ -12,44 +12,42 @@ if TYPE_CHECKING:
     from cake_backend.task import Task
 
 
-def known(workspace: Workspace | None) -> dict[str, "Task"]:
-    """Every task by name. A workspace file `tasks/NAME.py` defines `task` or `tasks`; its names win over the corpus.
-
-    Raises `Misuse` if a file of the workspace does not define a task.
-    """
-    import cake_kernels
-
-    found: dict[str, Task] = dict(cake_kernels.tasks())
-    if workspace is not None and (workspace.root / "tasks").is_dir():
-        for path in sorted((workspace.root / "tasks").glob("*.py")):
-            found.update(_from_file(path))
-    return found
+def known(workspace: Workspace | None) -> "dict[str, Task]":
+    """Every task by name; those of the workspace's `tasks/` folder win over the corpus. Files that do not load are left out."""
+    return _known(workspace)[0]
 
 
 def get(workspace: Workspace | None, name: str) -> "Task":
-    """The task of that name. Raises `Misuse`, naming the nearest, if there is none."""
-    tasks = known(workspace)
-    if name not in tasks:
-        raise unknown("task", name, tasks)
-    return tasks[name]
+    """The task of that name. Raises `Misuse`, naming the nearest or the file that does not load, if there is none."""
+    tasks, faults = _known(workspace)
+    if name in tasks:
+        return tasks[name]
+    broken = next((fault for path, fault in faults.items() if path.stem == name), None)
+    if broken is not None:
+        raise Misuse(f"task `{name}` of the workspace does not load: {broken}")
+    raise unknown("task", name, tasks)
 
 
 def digest(task: "Task") -> str:
-    """A digest of what the task asks: equal tasks, equal digest."""
-    described = getattr(task, "digest", None)
-    if callable(described):
-        return str(described())
-    return hashlib.sha256(repr(task).encode()).hexdigest()
+    """A digest of what the task asks: its data, and the sources of the files that define its oracle and its inputs."""
+    state = hashlib.sha256()
+    plain = (task.name, task.axes, task.tensors, task.scalars, task.shapes, task.tolerances, task.domain, task.row_dims, task.flops, task.unit)
+    state.update(repr(plain).encode())
+    functions = [task.oracle, *task.witness.values(), *(distribution.make for distribution in task.distributions)]
+    for path in sorted({inspect.getsourcefile(inspect.unwrap(function)) or "" for function in functions if inspect.isfunction(function)}):
+        if path and Path(path).exists():
+            state.update(Path(path).read_bytes())
+    return state.hexdigest()
 
 
-def _from_file(path: Path) -> dict[str, "Task"]:
-    from cake_backend.task import Task
+def _known(workspace: Workspace | None) -> "tuple[dict[str, Task], dict[Path, str]]":
+    import cake_kernels
 
-    try:
-        names: dict[str, Any] = runpy.run_path(str(path))
-    except Exception as error:  # the user's own code, at the boundary where it is loaded
-        raise Misuse(f"tasks/{path.name} of the workspace could not be loaded: {type(error).__name__}: {error}") from error
-    tasks = [value for value in (names.get("task"), *names.get("tasks", ())) if isinstance(value, Task)]
-    if not tasks:
-        raise Misuse(f"tasks/{path.name} of the workspace defines no `task`")
-    return {task.name: task for task in tasks}
+    found: dict[str, Task] = dict(cake_kernels.tasks())
+    faults: dict[Path, str] = {}
+    if workspace is not None:
+        from cake_backend.task_files import load_tasks
+
+        own, faults = load_tasks(workspace.root / "tasks")
+        found.update(own)
+    return found, faults

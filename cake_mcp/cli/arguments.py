@@ -1,0 +1,50 @@
+"""What the commands' arguments have in common: parameters, extents, and the exit status of bad usage."""
+
+import argparse
+import ast
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+BAD_USAGE = 3
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that leaves with status 3, since 2 means undecided."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        print(f"{self.prog}: {message}", file=sys.stderr)
+        raise SystemExit(BAD_USAGE)
+
+
+def assignments(pairs: Sequence[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs as a mapping; a value is a Python literal, or else text."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise argparse.ArgumentTypeError(f"`{pair[:60]}` is not NAME=VALUE")
+        try:
+            values[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            values[name] = value
+    return values
+
+
+def add_program_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say which program a text stands for."""
+    parser.add_argument("--target", help="architecture, for schedules that do not say: sm_90a, sm_80, ...")
+    parser.add_argument("-P", "--param", action="append", default=[], metavar="NAME=VALUE", help="value of a compile-time parameter; may be repeated")
+
+
+def add_workspace_option(parser: argparse.ArgumentParser) -> None:
+    """Which workspace to use."""
+    parser.add_argument("--workspace", type=Path, help="folder of the workspace; default: $CAKE_WORKSPACE, else the nearest .cake")
+
+
+def read_text(path: str) -> str:
+    """The text of a file; `-` is standard input. Raises `OSError` or `UnicodeDecodeError`."""
+    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    return data.decode("utf-8-sig")
