@@ -105,12 +105,13 @@ _SPELLING: dict[Family, str] = {"mma_sync": "mma.sync", "wgmma": "wgmma", "tcgen
 
 def _scaled_kind(family: Family, target_name: str, a: str, b: str) -> MmaKind | str:
     t = target(target_name)
-    if family == "wgmma" or not (t.has("BLOCK_SCALED_MMA") or t.has("TCGEN05_BLOCK_SCALED")):
-        return f"{target_name} has no block-scaled MMA; scale the finished partial accumulator: acc = acc + part * (sa * sb)"
+    needed = {"mma_sync": "BLOCK_SCALED_MMA", "tcgen05": "TCGEN05_BLOCK_SCALED"}.get(family)
+    if needed is None or not t.has(needed):
+        return f"{target_name} has no block-scaled {_SPELLING[family]}; scale the finished partial accumulator: acc = acc + part * (sa * sb)"
     if a == b == "e2m1":
         return MmaKind("mxf4nvf4", 64, ("f32",), False, 4)
     if a in _F8F6F4 and b in _F8F6F4:
-        return MmaKind("mxf8f6f4", 32, ("f32",), False, 8)
+        return MmaKind("mxf8f6f4", 32, ("f32",), family == "tcgen05" and {a, b} <= _FP8, 8)
     return f"block scales apply to fp8, fp6 and fp4 operands, not to {a} x {b}"
 
 

@@ -81,6 +81,19 @@ def test_block_scales_exist_on_blackwell_only_and_hopper_is_told_to_promote() ->
     assert scale_problem("sm_120a", _kind("mma_sync", "sm_120a", "e4m3", "e4m3", scaled=True), 32, "ue8m0", "frag_row") is None
 
 
+def test_block_scaled_kinds_exist_where_the_assembler_takes_them() -> None:
+    probes = {
+        ("mma_sync", "e4m3", "e4m3"): "mma.sync.m16n8k32.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+        ("mma_sync", "e2m1", "e2m1"): "mma.sync.m16n8k64.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        ("tcgen05", "e4m3", "e4m3"): "tcgen05.mma.cg1.mxf8f6f4.SS.block_scale.scale_vec::1X",
+        ("tcgen05", "e2m1", "e2m1"): "tcgen05.mma.cg1.mxf4nvf4.SS.block_scale.scale_vec::4X",
+    }
+    for (family, a, b), probe in probes.items():
+        for target in TARGETS:
+            found = kind_of(family, target, a, b, scaled=True)  # type: ignore[arg-type]  # literals above
+            assert isinstance(found, MmaKind) == instruction(probe, target).usable, (probe, target)
+
+
 @pytest.mark.parametrize(
     ("family", "target", "a", "b", "says"),
     [
