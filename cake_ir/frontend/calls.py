@@ -61,8 +61,8 @@ def _lm_call(el: Elaboration, node: ast.Call, func: ast.Attribute) -> Any:
         el.fail("N032", f"`lm.{name}` is a declaration", node, help="declare on a line of its own, before the first role block")
     if name in ("range", "static_range", "tiles"):
         el.fail("N039", f"`lm.{name}` belongs in the head of a `for`", node)
-    if name in ("mma_group", "scales"):
-        el.fail("N090", f"`lm.{name}` is known, but not in this build", node)
+    if name == "mma_group":
+        el.fail("N039", "`lm.mma_group` opens a `with` block", node, help="write `with lm.mma_group():` around the MMAs")
     if name in _METHODS:
         el.fail("N028", f"`{name}` is a method of a view", node, help=f"write `view.{name}(..)`")
     el.fail("N028", f"`lm.{name}` is not an operation", func, help=did_you_mean(name, known_calls(), "operation"))
@@ -71,8 +71,6 @@ def _lm_call(el: Elaboration, node: ast.Call, func: ast.Attribute) -> Any:
 def operation(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -> Any:
     """Bind a call of `spec`, infer its type, and emit it (or, if pure, return its expression)."""
     span = el.span(node)
-    if not spec.build:
-        el.fail("N090", f"`{spec.spelling}` is known, but not in this build", node)
     bound = bind(el, spec, node, receiver)
     type_ = spec.infer(bound)
     if spec.pure:

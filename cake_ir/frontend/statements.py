@@ -84,12 +84,25 @@ def statement(el: Elaboration, node: ast.stmt) -> None:
     elif isinstance(node, ast.With):
         call = node.items[0].context_expr
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "mma_group":
-            el.fail("N090", "`lm.mma_group` is known, but not in this build", call)
+            _mma_group(el, node, call)
+            return
         el.fail("N063", "role blocks do not nest", node, help="roles run side by side: close this block first")
     elif isinstance(node, ast.AnnAssign):
         el.fail("N005", "annotations are for parameters", node)
     else:
         refuse_statement(el, node)
+
+
+def _mma_group(el: Elaboration, node: ast.With, call: ast.Call) -> None:
+    """Inline the block; its MMAs share attribute `group`, so that they make one asynchronous group."""
+    if call.args or call.keywords or len(node.items) != 1 or node.items[0].optional_vars is not None:
+        el.fail("N044", "`lm.mma_group` takes no argument", call)
+    assert el.out is not None
+    first = len(el.ops)
+    el.out.extend(block(el, node.body))
+    for op in el.ops[first:]:
+        if op.name == "mma":
+            op.attrs["group"] = first
 
 
 # ------------------------------------------------------------------ assignment

@@ -76,8 +76,10 @@ def _mma_effects(op: Op, program: Program) -> tuple[Effect, ...]:
 
 
 SPECS = (
+    OpSpec("scales", "mma", (P("x", "view|value|tmem"), P("block", "int"), P("dtype", "dtype"), P("layout", "str")), lambda call: call.type_of("x"),
+           pure=True, build=False, doc="Declare how a view or fragment holds block scales for `scale_a=` and `scale_b=` of `lm.mma`."),
     OpSpec("mma", "mma", (P("acc", "place|tmem"), P("a", "view|value|tmem"), P("b", "view|value"), P("init", "scalar", False),
-                          P("scale_a", "value", None), P("scale_b", "value", None), P("ctas", "int", 1)),
+                          P("scale_a", "value|view|tmem", None), P("scale_b", "value|view|tmem", None), P("ctas", "int", 1)),
            _mma, _mma_effects,
            doc="acc[M,N] (+)= a[M,K] b[N,K]^T; `init` true starts from zero. Views of b on sm_90a make an asynchronous wgmma group."),
 )  # fmt: skip
