@@ -25,7 +25,7 @@ def verify_text(
     verdict = cake_verify.verify_text(
         text, params=dict(params or {}), target=target, extents=dict(extents or {}), filename=filename, strict=strict
     )
-    body = cast(dict[str, Any], verdict.to_json())
+    body = cast(dict[str, Any], verdict.to_json(None))
     if workspace is not None and not _stops(body):
         from . import rules
 
