@@ -1,0 +1,206 @@
+"""The gates in order, and when to stop.
+
+Construct, conformance and consistency report everything they find. Safety and schedule need a program whose pieces fit, so they are
+skipped while one of the first three has an error. Notes come last and never change the verdict.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from cake_ir.fault import Fault, did_you_mean
+from cake_ir.frontend import Module, Template, parse, specialise
+from cake_ir.program import Program
+from cake_ir.span import NOWHERE, Span
+from cake_verify.diagnostic import INTERNAL, Diagnostic
+from cake_verify.rule import checks
+from cake_verify.verdict import Outcome, Verdict, ordered
+
+ORDER = ("internal", "construct", "conformance", "consistency", "safety", "schedule", "distilled", "notes")
+STATIC = ("conformance", "consistency")
+DEADLINE_S = 10.0
+"""No gate is entered later than this after the start; what is left out makes the verdict undecided."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One verification in progress."""
+
+    started: float = field(default_factory=time.perf_counter)
+    found: list[Diagnostic] = field(default_factory=list)
+    undecided: bool = False
+    strict: bool = False
+    extents: Mapping[str, int] = field(default_factory=dict)
+
+    def add(self, faults: Iterable[Fault], schedule: str | None, target: str | None) -> bool:
+        """Keep faults; whether one of them is an error."""
+        bad = False
+        for fault in faults:
+            self.found.append(Diagnostic.from_fault(fault, schedule, target))
+            bad |= fault.severity == "error"
+        return bad
+
+    def internal(self, what: str, error: BaseException, span: Span, schedule: str | None, target: str | None) -> None:
+        """Record a failure of Cake itself: it is said once, with where it happened, and nothing is proved."""
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+        message = f"Cake itself failed in {what}: {type(error).__name__} at {where}"
+        fault = Fault(INTERNAL, message, span, severity="warning", help="this is a fault of Cake, not of the schedule; nothing was decided",
+                      facts={"exception": type(error).__name__, "detail": str(error)[:200], "where": where})  # fmt: skip
+        self.found.append(Diagnostic.from_fault(fault, schedule, target))
+        self.undecided = True
+
+    def late(self) -> bool:
+        return time.perf_counter() - self.started > DEADLINE_S
+
+
+def gate(run: Run, name: str, program: Program) -> set[str]:
+    """Run every check of one folder of rules over `program`; the codes of the rules that found an error."""
+    broken: set[str] = set()
+    for rule, check in checks(name):
+        try:
+            if run.add(check(program), program.name, program.target):
+                broken.add(rule.page.code)
+        except Exception as error:  # a rule's own fault must not take the others with it
+            run.internal(f"rule {rule.page.code}", error, program.span, program.name, program.target)
+    return broken
+
+
+def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ()) -> None:
+    """All gates past construction. `others` are the same schedule specialised for its further targets: legality is checked on each."""
+    broken: set[str] = set()
+    for each in (program, *others):
+        for name in STATIC:
+            broken |= gate(run, name, each)
+    if not program.target:
+        run.undecided = True
+    if not broken:
+        roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
+        if not roots & gate(run, "schedule", program):
+            _safety(run, program)
+    gate(run, "notes", program)
+
+
+def _safety(run: Run, program: Program) -> bool:
+    """The walk and its machine; faults that carry the severity `note` say what could not be decided."""
+    if run.late():
+        run.undecided = True
+        return False
+    try:
+        from cake_verify.analyses import safety  # imported late: texts that fail earlier do not need it
+
+        result = safety.check(program)
+    except Exception as error:  # as in `gate`
+        run.internal("the safety gate", error, program.span, program.name, program.target)
+        return False
+    bad = run.add(result.faults, program.name, program.target)
+    open_questions = [_undecided(entry, program) for entry in result.undecided]
+    run.add(open_questions, program.name, program.target)
+    run.undecided |= bool(open_questions)
+    return bad
+
+
+def _undecided(entry: Any, program: Program) -> Fault:
+    if isinstance(entry, Fault):
+        return entry
+    return Fault("S090", f"not decided: {entry}", program.span, severity="note")
+
+
+# ------------------------------------------------------------------ texts
+
+
+def verify_text(
+    text: str,
+    *,
+    params: Mapping[str, Any] | None = None,
+    target: str | None = None,
+    default_target: str | None = None,
+    schedule: str | None = None,
+    extents: Mapping[str, int] | None = None,
+    filename: str = "<text>",
+    strict: bool = False,
+) -> Verdict:
+    """The verdict on every schedule of a text (or the one called `schedule`). Never raises for what the text holds.
+
+    `target` is what to verify for, whatever the schedule names; `default_target` is for schedules that name none. `params` are values
+    of tunables, given to the schedules that declare them; `extents` values of run-time scalars by name.
+    """
+    run = Run(strict=strict, extents=dict(extents or {}))
+    try:
+        module = parse(text, filename)
+    except Exception as error:  # the process boundary of the verifier: a text must never end it
+        run.internal("reading the text", error, NOWHERE, None, target)
+        return _finish(run, filename, text.split("\n")[:1], (), (), None)
+    lines = module.source.lines
+    run.add(module.faults, None, target or default_target)
+    templates = _chosen(run, module, schedule, dict(params or {}))
+    names, targets = [], []
+    for template in templates:
+        wanted = _targets(template, target, default_target)
+        names.append(template.name)
+        targets += [t for t in wanted if t not in targets]
+        _verify_template(run, template, wanted, dict(params or {}))
+    return _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
+
+
+def _chosen(run: Run, module: Module, schedule: str | None, params: dict[str, Any]) -> tuple[Template, ...]:
+    """The schedules to verify, after reporting a schedule or parameters that nobody declares."""
+    templates = module.schedules
+    if schedule is not None:
+        one = module.schedule(schedule)
+        if one is None:
+            names = [s.name for s in templates]
+            run.add([Fault("N034", "there is no schedule of that name", NOWHERE, help=did_you_mean(schedule, names, "schedule"))], None, None)
+            return ()
+        templates = (one,)
+    known = {name for t in (*module.schedules, *([module.plan] if module.plan else [])) for name in t.tunables}
+    stray = [name for name in params if name not in known]
+    if stray and templates:
+        run.add(specialise(templates[0], {name: params[name] for name in stray[:3]}).faults, templates[0].name, None)
+    return templates
+
+
+def _targets(template: Template, target: str | None, default: str | None) -> tuple[str, ...]:
+    if target:
+        return (target,)
+    return template.targets or ((default,) if default else ("",))
+
+
+def _verify_template(run: Run, template: Template, targets: tuple[str, ...], params: dict[str, Any]) -> None:
+    own = {name: value for name, value in params.items() if name in template.tunables}
+    programs: list[Program] = []
+    for target in targets:
+        try:
+            made = specialise(template, own, target or None)
+        except Exception as error:  # as above: elaboration must not take the process down
+            run.internal("elaboration", error, template.span, template.name, target)
+            return
+        if run.add(made.faults, template.name, target):
+            return
+        if made.program is not None:
+            programs.append(made.program)
+    if programs:
+        verify_program(run, programs[0], tuple(programs[1:]))
+
+
+def _finish(
+    run: Run, filename: str, lines: list[str], names: tuple[str, ...], targets: tuple[str, ...], schedule: str | None
+) -> Verdict:  # fmt: skip
+    diagnostics = ordered(run.found, ORDER)
+    outcome: Outcome = "fail" if any(d.severity == "error" for d in diagnostics) else "undecided" if run.undecided else "pass"
+    elapsed = (time.perf_counter() - run.started) * 1e3
+    return Verdict(
+        filename, outcome, diagnostics, elapsed, targets[0] if targets else None, names[0] if names else schedule, names, targets, tuple(lines)
+    )
+
+
+def verify(program: Program, *, filename: str = "<program>", strict: bool = False) -> Verdict:
+    """The verdict on one program, construction already done."""
+    run = Run(strict=strict)
+    verify_program(run, program)
+    return _finish(run, filename, [], (program.name,), (program.target,) if program.target else (), None)

@@ -1,0 +1,1 @@
+"""The rules: one file a code, in a folder a gate; `cake_verify.rule` finds them."""

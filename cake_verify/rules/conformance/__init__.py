@@ -1,0 +1,1 @@
+"""Rules of the conformance room: what the target has and allows."""

@@ -1,0 +1,1 @@
+"""Rules of the construct room: what elaboration refuses: syntax, names, declarations, types of arguments."""

@@ -1,0 +1,1 @@
+"""Rules of the notes room: remarks that never change a verdict."""

@@ -1,0 +1,1 @@
+"""Rules of the schedule room: whether the schedule does its work once and uses what it declares."""

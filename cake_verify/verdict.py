@@ -1,0 +1,82 @@
+"""The answer of the gates: what was found in one text, in the order in which a reader should see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cake_verify.diagnostic import Diagnostic
+
+Outcome = Literal["pass", "fail", "undecided"]
+
+MAX_ERRORS = 5
+"""Errors that are shown; the rest are counted, since later ones are often consequences."""
+
+_SEVERITY = {"error": 0, "warning": 1, "note": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`diagnostics` holds everything found, errors first and in gate order; `to_json` and `to_text` show at most five errors.
+
+    `target` and `schedule` are those of the first schedule; `schedules` lists all that were looked at.
+    """
+
+    file: str
+    verdict: Outcome
+    diagnostics: tuple[Diagnostic, ...]
+    elapsed_ms: float
+    target: str | None = None
+    schedule: str | None = None
+    schedules: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    lines: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self.diagnostics if d.severity == "error")
+
+    def shown(self, limit: int | None = MAX_ERRORS) -> tuple[Diagnostic, ...]:
+        """The diagnostics without the errors past `limit` (all of them where it is None)."""
+        if limit is None:
+            return self.diagnostics
+        room, out = limit, []
+        for d in self.diagnostics:
+            if d.severity == "error":
+                room -= 1
+            if room >= 0 or d.severity != "error":
+                out.append(d)
+        return tuple(out)
+
+    def to_json(self, limit: int | None = MAX_ERRORS) -> dict[str, Any]:
+        """The verify contract's object; `more_errors` counts the errors that are not shown."""
+        shown = self.shown(limit)
+        return {
+            "file": self.file,
+            "verdict": self.verdict,
+            "diagnostics": [d.to_json() for d in shown],
+            "elapsed_ms": round(self.elapsed_ms, 3),
+            "target": self.target,
+            "schedule": self.schedule,
+            "schedules": list(self.schedules),
+            "more_errors": len(self.diagnostics) - len(shown),
+        }
+
+    def to_text(self, limit: int | None = MAX_ERRORS) -> str:
+        """The findings for people, then one line that sums them up."""
+        shown = self.shown(limit)
+        blocks = [d.to_text(self.lines, self.file) for d in shown]
+        counts = [sum(d.severity == s for d in self.diagnostics) for s in _SEVERITY]
+        words = [f"{n} {s}{'' if n == 1 else 's'}" for n, s in zip(counts, _SEVERITY, strict=True) if n]
+        hidden = len(self.diagnostics) - len(shown)
+        more = f" ({hidden} more errors not shown)" if hidden else ""
+        for_target = f" for {self.target}" if self.target else ""
+        blocks.append(f"{self.file}: {self.verdict}{for_target}: {', '.join(words) or 'nothing to report'}{more} ({self.elapsed_ms:.1f} ms)")
+        return "\n\n".join(blocks)
+
+
+def ordered(found: list[Diagnostic], gate_order: tuple[str, ...]) -> tuple[Diagnostic, ...]:
+    """Errors before warnings before notes, each in gate order and then text order; duplicates removed."""
+    rank = {gate: i for i, gate in enumerate(gate_order)}
+    unique = list({d.key: d for d in reversed(found)}.values())
+    return tuple(sorted(unique, key=lambda d: (_SEVERITY.get(d.severity, 3), rank.get(d.gate, len(rank)), d.span)))
