@@ -146,7 +146,11 @@ class Witness(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Everything the judge needs to know of a computation. `flops` is an expression over the axes, for floors and rates."""
+    """Everything the judge needs to know of a computation. `flops` is an expression over the axes, for floors and rates.
+
+    `unit` names the arithmetic that the flops are done in. An output compared as `argmin` has a `witness` and an `index_limit`
+    (an expression: chosen indices are below it).
+    """
 
     name: str
     doc: str
@@ -159,6 +163,7 @@ class Task:
     oracle: Oracle
     domain: dict[str, AxisDomain] = field(default_factory=dict)
     witness: dict[str, Witness] = field(default_factory=dict)
+    index_limit: dict[str, str | int] = field(default_factory=dict)
     row_dims: int = 1
     flops: str | int = 0
     unit: str = "bf16"
@@ -173,8 +178,8 @@ class Task:
                 raise TaskError(f"task `{self.name}`: shape `{shape.name}` gives {sorted(shape.axes)}, axes are {sorted(self.axes)}")
             self.layouts(shape.axes)
             self.scalar_values(shape.axes)
-        if missing := {n for n, t in self.tolerances.items() if t.compare == "argmin"} - set(self.witness):
-            raise TaskError(f"task `{self.name}`: no witness for {sorted(missing)}")
+        if missing := {n for n, t in self.tolerances.items() if t.compare == "argmin"} - (set(self.witness) & set(self.index_limit)):
+            raise TaskError(f"task `{self.name}`: no witness or no index limit for {sorted(missing)}")
         if not self.shapes or not self.distributions or not outputs:
             raise TaskError(f"task `{self.name}` needs a shape, a distribution and an output")
 
