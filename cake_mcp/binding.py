@@ -75,6 +75,7 @@ def bind(spec: ToolSpec, state: object) -> Tool:
         parameters=flat_schema(spec.arguments, optional_null=False),
         fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=flat_schema(spec.answer, optional_null=False)),
         is_async=True,
+        context_kwarg=None,
         annotations=ToolAnnotations(
             title=spec.title,
             read_only_hint=spec.read_only,
@@ -183,7 +184,11 @@ def flat_schema(model: type[BaseModel], *, optional_null: bool) -> dict[str, Any
         if "$ref" in node:
             merged = {**definitions[node["$ref"].rpartition("/")[2]], **{k: v for k, v in node.items() if k != "$ref"}}
             return flat(merged)
-        out = {k: flat(v, is_property_map=k == "properties") for k, v in node.items() if is_property_map or k not in ("title", "default") or k == "default" and v is not None}
+        out = {
+            k: flat(v, is_property_map=k == "properties")
+            for k, v in node.items()
+            if is_property_map or k not in ("title", "default") or (k == "default" and v is not None)
+        }
         if not is_property_map and not optional_null and "anyOf" in out:
             kept = [option for option in out["anyOf"] if option != {"type": "null"}]
             if len(kept) == 1:

@@ -15,43 +15,73 @@ from .state import ServerState
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
+    from cake_backend.task import Task
+
 _RECORD_TEXT = 60_000
 
 
 def register(server: "MCPServer[ServerState]", state: ServerState) -> None:
     """Add every resource to the server."""
 
-    @server.resource("cake://language", title="Cake IR", description="The language: declarations, operations, rules, examples", mime_type="text/markdown")
+    @server.resource(
+        "cake://language", title="Cake IR", description="The language: declarations, operations, rules, examples", mime_type="text/markdown"
+    )
     async def language() -> str:
         return await anyio.to_thread.run_sync(_language)
 
-    @server.resource("cake://targets", title="Targets", description="What each architecture allows: limits and features", mime_type="application/json")
+    @server.resource(
+        "cake://targets", title="Targets", description="What each architecture allows: limits and features", mime_type="text/markdown"
+    )
     async def targets() -> str:
         return await anyio.to_thread.run_sync(_targets)
 
-    @server.resource("cake://tasks", title="Tasks", description="What kernels can be judged on: tensors, axes, shapes, tolerances", mime_type="application/json")
+    @server.resource(
+        "cake://tasks",
+        title="Tasks",
+        description="What kernels can be judged on: tensors, axes, shapes, tolerances",
+        mime_type="application/json",
+    )
     async def tasks() -> str:
         return await anyio.to_thread.run_sync(_tasks, state)
 
-    @server.resource("cake://facts/schema", title="Facts", description="The tables that a proposed check may query", mime_type="text/markdown")
+    @server.resource(
+        "cake://facts/schema", title="Facts", description="The tables that a proposed check may query", mime_type="text/markdown"
+    )
     async def facts() -> str:
         from cake_verify.facts import SCHEMA_TEXT
 
         return SCHEMA_TEXT
 
-    @server.resource("cake://codes/{code}", title="Diagnostic code", description="What a code means, why it matters, what to write instead", mime_type="text/markdown")
+    @server.resource(
+        "cake://codes/{code}",
+        title="Diagnostic code",
+        description="What a code means, why it matters, what to write instead",
+        mime_type="text/markdown",
+    )
     async def code(code: str) -> str:
         return await anyio.to_thread.run_sync(_found, "code", code, lambda: _page(state, code))
 
-    @server.resource("cake://candidate/{id}", title="Candidate", description="Text, parameters, lineage, verdict, failures and runs of a candidate", mime_type="application/json")
+    @server.resource(
+        "cake://candidate/{id}",
+        title="Candidate",
+        description="Text, parameters, lineage, verdict, failures and runs of a candidate",
+        mime_type="application/json",
+    )
     async def candidate(id: str) -> str:
         return await anyio.to_thread.run_sync(_found, "candidate", id, lambda: _candidate(state, id))
 
-    @server.resource("cake://run/{id}", title="Run", description="The whole record of a run, with the artefacts' paths", mime_type="application/json")
+    @server.resource(
+        "cake://run/{id}", title="Run", description="The whole record of a run, with the artefacts' paths", mime_type="application/json"
+    )
     async def run(id: str) -> str:
         return await anyio.to_thread.run_sync(_found, "run", id, lambda: _run(state, id))
 
-    @server.resource("cake://run/{id}/{artefact}", title="Artefact of a run", description="Generated CUDA, manifest or log of a run, by its file name", mime_type="text/plain")
+    @server.resource(
+        "cake://run/{id}/{artefact}",
+        title="Artefact of a run",
+        description="Generated CUDA, manifest or log of a run, by its file name",
+        mime_type="text/plain",
+    )
     async def artefact(id: str, artefact: str) -> str:
         return await anyio.to_thread.run_sync(_found, "artefact", f"{id}/{artefact}", lambda: _artefact(state, id, artefact))
 
@@ -71,29 +101,25 @@ def _language() -> str:
 
 
 def _targets() -> str:
-    import dataclasses
+    from cake_ir.targets.markdown import page
 
-    from cake_ir.targets import TARGETS
-
-    from .store.encoding import plain
-
-    shown = {name: dataclasses.asdict(target) if dataclasses.is_dataclass(target) else str(target) for name, target in TARGETS.items()}
-    return json.dumps(clip_all(plain(shown), 2_000), indent=1)
+    return page()
 
 
 def _tasks(state: ServerState) -> str:
     from .operations import tasks
     from .store.encoding import plain
 
-    def describe(task: object) -> object:
-        return {
-            "doc": task.doc, "axes": task.axes, "shapes": [(s.name, s.kind, s.axes) for s in task.shapes],
-            "tensors": {n: {"dims": t.dims, "dtype": t.dtype, "mode": t.mode} for n, t in task.tensors.items()},
-            "scalars": {n: {"dtype": s.dtype, "value": s.value} for n, s in task.scalars.items()},
-            "tolerances": {n: t.to_json() for n, t in task.tolerances.items()}, "peers": [p.name for p in task.peers],
-        }  # fmt: skip
+    return json.dumps(plain({name: _task(task) for name, task in tasks.known(state.workspace).items()}), indent=1)
 
-    return json.dumps(plain({name: describe(task) for name, task in tasks.known(state.workspace).items()}), indent=1)
+
+def _task(task: "Task") -> dict[str, object]:
+    return {
+        "doc": task.doc, "axes": task.axes, "shapes": [(s.name, s.kind, s.axes) for s in task.shapes],
+        "tensors": {name: {"dims": t.dims, "dtype": t.dtype, "mode": t.mode} for name, t in task.tensors.items()},
+        "scalars": {name: {"dtype": s.dtype, "value": s.value} for name, s in task.scalars.items()},
+        "tolerances": {name: t.to_json() for name, t in task.tolerances.items()}, "peers": [p.name for p in task.peers],
+    }  # fmt: skip
 
 
 def _page(state: ServerState, code: str) -> str | None:
@@ -144,4 +170,8 @@ def _artefact(state: ServerState, identifier: str, name: str) -> str | None:
     if not path.is_file():
         return None
     data = path.read_bytes()[: 4 * _RECORD_TEXT]
-    return clip_all(data.decode("utf-8", "replace"), _RECORD_TEXT) if b"\0" not in data else f"{path.stat().st_size} bytes of binary data in {path.name}"
+    return (
+        clip_all(data.decode("utf-8", "replace"), _RECORD_TEXT)
+        if b"\0" not in data
+        else f"{path.stat().st_size} bytes of binary data in {path.name}"
+    )

@@ -47,7 +47,7 @@ def _adopt_later(state: ServerState, read_only: bool) -> None:
         timer.start()
 
 
-def _bearer(token: str, host: str, port: int):  # noqa: ANN202 - the SDK's own pair of types
+def _bearer(token: str, host: str, port: int):
     from mcp.server.auth.provider import AccessToken, TokenVerifier
     from mcp.server.auth.settings import AuthSettings
     from pydantic import AnyHttpUrl

@@ -25,7 +25,9 @@ parallel_jobs = 1         # evaluations at the same time, over all servers of th
 job_seconds = 900         # an evaluation that takes longer is ended
 """
 
-_IGNORED = "# Evidence stays on this machine; rules/ tactics/ calibrations/ primitives/ tasks/ are meant to be shared.\ncake.db*\nruns/\njobs/\n"
+_IGNORED = (
+    "# Evidence stays on this machine; rules/ tactics/ calibrations/ primitives/ tasks/ are meant to be shared.\ncake.db*\nruns/\njobs/\n"
+)
 
 
 class WorkspaceError(Exception):

@@ -10,7 +10,19 @@ from collections.abc import Iterator, Sequence
 
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import (
-    Arrive, ClusterSync, Commit, Drain, Effect, FenceProxy, Flag, GridDependency, Issue, Sync, Touch, Turn, Wait,
+    Arrive,
+    ClusterSync,
+    Commit,
+    Drain,
+    Effect,
+    FenceProxy,
+    Flag,
+    GridDependency,
+    Issue,
+    Sync,
+    Touch,
+    Turn,
+    Wait,
 )  # fmt: skip
 from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
@@ -19,7 +31,10 @@ from cake_ir.types import ViewT
 SCHEMA_VERSION = 1
 
 TABLES: dict[str, tuple[str, str]] = {
-    "schedule": ("name, target, grid, cluster_x, cluster_y, ctas_per_sm, threads, smem_bytes, line, column", "the schedule itself, one row"),
+    "schedule": (
+        "name, target, grid, cluster_x, cluster_y, ctas_per_sm, threads, smem_bytes, line, column",
+        "the schedule itself, one row",
+    ),
     "param": ("name, kind, dtype, rank, const, line, column", "run-time parameters; kind is tma, gmem or scalar"),
     "tunable": ("name, value", "compile-time parameters with the values in force"),
     "role": ("name, warp_lo, warps, members, regs, line, column", "roles; regs is NULL where the role keeps the entry value"),
@@ -29,8 +44,14 @@ TABLES: dict[str, tuple[str, str]] = {
         "kind is mbarrier, named, turns or cluster; the middle columns are NULL for all but mbarriers",
     ),
     "barrier_role": ("barrier, role, part", "who takes part in a barrier; part is prod, cons or member"),
-    "view": ("name, pool, offset, rows, cols, dtype, stages, swizzle, line, column", "shared-memory views; rows is 1 for one-dimensional ones"),
-    "loop": ("id, role, parent, kind, trips, line, column", "loops; kind is range, static or tiles; trips is NULL where it is not constant"),
+    "view": (
+        "name, pool, offset, rows, cols, dtype, stages, swizzle, line, column",
+        "shared-memory views; rows is 1 for one-dimensional ones",
+    ),
+    "loop": (
+        "id, role, parent, kind, trips, line, column",
+        "loops; kind is range, static or tiles; trips is NULL where it is not constant",
+    ),
     "op": (
         "id, role, seq, name, loop, depth, guarded, barrier, view, tensor, stage, line, column",
         "operations in text order; seq numbers them within their role, loop is the innermost loop, depth counts loops, guarded is 1 "
@@ -122,7 +143,9 @@ class _Body:
                 seq = sequence[block.role] = sequence.get(block.role, -1) + 1
                 self._op(op, block.role, seq, loop, depth, guarded)
 
-    def _ops(self, body: Sequence[Stmt], role: str, loop: int | None, depth: int, guarded: bool) -> Iterator[tuple[Op, int | None, int, bool]]:
+    def _ops(
+        self, body: Sequence[Stmt], role: str, loop: int | None, depth: int, guarded: bool
+    ) -> Iterator[tuple[Op, int | None, int, bool]]:
         for statement in body:
             if isinstance(statement, For):
                 identifier = self.loops
@@ -140,7 +163,20 @@ class _Body:
         stage = op.operands.get("stage")
         shown = _slot_text(stage) if isinstance(stage, Expr) else None
         self.tables["op"].append(
-            (op.id, role, seq, op.name, loop, depth, int(guarded), op.attrs.get("barrier"), view, op.attrs.get("tensor"), shown, *_at(op.span))
+            (
+                op.id,
+                role,
+                seq,
+                op.name,
+                loop,
+                depth,
+                int(guarded),
+                op.attrs.get("barrier"),
+                view,
+                op.attrs.get("tensor"),
+                shown,
+                *_at(op.span),
+            )
         )
         self.tables["attr"] += [(op.id, name, _scalar(value)) for name, value in op.attrs.items() if name not in ("barrier", "tensor")]
         for n, row in enumerate(row for effect in effects_of(op, self.program) for row in self._effect(op, effect)):

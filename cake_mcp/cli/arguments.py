@@ -36,7 +36,9 @@ def assignments(pairs: Sequence[str]) -> dict[str, Any]:
 def add_program_options(parser: argparse.ArgumentParser) -> None:
     """Options that say which program a text stands for."""
     parser.add_argument("--target", help="architecture, for schedules that do not say: sm_90a, sm_80, ...")
-    parser.add_argument("-P", "--param", action="append", default=[], metavar="NAME=VALUE", help="value of a compile-time parameter; may be repeated")
+    parser.add_argument(
+        "-P", "--param", action="append", default=[], metavar="NAME=VALUE", help="value of a compile-time parameter; may be repeated"
+    )
 
 
 def add_workspace_option(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,9 @@ def main(argv: Sequence[str]) -> int:
     else:
         width = max(len(finding.name) for finding in findings)
         for finding in findings:
-            print(f"{'ok  ' if finding.ok else 'none'}  {finding.name:<{width}}  {finding.found}\n      {'':<{width}}  {finding.consequence}")
+            print(
+                f"{'ok  ' if finding.ok else 'none'}  {finding.name:<{width}}  {finding.found}\n      {'':<{width}}  {finding.consequence}"
+            )
     return 0 if next(f.ok for f in findings if f.name == "nvrtc") and findings[0].ok else 1
 
 
@@ -42,7 +44,7 @@ def examine(workspace: object = None) -> list[Finding]:
 def _python() -> Finding:
     import platform
 
-    ok = (3, 11) <= sys.version_info[:2] and sys.platform == "linux"
+    ok = sys.version_info[:2] >= (3, 11) and sys.platform == "linux"
     found = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     return Finding("python", ok, found, "supported" if ok else "Cake is made for Linux with Python 3.11 or newer")
 
@@ -52,7 +54,12 @@ def _nvrtc() -> Finding:
 
     version = nvrtc_version()
     ok = "unavailable" not in version
-    return Finding("nvrtc", ok, version, "real cubins for every target, no GPU needed" if ok else "nothing can be compiled: pip install nvidia-cuda-nvrtc")
+    return Finding(
+        "nvrtc",
+        ok,
+        version,
+        "real cubins for every target, no GPU needed" if ok else "nothing can be compiled: pip install nvidia-cuda-nvrtc",
+    )
 
 
 def _disassembler() -> Finding:
@@ -60,7 +67,10 @@ def _disassembler() -> Finding:
 
     tool = find_disassembler()
     return Finding(
-        "nvdisasm", tool is not None, tool or "not installed", "machine code is inspected" if tool else "the assembler's own remarks must do"
+        "nvdisasm",
+        tool is not None,
+        tool or "not installed",
+        "machine code is inspected" if tool else "the assembler's own remarks must do",
     )
 
 
@@ -87,21 +97,31 @@ def _gpu() -> list[Finding]:
         "print(json.dumps(out))\n"
     )
     try:
-        done = subprocess.run([sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        )
         answer = json.loads(done.stdout) if done.returncode == 0 else None
         reason = (done.stderr.strip().splitlines() or ["no answer"])[-1][:160]
     except subprocess.TimeoutExpired:
         answer, reason = None, "the driver did not answer within 60 s"
     if answer is None or not answer["gpus"]:
         instead = "numbers come from the simulator, times from the cost model, and every figure says so; compiling is real"
-        return [Finding("driver", answer is not None, f"CUDA {answer['driver']}" if answer else f"none ({reason})", instead), Finding("gpu", False, "none", instead)]
+        return [
+            Finding("driver", answer is not None, f"CUDA {answer['driver']}" if answer else f"none ({reason})", instead),
+            Finding("gpu", False, "none", instead),
+        ]
     version = answer["driver"]
     gpu = answer["gpus"][0]
     name = f"{len(answer['gpus'])} x {gpu['name']} (sm_{gpu['sm'][0]}{gpu['sm'][1]}, {gpu['sms']} SMs)"
     hopper = gpu["sm"][0] == 9
     enough = version >= 13000
     return [
-        Finding("driver", enough, f"CUDA {version // 1000}.{version % 1000 // 10}", "cubins of NVRTC 13 load" if enough else "too old for cubins of NVRTC 13: they need driver 580 or newer"),
+        Finding(
+            "driver",
+            enough,
+            f"CUDA {version // 1000}.{version % 1000 // 10}",
+            "cubins of NVRTC 13 load" if enough else "too old for cubins of NVRTC 13: they need driver 580 or newer",
+        ),
         Finding("gpu", True, name, "kernels run and are timed" if hopper else "kernels whose target fits it run; the others are simulated"),
     ]
 
@@ -110,14 +130,24 @@ def _sanitizer() -> Finding:
     import shutil
 
     tool = shutil.which("compute-sanitizer")
-    return Finding("sanitizer", tool is not None, tool or "not installed", "its findings are mapped to schedule lines" if tool else "guard bands, poisoned outputs and the gates must do")
+    return Finding(
+        "sanitizer",
+        tool is not None,
+        tool or "not installed",
+        "its findings are mapped to schedule lines" if tool else "guard bands, poisoned outputs and the gates must do",
+    )
 
 
 def _ray() -> Finding:
     import importlib.util
 
     here = importlib.util.find_spec("ray") is not None
-    return Finding("ray", here, "installed" if here else "not installed", "evaluations can be spread over a cluster" if here else "evaluations run on this machine, one process each")
+    return Finding(
+        "ray",
+        here,
+        "installed" if here else "not installed",
+        "evaluations can be spread over a cluster" if here else "evaluations run on this machine, one process each",
+    )
 
 
 def _workspace(explicit: object) -> Finding:

@@ -43,7 +43,9 @@ def _list(workspace: workspaces.Workspace) -> int:
     for rule in waiting:
         report = rule.report
         print(f"{rule.id}  {rule.kind:<8} {rule.title}")
-        print(f"    rejects {len(report['evidence'])} of its evidence, {len(report['also_rejects'])} other failed candidates, nothing that passed")
+        print(
+            f"    rejects {len(report['evidence'])} of its evidence, {len(report['also_rejects'])} other failed candidates, nothing that passed"
+        )
         for remark in report["remarks"]:
             print(f"    remark: {remark}")
     in_force = rules.approved(workspace)
@@ -61,7 +63,9 @@ def _show(workspace: workspaces.Workspace, identifier: str) -> int:
         raise Misuse(f"no proposal {identifier}")
     proposal = rule.proposal
     print(f"{rule.id} ({rule.state})  {rule.title}\n\n{proposal['statement']}\n")
-    print(f"{proposal['severity']}: {proposal['message']}\nhelp: {proposal['help'] or '-'}\ntargets: {', '.join(proposal['targets']) or 'all'}\n")
+    print(
+        f"{proposal['severity']}: {proposal['message']}\nhelp: {proposal['help'] or '-'}\ntargets: {', '.join(proposal['targets']) or 'all'}\n"
+    )
     print(f"{proposal['sql'].strip()}\n\ntrial:\n{json.dumps(rule.report, indent=2)}")
     for review in workspace.store.rules.reviews(identifier):
         print(f"{review['decision']} by {review['reviewer']}: {review['reason'] or '-'}")

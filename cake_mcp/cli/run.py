@@ -51,9 +51,16 @@ def _run(workspace: workspaces.Workspace, text: str, params: dict, options: argp
     from ..tools import compile_and_run
 
     state = ServerState(workspace, proposer="command line")
-    proposed = propose(workspace, Proposal(text=text, params=params, target=options.target or "", task=options.task, proposer=state.proposer))
+    proposed = propose(
+        workspace, Proposal(text=text, params=params, target=options.target or "", task=options.task, proposer=state.proposer)
+    )
     job, _ = evaluate.submit(
-        workspace, proposed.candidate, task=options.task, device=options.device, options={"timing": not options.no_timing}, again=options.again
+        workspace,
+        proposed.candidate,
+        task=options.task,
+        device=options.device,
+        options={"timing": not options.no_timing},
+        again=options.again,
     )
     state.dispatcher.wake()
     try:

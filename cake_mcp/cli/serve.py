@@ -14,11 +14,15 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 def main(argv: Sequence[str]) -> int:
     """Serve until the client leaves."""
-    parser = Parser(prog="cake serve", description="Run the MCP server. Standard input and output carry the protocol; logs go to standard error.")
+    parser = Parser(
+        prog="cake serve", description="Run the MCP server. Standard input and output carry the protocol; logs go to standard error."
+    )
     parser.add_argument("--transport", choices=("stdio", "http", "sse"), default="stdio")
     parser.add_argument("--host", default="127.0.0.1", help=f"address to listen on; beyond this machine only with ${TOKEN_VARIABLE}")
     parser.add_argument("--port", type=int, default=8723)
-    parser.add_argument("--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept; for a host that is not loopback")
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept; for a host that is not loopback"
+    )
     parser.add_argument("--read-only", action="store_true", help="offer only the tools that change nothing")
     parser.add_argument("--log-level", choices=_LEVELS, default="WARNING")
     add_workspace_option(parser)

@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
         parser.error(str(error))
     if wrong := [name for name, value in extents.items() if not isinstance(value, int) or isinstance(value, bool)]:
         parser.error(f"--extent {wrong[0]} must be an integer")
-    rules, default_target = _workspace(options.workspace)
+    rules, default_target = _workspace(options.workspace, options.target)
     statuses: list[int] = []
     for path in options.files:
         try:
@@ -43,12 +43,18 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _verify(
-    text: str, path: str, params: dict[str, Any], extents: dict[str, int], options: argparse.Namespace, rules: Any, default_target: str | None
+    text: str,
+    path: str,
+    params: dict[str, Any],
+    extents: dict[str, int],
+    options: argparse.Namespace,
+    rules: Any,
+    default_target: str | None,
 ) -> int:
     import cake_verify
 
     verdict = cake_verify.verify_text(
-        text, params=params, target=options.target or default_target, extents=extents, filename=path, strict=options.strict
+        text, params=params, target=options.target, default_target=default_target, extents=extents, filename=path, strict=options.strict
     )
     body, rendered = verdict.to_json(), None
     if rules is not None:
@@ -61,7 +67,7 @@ def _verify(
     return _STATUS[body["verdict"]]
 
 
-def _workspace(explicit: Path | None) -> tuple[Any, str | None]:
+def _workspace(explicit: Path | None, target: str | None) -> tuple[Any, str | None]:
     """How to apply the approved rules of the workspace, if there is one with rules; and its default target."""
     from .. import workspace as workspaces
 
@@ -79,7 +85,7 @@ def _workspace(explicit: Path | None) -> tuple[Any, str | None]:
         return None, workspace.settings.target
     from ..operations import rules
 
-    return rules.for_command(workspace), workspace.settings.target
+    return rules.for_command(workspace, target), workspace.settings.target
 
 
 def _no_workspace(path: Path) -> int:

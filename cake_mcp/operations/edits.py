@@ -3,6 +3,7 @@
 All edits of one call refer to the same original text, in the order given, and must not overlap.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
         begin, end = _span_range(text, starts, edit, number) if isinstance(edit, SpanEdit) else _find_range(text, edit, number)
         ranges.append((begin, end, number, edit.text if isinstance(edit, SpanEdit) else edit.replace))
     ranges.sort(key=lambda r: r[:3])
-    for before, after in zip(ranges, ranges[1:], strict=False):
+    for before, after in itertools.pairwise(ranges):
         if after[0] < before[1]:
             raise Misuse(f"edits {before[2]} and {after[2]} overlap; send them as one edit or in two calls")
     pieces, position = [], 0

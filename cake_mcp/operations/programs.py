@@ -18,7 +18,7 @@ class Outline:
     content_hash: str | None = None
 
 
-def outline(text: str, *, params: Mapping[str, Any], target: str | None) -> Outline:
+def outline(text: str, *, params: Mapping[str, Any], target: str | None, default_target: str | None = None) -> Outline:
     """The outline of a text; an empty one where it does not parse. Never raises for a fault of the text."""
     from cake_ir.canonical import content_hash
     from cake_ir.frontend import parse
@@ -30,7 +30,7 @@ def outline(text: str, *, params: Mapping[str, Any], target: str | None) -> Outl
     in_force: dict[str, Any] = {}
     for template in templates:
         in_force |= {name: params.get(name, default) for name, default in template.tunables.items()}
-    made = [program for _, program in specialised(module, params, target)]
+    made = [program for _, program in specialised(module, params, target or None, default_target)]
     complete = bool(made) and None not in made and not module.faults
     hashes = [content_hash(program) for program in made if program is not None] if complete else []
     plan = [text] if module.plan else []  # a plan has no canonical form of its own: any change of the text is a change
@@ -38,18 +38,20 @@ def outline(text: str, *, params: Mapping[str, Any], target: str | None) -> Outl
     return Outline(tuple(template.name for template in module.schedules), in_force, whole)
 
 
-def specialised(module: "Module", params: Mapping[str, Any], target: str | None) -> "Iterator[tuple[str, Program | None]]":
+def specialised(
+    module: "Module", params: Mapping[str, Any], target: str | None, default_target: str | None = None
+) -> "Iterator[tuple[str, Program | None]]":
     """Each schedule's name and its program, None where it cannot be constructed. Parameters go to the schedules that declare them."""
     from cake_ir.frontend import specialise
 
     for template in module.schedules:
         own = {name: value for name, value in params.items() if name in template.tunables}
-        chosen = target if target is not None and (not template.targets or target in template.targets) else None
+        chosen = target or (None if template.targets else default_target)
         yield template.name, specialise(template, own, chosen).program
 
 
-def programs_of(text: str, *, params: Mapping[str, Any], target: str | None) -> "list[Program]":
+def programs_of(text: str, *, params: Mapping[str, Any], target: str | None, default_target: str | None = None) -> "list[Program]":
     """The programs that a text stands for; those that cannot be constructed are left out."""
     from cake_ir.frontend import parse
 
-    return [program for _, program in specialised(parse(text, "<candidate>"), params, target) if program is not None]
+    return [program for _, program in specialised(parse(text, "<candidate>"), params, target, default_target) if program is not None]

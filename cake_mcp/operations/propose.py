@@ -70,16 +70,22 @@ def propose(workspace: Workspace, proposal: Proposal) -> Proposed:
 
 
 def judge_text(
-    workspace: Workspace, candidate: Candidate, *, target: str | None = None, extents: Mapping[str, int] | None = None, task: str | None = None
+    workspace: Workspace,
+    candidate: Candidate,
+    *,
+    target: str | None = None,
+    extents: Mapping[str, int] | None = None,
+    task: str | None = None,
 ) -> tuple[dict[str, Any], programs.Outline]:
     """Ask the gates about a stored candidate and remember what they said, its failures and its program's hash included."""
     from . import rules
 
-    target = target or candidate.target or workspace.settings.target
+    target = target or candidate.target
+    default = workspace.settings.target
     store = workspace.store
     body = verify_text(candidate.text, params=candidate.params, target=target, extents=extents, filename=candidate.id, workspace=workspace)
-    outline = programs.outline(candidate.text, params=candidate.params, target=target)
-    asked = question(target=target, extents=extents, task=task, rules=tuple(rule.code for rule in rules.approved(workspace)))
+    outline = programs.outline(candidate.text, params=candidate.params, target=target, default_target=default)
+    asked = question(target=target or default, extents=extents, task=task, rules=tuple(rule.code for rule in rules.approved(workspace)))
     with store.database.write():
         store.verdicts.record(candidate.id, asked, body)
         store.candidates.describe(candidate.id, content_hash=outline.content_hash, title=", ".join(outline.schedules) or None)

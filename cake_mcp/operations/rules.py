@@ -54,7 +54,9 @@ def trial(workspace: Workspace, check: Check, failing: list[Candidate], near_mis
     good = (store.verdicts.passed() | store.runs.passed()) - evidence_ids
 
     def hits(candidate: Candidate) -> int | None:
-        made = programs.programs_of(candidate.text, params=candidate.params, target=candidate.target or workspace.settings.target)
+        made = programs.programs_of(
+            candidate.text, params=candidate.params, target=candidate.target, default_target=workspace.settings.target
+        )
         if not made:
             return None
         findings = [finding for program in made for finding in distilled.run([check], program)]
@@ -120,7 +122,9 @@ def approve(workspace: Workspace, identifier: str, *, reviewer: str, reason: str
     body = {**check.to_json(), "code": code, "proposal": rule.id, "evidence": rule.proposal.get("evidence", []), "approved_by": reviewer}
     path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", "utf-8")
     try:
-        return store.rules.decide(rule.id, "approved", reviewer=reviewer, reason=reason, code=code, path=str(path.relative_to(workspace.root)))
+        return store.rules.decide(
+            rule.id, "approved", reviewer=reviewer, reason=reason, code=code, path=str(path.relative_to(workspace.root))
+        )
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -151,10 +155,12 @@ def broken(workspace: Workspace) -> dict[str, str]:
     return {name: check for name, (check, _) in _files(workspace).items() if isinstance(check, str)}
 
 
-def apply(checks: tuple[Check, ...], text: str, *, params: Mapping[str, Any] | None, target: str | None, filename: str) -> list[dict[str, Any]]:
+def apply(
+    checks: tuple[Check, ...], text: str, *, params: Mapping[str, Any] | None, target: str | None, default_target: str | None
+) -> list[dict[str, Any]]:
     """What the approved rules find in a text, as objects of the verdict contract. A rule that does not run is a note, never silence."""
     found: list[dict[str, Any]] = []
-    for program in programs.programs_of(text, params=dict(params or {}), target=target):
+    for program in programs.programs_of(text, params=dict(params or {}), target=target, default_target=default_target):
         for check in checks:
             try:
                 found += [d for finding in distilled.run([check], program) for d in distilled.diagnostics(finding)]
@@ -169,11 +175,13 @@ def apply(checks: tuple[Check, ...], text: str, *, params: Mapping[str, Any] | N
     return found
 
 
-def for_command(workspace: Workspace) -> Callable[[dict[str, Any], str, Mapping[str, Any], str], tuple[dict[str, Any], str]]:
+def for_command(
+    workspace: Workspace, target: str | None
+) -> Callable[[dict[str, Any], str, Mapping[str, Any], str], tuple[dict[str, Any], str]]:
     """How `cake verify` adds the distilled gate: from a verdict to the verdict with it, and its findings as lines of text."""
 
     def add(body: dict[str, Any], text: str, params: Mapping[str, Any], path: str) -> tuple[dict[str, Any], str]:
-        found = apply(approved(workspace), text, params=params, target=body.get("target"), filename=path)
+        found = apply(approved(workspace), text, params=params, target=target, default_target=workspace.settings.target)
         if any(d["severity"] == "error" for d in found):
             body = {**body, "verdict": "fail"}
         lines = [f"{d['severity']}[{d['code']}]: {d['message']}\n  --> {path}:{d['span']['line']}:{d['span']['column']}" for d in found]

@@ -31,7 +31,18 @@ def get(workspace: Workspace | None, name: str) -> "Task":
 def digest(task: "Task") -> str:
     """A digest of what the task asks: its data, and the sources of the files that define its oracle and its inputs."""
     state = hashlib.sha256()
-    plain = (task.name, task.axes, task.tensors, task.scalars, task.shapes, task.tolerances, task.domain, task.row_dims, task.flops, task.unit)
+    plain = (
+        task.name,
+        task.axes,
+        task.tensors,
+        task.scalars,
+        task.shapes,
+        task.tolerances,
+        task.domain,
+        task.row_dims,
+        task.flops,
+        task.unit,
+    )
     state.update(repr(plain).encode())
     functions = [task.oracle, *task.witness.values(), *(distribution.make for distribution in task.distributions)]
     for path in sorted({inspect.getsourcefile(inspect.unwrap(function)) or "" for function in functions if inspect.isfunction(function)}):

@@ -19,11 +19,20 @@ def verify_text(
     strict: bool = False,
     workspace: "workspaces.Workspace | None" = None,
 ) -> dict[str, Any]:
-    """The verdict contract's object for `text`, the `distilled` gate of the workspace included."""
+    """The verdict contract's object for `text`, with every finding, the `distilled` gate of the workspace included.
+
+    `target` is what to verify for, whatever the schedules name; schedules that name none otherwise use the workspace's default.
+    """
     import cake_verify
 
     verdict = cake_verify.verify_text(
-        text, params=dict(params or {}), target=target, extents=dict(extents or {}), filename=filename, strict=strict
+        text,
+        params=dict(params or {}),
+        target=target,
+        default_target=workspace.settings.target if workspace is not None else None,
+        extents=dict(extents or {}),
+        filename=filename,
+        strict=strict,
     )
     body = cast(dict[str, Any], verdict.to_json(None))
     if workspace is not None and not _stops(body):
@@ -32,7 +41,7 @@ def verify_text(
         approved = rules.approved(workspace)
         if approved:
             started = time.perf_counter()
-            found = rules.apply(approved, text, params=params, target=body.get("target") or target, filename=filename)
+            found = rules.apply(approved, text, params=params, target=target, default_target=workspace.settings.target)
             if found:
                 body["diagnostics"] = [*body["diagnostics"], *found]
                 if any(d["severity"] == "error" for d in found):

@@ -36,7 +36,10 @@ class Pages:
 
     def all(self) -> list[Page]:
         """Every page, by name."""
-        return [Page(r["name"], r["path"], r["digest"], from_json(r["body"], {})) for r in self._db.table(self._table).rows_where(order_by="name")]
+        return [
+            Page(r["name"], r["path"], r["digest"], from_json(r["body"], {}))
+            for r in self._db.table(self._table).rows_where(order_by="name")
+        ]
 
 
 class Tasks:

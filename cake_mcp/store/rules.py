@@ -58,7 +58,9 @@ class Rules:
         assert rule is not None
         return rule, not known
 
-    def decide(self, identifier: str, decision: str, *, reviewer: str, reason: str, code: str | None = None, path: str | None = None) -> Rule:
+    def decide(
+        self, identifier: str, decision: str, *, reviewer: str, reason: str, code: str | None = None, path: str | None = None
+    ) -> Rule:
         """Approve or reject a pending rule and record who decided and why.
 
         Raises `ValueError` if there is no such rule or it has been decided already.

@@ -21,7 +21,9 @@ class RunArguments(Arguments):
     candidate_id: shapes.CandidateId
     task: shapes.TaskName = ""
     target: shapes.TargetName = ""
-    device: Annotated[str, Field(description="auto (a GPU if there is one, else the simulator), gpu, or simulate", pattern="^(auto|gpu|simulate)$")] = "auto"
+    device: Annotated[
+        str, Field(description="auto (a GPU if there is one, else the simulator), gpu, or simulate", pattern="^(auto|gpu|simulate)$")
+    ] = "auto"
     timing: Annotated[bool, Field(description="Whether to time it too, not only to check its numbers")] = True
     again: Annotated[bool, Field(description="Evaluate anew although the same evaluation has been done")] = False
     wait_s: Annotated[float, Field(description="Seconds to wait for the result before answering with a job handle", ge=0, le=15)] = 12.0
@@ -32,17 +34,23 @@ class RunAnswer(Answer):
 
     summary: str = Field(description="One sentence")
     ok: bool = Field(description="Whether the run passed; false while it is not done")
-    status: str = Field(description="PASSED, PASSED_UNTIMED, STATIC_REJECT, COMPILE_ERROR, INCORRECT_NUMERICAL, HANG, ..., or the job's state while there is none")
+    status: str = Field(
+        description="PASSED, PASSED_UNTIMED, STATIC_REJECT, COMPILE_ERROR, INCORRECT_NUMERICAL, HANG, ..., or the job's state while there is none"
+    )
     candidate_id: str = Field(description="The candidate")
-    run_id: str | None = Field(None, description="Id (r_...) of the run record")
-    evidence: str | None = Field(None, description="Strongest evidence: measured (on a GPU), simulated (numbers), or predicted (time)")
-    job: jobs.JobView | None = Field(None, description="The job, while it is not done or if it failed")
-    compile: dict[str, Any] | None = Field(None, description="What the compiler reports: registers, spills, shared memory, assembler remarks, with schedule lines")
-    numerics: dict[str, Any] | None = Field(None, description="Errors against the float64 oracle, and where they are")
-    timing: dict[str, Any] | None = Field(None, description="Measured times; absent without a GPU")
-    prediction: dict[str, Any] | None = Field(None, description="Predicted time and what bounds it; never a measurement")
+    run_id: str | None = Field(default=None, description="Id (r_...) of the run record")
+    evidence: str | None = Field(
+        default=None, description="Strongest evidence: measured (on a GPU), simulated (numbers), or predicted (time)"
+    )
+    job: jobs.JobView | None = Field(default=None, description="The job, while it is not done or if it failed")
+    compile: dict[str, Any] | None = Field(
+        default=None, description="What the compiler reports: registers, spills, shared memory, assembler remarks, with schedule lines"
+    )
+    numerics: dict[str, Any] | None = Field(default=None, description="Errors against the float64 oracle, and where they are")
+    timing: dict[str, Any] | None = Field(default=None, description="Measured times; absent without a GPU")
+    prediction: dict[str, Any] | None = Field(default=None, description="Predicted time and what bounds it; never a measurement")
     findings: list[Any] = Field(default_factory=list, description="Anything else that was noticed")
-    resource: str | None = Field(None, description="Where the whole record is: manifest, generated CUDA, logs")
+    resource: str | None = Field(default=None, description="Where the whole record is: manifest, generated CUDA, logs")
     next_actions: list[str] = Field(description="What to do next")
 
 

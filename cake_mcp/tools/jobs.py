@@ -20,14 +20,14 @@ class JobView(shapes.Part):
 
     job_id: str = Field(description="Id (j_...) for get_job and cancel_job")
     state: str = Field(description="queued, running, done, failed, cancelled or lost")
-    stage: str | None = Field(None, description="What it is doing")
+    stage: str | None = Field(default=None, description="What it is doing")
     progress: float = Field(description="From 0 to 1")
-    message: str | None = Field(None, description="Details of the stage")
-    queue_position: int | None = Field(None, description="Jobs to be served before it")
-    run_id: str | None = Field(None, description="The run, once done")
-    error: str | None = Field(None, description="Why it failed")
-    elapsed_s: float | None = Field(None, description="Seconds since it started")
-    poll_after_s: float | None = Field(None, description="When asking again is worth while, from how long earlier jobs took")
+    message: str | None = Field(default=None, description="Details of the stage")
+    queue_position: int | None = Field(default=None, description="Jobs to be served before it")
+    run_id: str | None = Field(default=None, description="The run, once done")
+    error: str | None = Field(default=None, description="Why it failed")
+    elapsed_s: float | None = Field(default=None, description="Seconds since it started")
+    poll_after_s: float | None = Field(default=None, description="When asking again is worth while, from how long earlier jobs took")
 
 
 def get_job(state: ServerState, identifier: str) -> Job:

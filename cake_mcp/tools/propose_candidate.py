@@ -15,11 +15,16 @@ class ProposeArguments(Arguments):
     """A whole text; or a parent with parameters; or a parent with edits."""
 
     text: Annotated[str, Field(description="Whole text of the kernel in Cake IR")] = ""
-    parent: Annotated[str, Field(description="Candidate id to start from, with `params` or `edits`; also records lineage for a whole text", max_length=80)] = ""
+    parent: Annotated[
+        str, Field(description="Candidate id to start from, with `params` or `edits`; also records lineage for a whole text", max_length=80)
+    ] = ""
     params: shapes.Params = Field(default_factory=dict)
     edits: Annotated[
         list[shapes.TextEdit],
-        Field(description="Edits of the parent's text, all at once: {span, text} as fixes carry them, or {find, replace} with a unique match", max_length=200),
+        Field(
+            description="Edits of the parent's text, all at once: {span, text} as fixes carry them, or {find, replace} with a unique match",
+            max_length=200,
+        ),
     ] = Field(default_factory=list)
     target: shapes.TargetName = ""
     task: shapes.TaskName = ""
@@ -35,9 +40,9 @@ class ProposeAnswer(Answer):
     candidate_id: str = Field(description="Id of the stored candidate; equal text, parameters, target and task give the same id")
     new: bool = Field(description="Whether it was not known before")
     verdict: shapes.Verdict = Field(description="What the gates say")
-    target: str | None = Field(None, description="The target it was verified for")
-    task: str | None = Field(None, description="The task it is meant for")
-    parent: str | None = Field(None, description="The candidate it was made from")
+    target: str | None = Field(default=None, description="The target it was verified for")
+    task: str | None = Field(default=None, description="The task it is meant for")
+    parent: str | None = Field(default=None, description="The candidate it was made from")
     schedules: list[str] = Field(description="Names of the schedules in the text")
     params: dict[str, shapes.Scalar] = Field(description="Compile-time parameters with the values in force")
     same_program_as: list[str] = Field(description="Other candidates whose text stands for the same program")

@@ -16,18 +16,35 @@ class ProposeRuleArguments(Arguments):
     """The check and its evidence."""
 
     kind: Annotated[
-        Literal["check", "calibration", "tactic", "primitive"], Field(description="check: a query over a program's facts; the other kinds are not in this build")
+        Literal["check", "calibration", "tactic", "primitive"],
+        Field(description="check: a query over a program's facts; the other kinds are not in this build"),
     ] = "check"
     title: Annotated[str, Field(description="The rule in a few words, one line", min_length=1, max_length=120)]
     statement: Annotated[str, Field(description="What must hold, and why the hardware wants it", max_length=2000)]
-    sql: Annotated[str, Field(description="One SELECT over the facts (cake://facts/schema) that returns line, column, detail for every violation", max_length=8192)]
-    message: Annotated[str, Field(description="The diagnostic's sentence; {detail} is replaced by the row's detail", min_length=1, max_length=300)]
+    sql: Annotated[
+        str,
+        Field(
+            description="One SELECT over the facts (cake://facts/schema) that returns line, column, detail for every violation",
+            max_length=8192,
+        ),
+    ]
+    message: Annotated[
+        str, Field(description="The diagnostic's sentence; {detail} is replaced by the row's detail", min_length=1, max_length=300)
+    ]
     help: Annotated[str, Field(description="What to write instead", max_length=600)] = ""
     severity: Annotated[Literal["error", "warning"], Field(description="error rejects, warning only says so")] = "error"
-    targets: Annotated[list[str], Field(description="Architectures the rule is for; empty for all", max_length=8)] = Field(default_factory=list)
-    evidence: Annotated[list[str], Field(description="Ids of failed candidates, runs or failures that the check must reject", min_length=1, max_length=20)]
+    targets: Annotated[list[str], Field(description="Architectures the rule is for; empty for all", max_length=8)] = Field(
+        default_factory=list
+    )
+    evidence: Annotated[
+        list[str], Field(description="Ids of failed candidates, runs or failures that the check must reject", min_length=1, max_length=20)
+    ]
     near_misses: Annotated[
-        list[str], Field(description="Ids of passing candidates like the evidence that it must not reject; parents and children are tried anyway", max_length=20)
+        list[str],
+        Field(
+            description="Ids of passing candidates like the evidence that it must not reject; parents and children are tried anyway",
+            max_length=20,
+        ),
     ] = Field(default_factory=list)
 
 
@@ -36,7 +53,7 @@ class ProposeRuleAnswer(Answer):
 
     summary: str = Field(description="One sentence")
     ok: bool = Field(description="Whether it stood the trial and waits for review")
-    rule_id: str | None = Field(None, description="Id (p_...) of the pending proposal")
+    rule_id: str | None = Field(default=None, description="Id (p_...) of the pending proposal")
     state: str = Field(description="pending, approved, rejected (decided earlier), or not_stored")
     report: dict[str, Any] = Field(description="What it hit: evidence, near misses, corpus, stored candidates; time; problems and remarks")
     next_actions: list[str] = Field(description="What to do next")

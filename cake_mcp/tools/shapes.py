@@ -11,10 +11,19 @@ from ..operations.misuse import Misuse
 Verdict = Literal["pass", "fail", "undecided"]
 Scalar = int | float | bool | str | None
 CandidateId = Annotated[str, Field(description="Candidate id (c_...) from propose_candidate", max_length=80)]
-TargetName = Annotated[str, Field(description="Architecture such as sm_90a, sm_80, sm_100a; default: the schedule's own, then the workspace's", max_length=40)]
-DeviceName = Annotated[str, Field(description="Board whose calibration to use, such as H200-SXM; default: the workspace's, then the GPU found", max_length=60)]
-TaskName = Annotated[str, Field(description="Task to judge on, such as gemm, kmeans_assign, rmsnorm; default: the candidate's", max_length=80)]
-Params = Annotated[dict[str, Scalar], Field(description="Values of compile-time parameters by name, for example {\"STAGES\": 3}; null restores the default", max_length=64)]
+TargetName = Annotated[
+    str, Field(description="Architecture such as sm_90a, sm_80, sm_100a; default: the schedule's own, then the workspace's", max_length=40)
+]
+DeviceName = Annotated[
+    str, Field(description="Board whose calibration to use, such as H200-SXM; default: the workspace's, then the GPU found", max_length=60)
+]
+TaskName = Annotated[
+    str, Field(description="Task to judge on, such as gemm, kmeans_assign, rmsnorm; default: the candidate's", max_length=80)
+]
+Params = Annotated[
+    dict[str, Scalar],
+    Field(description='Values of compile-time parameters by name, for example {"STAGES": 3}; null restores the default', max_length=64),
+]
 
 _TEXT = 1_200
 _LIST = 40
@@ -39,10 +48,10 @@ class TextEdit(BaseModel):
     """One edit: `span` and `text` as a diagnostic's fix carries them, or `find` and `replace`."""
 
     model_config = ConfigDict(extra="forbid")
-    span: Span | None = Field(None, description="Range of the parent's text to replace (with `text`)")
-    text: str | None = Field(None, description="New text for `span`")
-    find: str | None = Field(None, description="Text that stands exactly once in the parent (with `replace`)")
-    replace: str | None = Field(None, description="New text for `find`")
+    span: Span | None = Field(default=None, description="Range of the parent's text to replace (with `text`)")
+    text: str | None = Field(default=None, description="New text for `span`")
+    find: str | None = Field(default=None, description="Text that stands exactly once in the parent (with `replace`)")
+    replace: str | None = Field(default=None, description="New text for `find`")
 
     def to_edit(self) -> Edit:
         """The edit itself. Raises `Misuse` for a mixture of the two forms."""
@@ -84,7 +93,7 @@ class Diagnostic(Part):
     span: Span = Field(description="Where")
     related: list[Related] = Field(default_factory=list, description="Other places that matter")
     trace: list[Any] = Field(default_factory=list, description="Shortest run that shows the fault")
-    help: str | None = Field(None, description="What to do")
+    help: str | None = Field(default=None, description="What to do")
     fixes: list[Fix] = Field(default_factory=list, description="Edits that can be applied as they are")
 
 

@@ -20,7 +20,9 @@ class VerifyArguments(Arguments):
     params: shapes.Params = Field(default_factory=dict)
     target: shapes.TargetName = ""
     task: shapes.TaskName = ""
-    extents: Annotated[dict[str, int], Field(description="Extents of runtime arguments by name, for example {\"M\": 4096}", max_length=64)] = Field(default_factory=dict)
+    extents: Annotated[
+        dict[str, int], Field(description='Extents of runtime arguments by name, for example {"M": 4096}', max_length=64)
+    ] = Field(default_factory=dict)
     max_diagnostics: Annotated[int, Field(description="How many findings to show", ge=1, le=50)] = 10
     offset: Annotated[int, Field(description="Findings to skip, from `next_offset` of the answer before", ge=0, le=100_000)] = 0
 
@@ -31,11 +33,11 @@ class VerifyAnswer(Answer):
     summary: str = Field(description="One sentence")
     ok: bool = Field(description="Whether the verdict is pass")
     verdict: shapes.Verdict = Field(description="pass; fail; or undecided, where something could not be decided and the notes say what")
-    candidate_id: str | None = Field(None, description="The candidate that was verified")
-    target: str | None = Field(None, description="The target it was verified for")
+    candidate_id: str | None = Field(default=None, description="The candidate that was verified")
+    target: str | None = Field(default=None, description="The target it was verified for")
     counts: shapes.Counts = Field(description="How many findings there are in all")
     diagnostics: list[shapes.Diagnostic] = Field(description="The findings, errors first")
-    next_offset: int | None = Field(None, description="Where the next page of findings begins")
+    next_offset: int | None = Field(default=None, description="Where the next page of findings begins")
     elapsed_ms: float = Field(description="Time the gates took, from text to verdict")
     next_actions: list[str] = Field(description="What to do next")
 
@@ -56,7 +58,7 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
     task = arguments.task or (candidate.task if candidate else None)
     if task:
         tasks.get(workspace, task)
-    target = arguments.target or (candidate.target if candidate else None) or workspace.settings.target
+    target = arguments.target or (candidate.target if candidate else None)
     if candidate is not None and not arguments.params:
         body, _ = propose.judge_text(workspace, candidate, target=target, extents=arguments.extents, task=task)
     else:
@@ -84,7 +86,9 @@ def summary_of(body: dict[str, Any], counts: shapes.Counts) -> str:
     first = next((d for d in body["diagnostics"] if d["severity"] == "error"), None)
     if first is not None:
         more = f" (and {counts.errors - 1} more errors)" if counts.errors > 1 else ""
-        return clip(f"{body['verdict']} in gate {first['gate']}, line {first['span']['line']}: [{first['code']}] {first['message']}{more}", 300)
+        return clip(
+            f"{body['verdict']} in gate {first['gate']}, line {first['span']['line']}: [{first['code']}] {first['message']}{more}", 300
+        )
     if body["verdict"] == "undecided":
         note = next(iter(body["diagnostics"]), None)
         return clip("undecided" + (f": [{note['code']}] {note['message']}" if note else ""), 300)
@@ -96,7 +100,9 @@ def _next(body: dict[str, Any], candidate: str | None, next_offset: int | None) 
     if body["verdict"] == "pass":
         actions.append(f"rank or compile_and_run {candidate}" if candidate else "propose_candidate with this text")
     elif any(d["fixes"] for d in body["diagnostics"] if "fixes" in d):
-        actions.append("propose_candidate with this candidate as parent and a fix's edits as `edits`" if candidate else "apply a fix's edits")
+        actions.append(
+            "propose_candidate with this candidate as parent and a fix's edits as `edits`" if candidate else "apply a fix's edits"
+        )
     codes = dict.fromkeys(d["code"] for d in body["diagnostics"] if d["severity"] == "error")
     actions += [f"read cake://codes/{code}" for code in list(codes)[:2]]
     if next_offset is not None:

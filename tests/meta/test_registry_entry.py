@@ -16,7 +16,19 @@ PACKAGE_KEYS = {
     "registryType", "registryBaseUrl", "identifier", "version", "runtimeHint", "transport", "runtimeArguments", "packageArguments",
     "environmentVariables", "fileSha256",
 }  # fmt: skip
-ARGUMENT_KEYS = {"type", "name", "value", "valueHint", "description", "isRequired", "isSecret", "default", "format", "choices", "isRepeated"}
+ARGUMENT_KEYS = {
+    "type",
+    "name",
+    "value",
+    "valueHint",
+    "description",
+    "isRequired",
+    "isSecret",
+    "default",
+    "format",
+    "choices",
+    "isRepeated",
+}
 REGISTRY_TYPES = {"npm", "pypi", "nuget", "cargo", "oci", "mcpb", "go"}
 
 
