@@ -90,7 +90,7 @@ class Case:
         self.pattern = poison_pattern(seed)
         self.modes = {n: t["mode"] for n, t in self.bound["tensors"].items()}
         self.inputs = {n: self._file(n) for n, m in self.modes.items() if m != "out"}
-        self.digests = {n: hashlib.sha256(d).hexdigest() for n, d in self.inputs.items() if self.modes[n] != "inout"}
+        self.digests = {n: hashlib.sha256(d.data).hexdigest() for n, d in self.inputs.items() if self.modes[n] != "inout"}
         self.arena = Arena(self, self.pattern)
         self.hang: HangBuffer | None = None
         self._counters: Buffer | None = None
@@ -161,6 +161,7 @@ class Case:
         self, stream: Any, timing: Mapping[str, Any], flusher: Flusher, sample: Callable[[], dict[str, int]]
     ) -> tuple[Timed, list[dict[str, str]]]:
         """Time over several arenas that together exceed the L2; also the digests of every arena's outputs afterwards."""
+        self._fill(self.arena)
         arenas = [self.arena, *self._more_arenas(int(timing.get("arenas", 3)))]
         outputs = [[b for n, b in a.buffers.items() if n not in self.inputs] for a in arenas]
 
@@ -168,7 +169,6 @@ class Case:
             for buffer in outputs[which]:
                 buffer.poison(on)
 
-        self._fill(self.arena)
         self.gpu.synchronize()
         timed = measure(
             self.gpu,
@@ -201,8 +201,8 @@ class Case:
         arenas = []
         for _ in range(count - 1):
             arena = Arena(self, self.pattern)
-            for name, buffer in arena.buffers.items():
-                buffer.copy_from(self.arena.buffers[name])
+            for name in self.inputs:  # outputs start poisoned, so that a launch which writes nothing is seen in every arena
+                arena.buffers[name].copy_from(self.arena.buffers[name])
             self._prepare(arena)
             arenas.append(arena)
         return arenas

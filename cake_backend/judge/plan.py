@@ -1,0 +1,155 @@
+"""What will be run: made after the candidate is sealed, with seeds that nobody knew before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cake_backend.task import AxisDomain, Shape, Task
+
+SEED_BITS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller wants of a run. `shapes` and `distributions` restrict by name; `heldout` is how many shapes are drawn fresh."""
+
+    time: bool = True
+    rounds: int = 24
+    heldout: int = 2
+    repeats: int = 2
+    shapes: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
+    allow_undecided: bool = False
+    run_timeout: float = 240.0
+    lease_timeout: float = 600.0
+    compile_timeout: float = 120.0
+    simulate: bool | None = None
+    policies: int = 3
+
+    @staticmethod
+    def of(values: Mapping[str, Any] | None) -> Options:
+        """Options from plain values; TypeError or ValueError for names or values that are none."""
+        given = dict(values or {})
+        if unknown := set(given) - set(Options.__slots__):
+            raise ValueError(f"unknown option `{min(unknown)}`")
+        for name in ("shapes", "distributions"):
+            if name in given:
+                given[name] = tuple(given[name])
+        return Options(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One set of data: a shape, a distribution and a seed. `heldout` cases are reported by outcome only."""
+
+    id: str
+    shape: Shape
+    distribution: str
+    seed: int
+    timed: bool = False
+    heldout: bool = False
+    repeats: int = 2
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id, "shape": self.shape.name, "axes": dict(self.shape.axes), "kind": self.shape.kind,
+            "distribution": self.distribution, "seed": self.seed, "timed": self.timed, "heldout": self.heldout,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The cases of one run in order, small ones first, so that a broken candidate is found out before large data is made."""
+
+    cases: tuple[Case, ...]
+    poison: int
+    seal: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"cases": [c.to_json() for c in self.cases], "poison": self.poison, "seal": self.seal}
+
+
+def plan_hash(task: Task, options: Options) -> str:
+    """Identity of a plan without its seeds: the same task, shapes and options give the same hash."""
+    shapes = [(s.name, sorted(s.axes.items()), s.kind) for s in task.shapes]
+    text = json.dumps([task.name, shapes, [d.name for d in task.distributions], repr(options)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def make_plan(
+    task: Task, params: Mapping[str, Any], options: Options, *, seal: str, rng: random.Random | None = None
+) -> Plan:
+    """Choose cases for a sealed candidate (`seal` is its hash), whose compile-time parameters exclude some shapes.
+
+    Every distribution runs on the first small shape; every other shape gets the first distribution and one more in turn.
+    """
+    draw = rng or random.Random(secrets.randbits(128))
+    shapes = [s for s in task.specialised(params) if not options.shapes or s.name in options.shapes]
+    for name in options.shapes:
+        task.shape(name)
+    names = [d.name for d in task.distributions if not options.distributions or d.name in options.distributions]
+    for name in options.distributions:
+        task.distribution(name)
+    if options.shapes == ():
+        shapes += drawn_shapes(task, params, options.heldout, draw)
+    order = {"sim": 0, "edge": 1, "check": 2, "heldout": 3, "bench": 4}
+    shapes.sort(key=lambda s: order[_kind(s)])
+    cases: list[Case] = []
+    for i, shape in enumerate(shapes):
+        kind = _kind(shape)
+        if kind == "bench":
+            chosen = names[:1]
+        elif i == 0:
+            chosen = names
+        else:
+            chosen = list(dict.fromkeys((names[0], names[i % len(names)])))
+        for name in chosen:
+            cases.append(
+                Case(
+                    id=f"c{len(cases):03d}",
+                    shape=shape,
+                    distribution=name,
+                    seed=draw.getrandbits(SEED_BITS),
+                    timed=kind == "bench" and options.time,
+                    heldout=kind == "heldout",
+                    repeats=options.repeats,
+                )
+            )
+    return Plan(tuple(cases), draw.getrandbits(12), seal)
+
+
+def _kind(shape: Shape) -> str:
+    return "heldout" if shape.name.startswith("heldout-") else shape.kind
+
+
+def drawn_shapes(task: Task, params: Mapping[str, Any], count: int, draw: random.Random) -> list[Shape]:
+    """Shapes from the task's domain, near the edges as often as in the middle; axes that parameters fix keep that value."""
+    if set(task.domain) != set(task.axes):
+        return []
+    fixed = {a: v for a, v in params.items() if a in task.axes and a not in task.scalars and isinstance(v, int)}
+    shapes = []
+    for n in range(count):
+        axes = {a: fixed.get(a, _extent(d, draw)) for a, d in task.domain.items()}
+        if all(_inside(task.domain[a], v) for a, v in axes.items()):
+            shapes.append(Shape(f"heldout-{n}", axes, "check"))
+    return shapes
+
+
+def _inside(domain: AxisDomain, value: int) -> bool:
+    return domain.low <= value <= domain.high and value % domain.multiple == 0
+
+
+def _extent(domain: AxisDomain, draw: random.Random) -> int:
+    least, most = -(-domain.low // domain.multiple), domain.high // domain.multiple
+    if draw.random() < 0.5:
+        value = draw.randint(least, most)
+    else:  # one step around a multiple of 64, where tails are decided
+        step = max(1, 64 // domain.multiple)
+        value = min(most, max(least, draw.randint(least // step, most // step) * step + draw.choice((-1, 0, 1))))
+    return value * domain.multiple
