@@ -6,9 +6,15 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.types import FragT
 
 
-def cast_form(x: FragT, form: str, dtype: str) -> tuple[str, str] | None:
-    """None if `lm.cast(x, dtype, form=form)` exists, else (reason, the cheapest route that does)."""
+def cast_form(x: FragT, form: str, dtype: str, member_warps: int) -> tuple[str, str] | None:
+    """None if `lm.cast(x, dtype, form=form)` exists in a member of `member_warps` warps, else (reason, the cheapest route that does)."""
     bits = DTYPES[dtype].bits if dtype in DTYPES else 32
+    row_warps = x.warps[0] if x.warps else member_warps
+    if x.form == "acc" and form == "b" and row_warps > 1:
+        return (f"{row_warps} warps each hold some of the rows, an MMA needs all of them in every warp",
+                "go through shared memory: `view.store(..)`, `lm.sync`, `view.ldmatrix(form=\"b\", like=..)`")  # fmt: skip
+    if x.form == "a" and form == "acc" and bits == 16:
+        return None
     if x.form == "acc" and form in ("a", "b"):
         if bits == 16:
             return None

@@ -14,7 +14,7 @@ from cake_ir.frontend.values import const_int, lift, value
 from cake_ir.ops import SPECS
 from cake_ir.ops.elementwise import UNARY, elementwise_type
 from cake_ir.ops.spec import OpSpec
-from cake_ir.program import Assign, Do, Expr, Param, Pipeline, SmemPool
+from cake_ir.program import Do, Expr, Param, Pipeline, SmemPool
 from cake_ir.types import I32, NONE, FragT, NoneT, ScalarT, SlotT, TmemT, ViewT
 
 DECLARATIONS = frozenset(
@@ -83,9 +83,7 @@ def operation(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | No
     if isinstance(type_, NoneT):
         el.out.append(Do(op, span))
         return Expr("none", (), {}, NONE, span)
-    name = el.fresh("tmp")
-    el.out.append(Assign((name,), op, span))
-    return Expr("var", (), {"name": name}, type_, span)
+    return el.hoist("tmp", op, span)
 
 
 def _math(el: Elaboration, node: ast.Call, name: str) -> Any:
@@ -129,7 +127,9 @@ def _ring(el: Elaboration, node: ast.Call, name: str) -> str:
 
 
 def _step(el: Elaboration, node: ast.Call) -> Expr:
-    return Expr("step", (), {"ring": (ring := _ring(el, node, "step"))}, SlotT(ring), el.span(node))
+    """Stepping is an effect: it happens once, where it stands, however often the operation that uses the slot mentions it."""
+    ring, span = _ring(el, node, "step"), el.span(node)
+    return el.hoist("slot", Expr("step", (), {"ring": ring}, SlotT(ring), span), span)
 
 
 def _at(el: Elaboration, node: ast.Call) -> Expr:

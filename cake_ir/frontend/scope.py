@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from cake_ir.fault import Fault, FaultError, Fix
 from cake_ir.frontend.source import Source
-from cake_ir.program import Const, Decl, Op, Operand, Param, Stmt
+from cake_ir.program import Assign, Const, Decl, Expr, Op, Operand, Param, Stmt
 from cake_ir.span import Span
 from cake_ir.types import Type
 
@@ -68,8 +68,8 @@ class Elaboration:
     role: Any = None
     loops: list[int | None] = field(default_factory=list)
     steps: int = 0
-    temps: int = 0
     used: set[str] = field(default_factory=set)
+    hoisted: set[str] = field(default_factory=set)
 
     # ------------------------------------------------------------ faults
 
@@ -118,3 +118,18 @@ class Elaboration:
             name = f"{base}_{n}"
         self.used.add(name)
         return name
+
+    def hoist(self, base: str, value: Op | Expr, span: Span) -> Expr:
+        """Bind a value to a name of its own in front of the present statement; the expression that reads it there."""
+        assert self.out is not None
+        name = self.fresh(base)
+        self.hoisted.add(name)
+        self.out.append(Assign((name,), value, span))
+        return Expr("var", (), {"name": name}, value.type, span)
+
+    def last_hoisted(self, e: Expr) -> Assign | None:
+        """The statement that has just bound what `e` reads, if `e` is nothing but that."""
+        last = self.out[-1] if self.out else None
+        if e.op == "var" and isinstance(last, Assign) and last.targets == (e.attrs["name"],) and e.attrs["name"] in self.hoisted:
+            return last
+        return None

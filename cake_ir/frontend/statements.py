@@ -71,8 +71,8 @@ def statement(el: Elaboration, node: ast.stmt) -> None:
             return
         e = value(el, node.value)
         if isinstance(e, Expr) and not isinstance(e.type, NoneT):
-            if e.op in ("step",):
-                el.out.append(Assign((el.fresh("slot"),), e, el.span(node)))
+            last = el.last_hoisted(e)
+            if last is not None and isinstance(last.value, Expr):  # a step for its effect alone
                 return
             el.fail("N062", "the value of this line is not used", node, help="bind it to a name, or drop the line")
     elif isinstance(node, ast.For):
@@ -110,7 +110,7 @@ def _mma_group(el: Elaboration, node: ast.With, call: ast.Call) -> None:
 
 def _assign(el: Elaboration, target: ast.expr, node: ast.expr, whole: ast.stmt) -> None:
     if isinstance(target, ast.Tuple) and isinstance(node, ast.Tuple) and len(target.elts) == len(node.elts):
-        values = [value(el, n) for n in node.elts]  # all of the right side first, as in Python
+        values = _right_side(el, target.elts, node.elts)
         for t, v, n in zip(target.elts, values, node.elts, strict=True):
             _put(el, t, v, el.span(n), el.span(whole))
         return
@@ -123,6 +123,25 @@ def _assign(el: Elaboration, target: ast.expr, node: ast.expr, whole: ast.stmt) 
         _unpack(el, target, lift(el, v, el.span(node)), el.span(whole))
         return
     _put(el, target, v, el.span(node), el.span(whole))
+
+
+def _right_side(el: Elaboration, targets: list[ast.expr], nodes: list[ast.expr]) -> list[Any]:
+    """All values of a tuple assignment, taken before any name is bound, as in Python.
+
+    A value that reads a place which an earlier target of the same line rewrites, or that looks at a ring which a later value steps, is
+    bound to a name of its own first.
+    """
+    values: list[Any] = []
+    for k, node in enumerate(nodes):
+        v = value(el, node)
+        places = {old.ir_name for t in targets[:k] if isinstance(t, ast.Name) and isinstance(old := el.env.get(t.id), Local)}
+        if isinstance(v, Expr) and not isinstance(v.type, NoneT):
+            reads = {e.attrs["name"] for e in v.walk() if e.op == "var"}
+            if reads & places or (k + 1 < len(nodes) and any(e.op == "at" for e in v.walk())):
+                fragment = isinstance(v.type, (FragT, PairT, ListT))
+                v = el.hoist("tmp", _compute(el, v, el.span(node)) if fragment else v, el.span(node))
+        values.append(v)
+    return values
 
 
 def _unpack(el: Elaboration, target: ast.Tuple, e: Expr, span: Span) -> None:
@@ -157,12 +176,11 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
         el.fail("N062", "this operation has no value", value_span)
     name = _place(el, target, old, e.type)
     where = el.span(target)
-    if isinstance(e.type, (FragT, PairT, ListT)):
-        last = el.out[-1] if el.out else None
-        if e.op == "var" and isinstance(last, Assign) and last.targets == (e.attrs["name"],) and str(e.attrs["name"]).startswith("tmp") and not isinstance(last.value, Expr):
-            el.out[-1] = Assign((name,), last.value, span, (where,))  # the hoisted operation writes the place itself
-        else:
-            el.out.append(Assign((name,), _compute(el, e, span), span, (where,)))
+    last = el.last_hoisted(e)
+    if last is not None:
+        el.out[-1] = Assign((name,), last.value, span, (where,))  # what was hoisted is bound to the name itself
+    elif isinstance(e.type, (FragT, PairT, ListT)):
+        el.out.append(Assign((name,), _compute(el, e, span), span, (where,)))
     elif isinstance(e.type, (ScalarT, SlotT, ViewT, TmemT, TileT)):
         el.out.append(Assign((name,), e, span, (where,)))
     else:
@@ -245,7 +263,7 @@ def _for(el: Elaboration, node: ast.For) -> None:
 def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, hi: Expr | None, sched: str | None, head: Span, trips: int | None) -> None:
     assert isinstance(node.target, ast.Name) and el.out is not None
     entry = dict(el.env)
-    ops, faults, used, temps = len(el.ops), len(el.faults), set(el.used), el.temps
+    ops, faults, used = len(el.ops), len(el.faults), set(el.used)
     for attempt in (0, 1):
         var = el.fresh(node.target.id) if node.target.id in el.used else node.target.id
         el.used.add(var)
@@ -257,7 +275,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         if not weaker:
             break
         del el.ops[ops:], el.faults[faults:]
-        el.used, el.temps = set(used), temps
+        el.used = set(used)
         entry = {**entry, **weaker}
         el.env = dict(entry)
     runs = trips is not None and trips > 0

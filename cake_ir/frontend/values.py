@@ -170,15 +170,27 @@ def _boolop(el: Elaboration, node: ast.BoolOp) -> Any:
     for other in node.values[1:]:
         if is_const(result) and bool(result) == (name == "or"):
             return result
-        result = _logic(el, name, result, value(el, other), el.span(node))
+        always = is_const(result)
+        result = _logic(el, name, result, value(el, other) if always else _unconditional(el, other), el.span(node))
     return result
+
+
+def _unconditional(el: Elaboration, node: ast.expr) -> Any:
+    """A value that the author guards by a run-time condition within one expression: it may not contain an operation."""
+    before = len(el.out or ())
+    v = value(el, node)
+    if len(el.out or ()) > before:
+        el.fail("N065", "an operation inside a conditional expression would run whatever the condition says", node,
+                help="put it under an `if` statement")  # fmt: skip
+    return v
 
 
 def _ifexp(el: Elaboration, node: ast.IfExp) -> Any:
     test = value(el, node.test)
     if is_const(test):
         return value(el, node.body if test else node.orelse)
-    cond, a, b = (as_expr(el, v, el.span(n)) for v, n in ((test, node.test), (value(el, node.body), node.body), (value(el, node.orelse), node.orelse)))
+    sides = ((test, node.test), (_unconditional(el, node.body), node.body), (_unconditional(el, node.orelse), node.orelse))
+    cond, a, b = (as_expr(el, v, el.span(n)) for v, n in sides)
     if isinstance(cond.type, FragT):
         return Expr("where", (cond, a, b), {}, elementwise_type("where", (cond, a, b), el.span(node)), el.span(node))
     if not isinstance(a.type, ScalarT) or not isinstance(b.type, ScalarT):

@@ -137,7 +137,8 @@ def _cast(call: Call) -> Type:
         call.fault("D007", f"`lm.cast` is applied to a partial `{x.partial}` that `lm.finish` has not completed", "x")
     if form is None or form == x.form:
         return x.with_(dtype=dtype, stages=1)
-    why = cast_form(x, str(form), dtype)
+    role = call.scope.role
+    why = cast_form(x, str(form), dtype, role.member_warps if role is not None else 1)
     if why:
         call.fault("D002", f"`{x.form}` does not convert to `{form}` here: {why[0]}", "form", help=why[1], expected=form, found=x.form)
     return x.with_(form=form, dtype=dtype, stages=1)
@@ -169,7 +170,7 @@ def _transpose(call: Call) -> Type:
 
 
 SPECS = (
-    OpSpec("cast", "elementwise", (P("x", "value|scalar"), P("dtype", "dtype"), P("form", "str", None), P("round", "str", "rn"), P("saturate", "bool", True)),
+    OpSpec("cast", "elementwise", (P("x", "value|scalar"), P("dtype", "dtype"), P("form", "str", None), P("round", "str", None), P("saturate", "bool", True)),
            _cast, pure=True, doc="Convert the dtype, and the form where the conversion table allows it."),
     OpSpec("transpose", "elementwise", (P("x", "value"),), _transpose, pure=True, doc="Transpose a 16-bit fragment in registers (movmatrix)."),
     OpSpec("iota", "elementwise", (P("like", "value"), P("axis", "int"), P("base", "scalar", 0)), _iota, pure=True,

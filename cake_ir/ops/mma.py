@@ -11,7 +11,7 @@ from cake_ir.ops.spec import Call, OpSpec, P
 from cake_ir.program import Op, Program
 from cake_ir.types import NONE, FragT, TmemT, Type, ViewT
 
-_MMA_IN = {"bf16": 16, "f16": 16, "tf32": 8, "f32": 8, "e4m3": 32, "e5m2": 32, "i8": 32, "u8": 32}
+_MMA_IN = {"bf16": 16, "f16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "i8": 32, "u8": 32}
 """K of one instruction by operand dtype (256 bits of K)."""
 
 

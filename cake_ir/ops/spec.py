@@ -54,6 +54,7 @@ class Scope(Protocol):
     """What a spec may ask of the schedule under elaboration: declared things by name, the target."""
 
     target: str
+    role: Any
 
     def declared(self, name: str) -> Any: ...
 
