@@ -70,9 +70,9 @@ class _Form:
     def field(self, kind: str, key: str, value: Any) -> str:
         if key in ("pool", "pipeline", "role", "fetch") and value is not None:
             return self.name(value)
-        if key in ("prod", "cons", "roles"):
+        if key in ("prod", "cons", "roles") and isinstance(value, tuple):
             return f"[{' '.join(self.name(v) for v in value)}]"
-        if kind == "Scheduler" and key == "names":
+        if kind == "Scheduler" and key == "names" and isinstance(value, tuple):
             return str(len(value))
         if key == "raster":
             return self.axis(value)

@@ -15,10 +15,10 @@ from cake_ir.ops import SPECS, spec_of
 from cake_ir.ops.elementwise import UNARY
 from cake_ir.ops.spec import OPERAND_KINDS, OpSpec, P
 from cake_ir.program import (
-    Assign, Assume, AssumeValues, Barrier, ClusterBarrier, Do, Expr, For, If, Launch, Let, NamedBarrier, Op, Param, Pipeline, Program, Role,
+    Assign, Assume, AssumeValues, Barrier, ClusterBarrier, Do, Expr, For, Launch, Let, NamedBarrier, Op, Param, Pipeline, Program, Role,
     Scheduler, SmemPool, Stmt, Tmem, Turns, View,
 )  # fmt: skip
-from cake_ir.types import TmemT, ViewT
+from cake_ir.types import ViewT
 
 RECEIVER = "lm"
 _INFIX = {
