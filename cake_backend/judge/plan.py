@@ -19,13 +19,13 @@ SEED_BITS = 48
 class Options:
     """What the caller wants of a run. `shapes` and `distributions` restrict by name; `heldout` is how many shapes are drawn fresh."""
 
-    time: bool = True
+    timing: bool = True
     rounds: int = 24
     heldout: int = 2
     repeats: int = 2
     shapes: tuple[str, ...] = ()
     distributions: tuple[str, ...] = ()
-    allow_undecided: bool = False
+    allow_undecided: bool = True
     run_timeout: float = 240.0
     lease_timeout: float = 600.0
     compile_timeout: float = 120.0
@@ -116,7 +116,7 @@ def make_plan(
                     shape=shape,
                     distribution=name,
                     seed=draw.getrandbits(SEED_BITS),
-                    timed=kind == "bench" and options.time,
+                    timed=kind == "bench" and options.timing,
                     heldout=kind == "heldout",
                     repeats=options.repeats,
                 )

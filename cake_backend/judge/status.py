@@ -11,7 +11,6 @@ class Status(StrEnum):
 
     PASSED = "PASSED"
     PASSED_UNTIMED = "PASSED_UNTIMED"
-    SIMULATED = "SIMULATED"
     INCORRECT_SHAPE = "INCORRECT_SHAPE"
     INCORRECT_DTYPE = "INCORRECT_DTYPE"
     INCORRECT_NUMERICAL = "INCORRECT_NUMERICAL"
@@ -42,7 +41,7 @@ class Status(StrEnum):
     @property
     def good(self) -> bool:
         """Whether nothing was found wrong with the candidate."""
-        return self in (Status.PASSED, Status.PASSED_UNTIMED, Status.SIMULATED)
+        return self in (Status.PASSED, Status.PASSED_UNTIMED)
 
     @property
     def blames_candidate(self) -> bool:
@@ -66,8 +65,7 @@ def _m(text: str, flashinfer: str | None = None, sol: str | None = None, blames:
 
 MEANINGS: dict[Status, Meaning] = {
     Status.PASSED: _m("right on every case and timed on a GPU", "PASSED", blames=False),
-    Status.PASSED_UNTIMED: _m("right on every case on a GPU; not timed", blames=False),
-    Status.SIMULATED: _m("right on every simulated case and compiled; no GPU was there", blames=False),
+    Status.PASSED_UNTIMED: _m("right on every case; not timed, or only simulated (the record says which)", blames=False),
     Status.INCORRECT_SHAPE: _m("an output has the wrong shape", "INCORRECT_SHAPE"),
     Status.INCORRECT_DTYPE: _m("an output has the wrong element type", "INCORRECT_DTYPE"),
     Status.INCORRECT_NUMERICAL: _m("an output is further from the oracle than the task allows", "INCORRECT_NUMERICAL"),
