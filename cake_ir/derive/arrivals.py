@@ -1,0 +1,72 @@
+"""Arrival counts of mbarriers: who arrives in one phase, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cake_ir.derive.clusters import arrival_targets, is_tx_load
+from cake_ir.derive.structure import Site, members_at, sites
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Arrive, Commit
+from cake_ir.program import Barrier, Program
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """What one role gives to a phase: `members` that arrive, each `units` times; `sites` are the operations with which it does."""
+
+    role: str
+    members: int
+    units: int
+    sites: tuple[Site, ...]
+
+    @property
+    def count(self) -> int:
+        return self.members * self.units
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """The arrivals of one phase: by declared producer, times the CTAs that arrive; `strangers` arrive without being declared."""
+
+    barrier: Barrier
+    shares: tuple[Share, ...]
+    strangers: tuple[Share, ...]
+    ctas: int
+
+    @property
+    def count(self) -> int:
+        """The barrier's init count."""
+        return max(1, self.ctas * sum(s.count for s in self.shares))
+
+
+def arrives(site: Site, program: Program) -> bool:
+    """Whether the operation arrives on the barrier that it names (a load does: it arms the byte count)."""
+    return is_tx_load(site, program) or any(isinstance(e, (Arrive, Commit)) for e in effects_of(site.op, program))
+
+
+def units(program: Program, barrier: Barrier, role: str) -> int:
+    """Arrivals of one member of `role` a phase, by the barrier's kind."""
+    warps = program.roles[role].member_warps
+    return {"warp": warps, "thread": 32 * warps, "cp_async": 32 * warps}.get(barrier.arrive, 1)
+
+
+@lru_cache(maxsize=64)
+def arrivals(program: Program) -> dict[str, Arrivals]:
+    """The arrivals of every mbarrier, by name. A declared producer that never arrives is counted in full: it is what is missing."""
+    by: dict[tuple[str, str], list[Site]] = {}
+    for site in sites(program):
+        name = str(site.op.attrs.get("barrier"))
+        if name in program.barriers and arrives(site, program):
+            by.setdefault((name, site.role), []).append(site)
+    out: dict[str, Arrivals] = {}
+    for barrier in program.barriers.values():
+        shares, strangers = [], []
+        for role in dict.fromkeys((*barrier.prod, *(r for b, r in by if b == barrier.name))):
+            found = tuple(by.get((barrier.name, role), ()))
+            members = {m for s in found for m in members_at(program, s)} if found else set(range(program.roles[role].members))
+            share = Share(role, len(members), units(program, barrier, role), found)
+            (shares if role in barrier.prod else strangers).append(share)
+        out[barrier.name] = Arrivals(barrier, tuple(shares), tuple(strangers), len(arrival_targets(program, barrier.name, 0)))
+    return out

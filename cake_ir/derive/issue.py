@@ -1,0 +1,39 @@
+"""Which roles only issue: one elected thread runs the whole body, so its lanes have nothing to synchronise."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from cake_ir.derive.structure import sites
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Arrive, Commit, Drain, FenceProxy, GridDependency, Issue, Touch, Turn, Wait
+from cake_ir.program import Op, Program
+
+
+def _issues_alone(op: Op, program: Program) -> bool:
+    for effect in effects_of(op, program):
+        if isinstance(effect, Issue):
+            if effect.lanes == "all":
+                return False
+        elif isinstance(effect, Arrive):
+            if program.barriers[str(op.attrs["barrier"])].arrive not in ("tx", "member"):
+                return False
+        elif isinstance(effect, Touch):
+            if effect.space != "gmem" or op.name != "ld":
+                return False
+        elif isinstance(effect, Turn) or not isinstance(effect, (Wait, Commit, Drain, FenceProxy, GridDependency)):
+            return False
+    return op.name != "compute"
+
+
+@lru_cache(maxsize=64)
+def issue_roles(program: Program) -> frozenset[str]:
+    """Roles whose every operation is a single thread's: waits, TMA and tensor-core issues, uniform loads.
+
+    One elected lane of the first warp runs such a role, its waits included; the other warps only join role-wide operations.
+    """
+    alone = {block.role: True for block in program.body}
+    for site in sites(program):
+        if alone[site.role] and not _issues_alone(site.op, program):
+            alone[site.role] = False
+    return frozenset(role for role, yes in alone.items() if yes)

@@ -1,0 +1,87 @@
+"""Where operations stand: their role, the members that can execute them, and the loops and branches around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One operation in its place: `around` lists the enclosing loops and branches, outermost first, a branch with the arm taken."""
+
+    op: Op
+    stmt: Stmt
+    role: str
+    around: tuple[tuple[For | If, bool], ...]
+
+    @property
+    def loops(self) -> tuple[For, ...]:
+        """The loops around it, outermost first."""
+        return tuple(s for s, _ in self.around if isinstance(s, For))
+
+
+@lru_cache(maxsize=64)
+def sites(program: Program) -> tuple[Site, ...]:
+    """Every operation that a role block executes, by operation id."""
+    found: dict[int, Site] = {}
+    for block in program.body:
+        for site in _sites(block.body, block.role, ()):
+            found[site.op.id] = site
+    return tuple(found[i] for i in sorted(found))
+
+
+def _sites(body: tuple[Stmt, ...], role: str, around: tuple[tuple[For | If, bool], ...]) -> Iterator[Site]:
+    for stmt in body:
+        op = op_of(stmt)
+        if op is not None:
+            yield Site(op, stmt, role, around)
+        if isinstance(stmt, For):
+            yield from _sites(stmt.body, role, (*around, (stmt, True)))
+        elif isinstance(stmt, If):
+            yield from _sites(stmt.then, role, (*around, (stmt, True)))
+            yield from _sites(stmt.orelse, role, (*around, (stmt, False)))
+
+
+_FOLD = {
+    "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b, "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+}  # fmt: skip
+
+
+def for_member(e: Expr, member: int) -> Any:
+    """The value of a scalar expression for one member where only `role.index` and constants decide it, else None."""
+    if e.op == "const":
+        return e.attrs["value"]
+    if e.op == "role_index":
+        return member
+    args = [for_member(a, member) for a in e.args]
+    if e.op == "not":
+        return None if args[0] is None else not args[0]
+    if e.op == "and":
+        return False if False in args else None if None in args else True
+    if e.op == "or":
+        return True if True in args else None if None in args else False
+    if None in args:
+        return None
+    if e.op in ("floordiv", "mod"):
+        return None if not args[1] else args[0] // args[1] if e.op == "floordiv" else args[0] % args[1]
+    return _FOLD[e.op](*args) if e.op in _FOLD else None
+
+
+def members_at(program: Program, site: Site) -> tuple[int, ...]:
+    """The members of the role that can reach the operation: those that no branch on `role.index` keeps away."""
+
+    def reached(member: int) -> bool:
+        for s, arm in site.around:
+            if isinstance(s, If):
+                value = for_member(s.cond, member)
+                if value is not None and bool(value) != arm:
+                    return False
+        return True
+
+    return tuple(i for i in range(program.roles[site.role].members) if reached(i))
