@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cake_backend.cuda.arming import ArmedSet
 from cake_backend.cuda.emitter import Emitter, Names
+from cake_backend.cuda.globals import GlobalParams
 from cake_backend.cuda.inflight import InFlight
 from cake_backend.cuda.maps import MapTable
 from cake_backend.cuda.preamble import Device, Preamble
 from cake_backend.cuda.webs import Webs
 from cake_ir.layout import ViewLayout
 from cake_ir.program import Expr, Program, Role
+from cake_ir.span import Span
 from cake_ir.types import FragT
 
 
@@ -97,8 +100,14 @@ class RoleState:
     """Names computed from a retired accumulator and not pinned yet, in order."""
     tile: str = "0"
     """C text of the linear tile number, for hang records."""
-    armed: dict[int, str] = field(default_factory=dict)
-    """Loads in front of which a barrier is armed: operation id to C text of the bytes."""
+    armed: dict[int, ArmedSet] = field(default_factory=dict)
+    """Loads in front of which a barrier is armed, by operation id."""
+    armed_loops: dict[int, ArmedSet] = field(default_factory=dict)
+    """Loops in front of which a barrier is armed, by the identity of the statement."""
+    live: frozenset[str] = frozenset()
+    """Names whose value is needed after the current statement."""
+    member_barriers: frozenset[int] = frozenset()
+    """Arrivals of one thread a member that need a barrier of the member in front."""
 
     @property
     def warps(self) -> int:
@@ -126,7 +135,27 @@ class Context:
     counts: dict[str, int] = field(default_factory=dict)
     named_ids: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Hardware ids of each named barrier and turn, one a member where it has several."""
+    released: frozenset[str] = frozenset()
+    """Barriers with arrivals released at cluster scope: their waits acquire there too."""
+    params: GlobalParams = field(default_factory=GlobalParams)
+    tile_counts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """C names of each scheduler's cluster-tile counts by axis."""
+    tile_totals: dict[str, str] = field(default_factory=dict)
+    alignments: dict[str, int] = field(default_factory=dict)
+    """Bytes on which the rows of a tensor in global memory must start."""
     state: RoleState | None = None
+
+    def need_alignment(self, tensor: str, span: Span, nbytes: int = 16) -> None:
+        """Record that rows of a tensor are accessed in vectors of `nbytes`."""
+        self.alignments[tensor] = max(self.alignments.get(tensor, 0), nbytes)
+
+    def derived_ids(self) -> tuple[int, ...]:
+        """Hardware ids of the current role's derived member barriers, allocated after the author's."""
+        key = f"member {self.role.role.name}"
+        if key not in self.named_ids:
+            first = 1 + max((i for ids in self.named_ids.values() for i in ids), default=0)
+            self.named_ids[key] = tuple(range(first, first + self.role.role.members))
+        return self.named_ids[key]
 
     def use(self, device: Device) -> str:
         return self.preamble.use(device)

@@ -27,9 +27,10 @@ class Names:
     def __init__(self, outer: Names | None = None) -> None:
         self._outer = outer
         self._taken: set[str] = set()
+        self._kept: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._taken or (self._outer is not None and name in self._outer)
+        return name in self._taken or name in self._kept or (self._outer is not None and name in self._outer)
 
     def take(self, wanted: str) -> str:
         """`wanted` itself, or with the smallest number that makes it free."""
@@ -38,6 +39,16 @@ class Names:
             name, count = f"{wanted}_{count}", count + 1
         self._taken.add(name)
         return name
+
+
+    def reserve(self, name: str) -> None:
+        """Keep a name for the one that will take it with `claim`."""
+        self._kept.add(name)
+
+    def claim(self, name: str) -> str:
+        """Take a reserved name."""
+        self._kept.discard(name)
+        return self.take(name)
 
 
 class Emitter:
@@ -54,6 +65,24 @@ class Emitter:
         self._indent = 0
         self._span: Span | None = None
         self._told: Span | None = None
+
+    def child(self) -> Emitter:
+        """An empty emitter for a part that is put in place later; it continues in the same span."""
+        part = Emitter()
+        part._source, part._span, part._told = self._source, self._span, self._told
+        return part
+
+    def extend(self, part: Emitter) -> None:
+        """Put a part's lines here, at the current indentation."""
+        for text, span in zip(part.lines, part.spans, strict=True):
+            self.lines.append("  " * self._indent + text if text else text)
+            self.spans.append(span)
+
+    def drop(self, indices: list[int]) -> None:
+        """Remove lines by index."""
+        gone = set(indices)
+        self.lines = [x for i, x in enumerate(self.lines) if i not in gone]
+        self.spans = [x for i, x in enumerate(self.spans) if i not in gone]
 
     @contextmanager
     def at(self, span: Span) -> Iterator[None]:
@@ -101,6 +130,22 @@ class Emitter:
         self.unroll()
         with self.block(f"for (int {var} = {start}; {var} < {count}; ++{var})"):
             yield
+
+    @contextmanager
+    def chained(self, head: str, *, first: bool) -> Iterator[None]:
+        """One arm of an `if` / `else` chain, its head on the line of the arm before."""
+        if first:
+            self.line(f"{head} {{")
+        else:
+            self.lines.pop()
+            self.spans.pop()
+            self.line(f"}} {head} {{")
+        self._indent += 1
+        try:
+            yield
+        finally:
+            self._indent -= 1
+            self.line("}")
 
     def otherwise(self, text: str = "} else {") -> None:
         """Close the current block and open its alternative on one line."""

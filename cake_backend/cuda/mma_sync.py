@@ -63,12 +63,13 @@ DEVICE void {s.name}({place}* d, const u32* a, const u32* b) {{
 def ldmatrix(count: int, *, trans: bool = False) -> Device:
     """`count` (1, 2, 4) 8x8 matrices of 16-bit elements into as many registers; lane l gives the address of row l % 8 of matrix l / 8."""
     name = f"ldmatrix_x{count}" + ("_trans" if trans else "")
+    params = ", ".join(f"u32& r{i}" for i in range(count))
     regs = ", ".join(f"%{i}" for i in range(count))
-    outs = ", ".join(f'"=r"(r[{i}])' for i in range(count))
+    outs = ", ".join(f'"=r"(r{i})' for i in range(count))
     return Device(
         name,
         f"""
-DEVICE void {name}(u32* r, u32 address) {{
+DEVICE void {name}({params}, u32 address) {{
   asm volatile("ldmatrix.sync.aligned.m8n8.x{count}{".trans" if trans else ""}.shared.b16 {{{regs}}}, [%{count}];"
                : {outs} : "r"(address) : "memory");
 }}""",

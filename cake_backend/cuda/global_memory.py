@@ -1,0 +1,334 @@
+"""Fragments to and from global memory, in the widest vectors that alignment allows, and uniform scalar reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cake_backend.cuda.arithmetic import operand
+from cake_backend.cuda.congruence import multiple_of
+from cake_backend.cuda.context import Context, Place
+from cake_backend.cuda.conversions import UNPACK_BF16, UNPACK_F16
+from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.fragments import Index, ctype, elements, packing
+from cake_backend.cuda.globals import extent, pointer, stride
+from cake_backend.cuda.positions import TILES, At, vec_element
+from cake_backend.cuda.preamble import Device
+from cake_backend.cuda.scalars import constant, factor, scalar
+from cake_ir.dtypes import DTYPES
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT, ScalarT
+
+_HINT = {"stream": ".L1::no_allocate", "keep": ".L1::evict_last"}
+
+
+def vector_load(bits: int, *, const: bool, cache: str | None) -> Device:
+    """A load of 32, 64 or 128 bits into u32 registers."""
+    n = bits // 32
+    name = f"load_global_{bits}" + ("_const" if const else "") + (f"_{cache}" if cache in _HINT else "")
+    path = ("ld.global.nc" if const else "ld.global") + _HINT.get(cache or "", "")
+    regs = ", ".join(f"%{i}" for i in range(n))
+    listed = regs if n == 1 else f"{{{regs}}}"
+    params = ", ".join(f"u32& r{i}" for i in range(n))
+    outs = ", ".join(f'"=r"(r{i})' for i in range(n))
+    volatile, clobber = ("", "") if const else (" volatile", ' : "memory"')
+    return Device(
+        name,
+        f"""
+DEVICE void {name}({params}, const void* p) {{
+  asm{volatile}("{path}{"" if n == 1 else f".v{n}"}.u32 {listed}, [%{n}];" : {outs} : "l"(p){clobber});
+}}""",
+    )
+
+
+def vector_store(bits: int, cache: str | None) -> Device:
+    """A store of 32, 64 or 128 bits from u32 registers."""
+    n = bits // 32
+    name = f"store_global_{bits}" + (f"_{cache}" if cache in _HINT else "")
+    regs = ", ".join(f"%{i + 1}" for i in range(n))
+    listed = regs if n == 1 else f"{{{regs}}}"
+    params = ", ".join(f"u32 r{i}" for i in range(n))
+    ins = ", ".join(f'"r"(r{i})' for i in range(n))
+    return Device(
+        name,
+        f"""
+DEVICE void {name}(void* p, {params}) {{
+  asm volatile("st.global{_HINT.get(cache or "", "")}{"" if n == 1 else f".v{n}"}.u32 [%0], {listed};" :: "l"(p), {ins} : "memory");
+}}""",
+    )
+
+
+class Access:
+    """One load or store of a rectangle at `coords` (innermost first): where its rows and columns lie in the tensor."""
+
+    def __init__(self, ctx: Context, op: Op, t: FragT) -> None:
+        self.ctx, self.op, self.type = ctx, op, t
+        self.tensor = str(op.attrs["tensor"])
+        coords = op.operands.get("coords")
+        assert isinstance(coords, tuple)
+        self.coords = coords
+        self.param = ctx.program.tensors[self.tensor]
+        if any(isinstance(c.type, FragT) for c in coords):
+            not_lowered("an access with a coordinate an element", op.span)
+        if len(coords) != self.param.rank:
+            not_lowered("an access with fewer coordinates than dimensions", op.span)
+        cache = op.attrs.get("cache")
+        self.cache = str(cache) if cache else None
+        # A vector along rows of a 1-D fragment, or a rowvec, runs along the innermost dimension.
+        self.flat = t.rank == 1 or t.form in ("rowvec", "colvec", "scalar")
+
+    def base(self) -> str:
+        """C text of the address of the first element."""
+        ctx, rank_ = self.ctx, self.param.rank
+        terms = [pointer(ctx, self.tensor)]
+        for i in range(rank_ - 1, 0, -1):
+            if constant(self.coords[i]) != 0:
+                terms.append(f"(u64)({scalar(ctx, self.coords[i])}) * {stride(ctx, self.tensor, rank_ - 1 - i)}")
+        if constant(self.coords[0]) != 0:
+            terms.append(operand(scalar(ctx, self.coords[0])))
+        return " + ".join(terms)
+
+    def row_stride(self) -> str:
+        """C name of the distance between rows of a 2-D rectangle."""
+        return stride(self.ctx, self.tensor, self.param.rank - 2)
+
+    def aligned(self, elements_: int) -> bool:
+        """Whether every row starts on a multiple of `elements_` elements; records the launcher's part of it."""
+        if not multiple_of(self.ctx.program, self.coords[0], elements_):
+            return False
+        self.ctx.need_alignment(self.tensor, self.op.span, elements_ * DTYPES[self.param.dtype or "f32"].bits // 8)
+        return True
+
+    def clip(self, row: str, col: str) -> str:
+        """C text of the test that an element lies inside the tensor; empty without `clip=True`."""
+        if not self.op.attrs.get("clip"):
+            return ""
+        ctx, r = self.ctx, self.param.rank
+        tests = [f"{operand(f'{scalar(ctx, self.coords[0])} + {col}')} < {extent(ctx, self.tensor, r - 1)}"]
+        if not self.flat and r > 1:
+            tests.append(f"{operand(f'{scalar(ctx, self.coords[1])} + {row}')} < {extent(ctx, self.tensor, r - 2)}")
+        return " && ".join(tests)
+
+
+def chunk_mask(ctx: Context, mask: Expr, t: FragT, per: int) -> str | None:
+    """C text of the test for a whole run of `per` elements, where the mask cannot change inside a run; `row` and `col` are its start."""
+    if mask.op == "in_bounds" and multiple_of(ctx.program, mask.args[2], per) and t.cols % per == 0:
+        return f"row < {factor(ctx, mask.args[1])} && col < {factor(ctx, mask.args[2])}"
+    return None
+
+
+def _vec(ctx: Context, a: Access, mask: Expr | None, move: Callable[[Index, int, str], None], scalar_move: Callable[[Index, str, str], None]) -> None:
+    """Visit a `vec` fragment in 16-byte pieces, or element by element where a mask or the alignment does not allow that."""
+    t = a.type
+    bits = DTYPES[t.dtype].bits
+    per = min(t.chunk or 1, 128 // bits)
+    count = elements(t, ctx.role.warps)
+    total = t.rows * t.cols
+    whole = total // (t.chunk or 1) % ctx.role.threads == 0
+    test = chunk_mask(ctx, mask, t, per) if mask is not None else ""
+    wide = per * bits in (32, 64, 128) and t.cols % per == 0 and a.aligned(per) and test is not None and not a.op.attrs.get("clip")
+    step = per if wide else 1
+    with ctx.out.unrolled("i", count // step):
+        at = Index("i", step)
+        ctx.out.line(f"const int at = {vec_element(ctx, t, at)};")
+        if t.rows > 1:
+            ctx.out.line(f"const int row = at / {t.cols}, col = at % {t.cols};")
+            where = f"(u64)row * {a.row_stride()} + col"
+        else:
+            where = "at"
+        tests = [] if whole else [f"at < {total}"]
+        if wide:
+            tests += [test if t.rows > 1 else test.replace("row", "0").replace("col", "at")] if test else []
+        else:
+            if mask is not None:
+                tests.append(element(ctx, mask, At(t, at)))
+            clip = a.clip("row" if t.rows > 1 else "0", "col" if t.rows > 1 else "at")
+            tests += [clip] if clip else []
+        guard = " && ".join(tests)
+        if wide:
+            move(at, per, guard) if not guard else _guarded(ctx, guard, lambda: move(at, per, guard))
+        else:
+            scalar_move(at, where, guard)
+
+
+def _guarded(ctx: Context, guard: str, body: Callable[[], None]) -> None:
+    with ctx.out.block(f"if ({guard})"):
+        body()
+
+
+def load(ctx: Context, op: Op, place: Place | None) -> str:
+    """`lm.load`."""
+    assert place is not None
+    t = place.type
+    a = Access(ctx, op, t)
+    mask = op.operands.get("mask")
+    mask_e = resolve(ctx, mask) if isinstance(mask, Expr) else None
+    const = a.param.const
+    if t.form == "vec":
+        masked = mask_e is not None or op.attrs.get("clip")
+        fill = op.attrs.get("fill") or 0
+        if masked or t.rows * t.cols // (t.chunk or 1) % ctx.role.threads:
+            _fill(ctx, place, fill, op)
+
+        def wide(at: Index, per: int, guard: str) -> None:
+            bits, p = DTYPES[t.dtype].bits, packing(t)
+            regs = [f"{place.name}[{Index(at.var, at.scale // p, w).text}]" for w in range(per // p)]
+            regs = regs if ctype(t) == "u32" else [f"(u32&){x}" for x in regs]
+            where = f"(u64)row * {a.row_stride()} + col" if t.rows > 1 else "at"
+            ctx.out.line(f"{ctx.use(vector_load(per * bits, const=const, cache=a.cache))}({', '.join(regs)}, {a.base()} + {where});")
+
+        def narrow(at: Index, where: str, guard: str) -> None:
+            if packing(t) > 1:
+                not_lowered(f"an element-wise load of {t}", op.span, "load whole 16-byte pieces, or f32")
+            text = f"{place.name}[{at.text}] = ({a.base()})[{where}];"
+            ctx.out.line(f"if ({guard}) {text}" if guard else text)
+
+        _vec(ctx, a, mask_e, wide, narrow)
+    elif t.form in TILES and DTYPES[t.dtype].bits == 32 and mask_e is None and not op.attrs.get("clip"):
+        _tile_pairs(ctx, a, lambda at, p: f"{ctx.use(vector_load(64, const=const, cache=a.cache))}((u32&){place.name}[{at.text}], (u32&){place.name}[{_next(at).text}], {p});")
+    elif t.form in ("rowvec", "colvec") and DTYPES[t.dtype].bits == 32:
+        with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
+            at = At(t, Index("i"))
+            where = at.row(ctx) if t.form == "rowvec" else at.col(ctx)
+            guards = [element(ctx, mask_e, at)] if mask_e is not None else []
+            guards += [c] if (c := a.clip("", where)) else []
+            value = f"({a.base()})[{where}]"
+            fill = op.attrs.get("fill") or 0
+            ctx.out.line(f"{place.name}[i] = {' && '.join(guards)} ? {value} : {fill};" if guards else f"{place.name}[i] = {value};")
+    else:
+        not_lowered(f"a load of {t} from global memory", op.span)
+    return ""
+
+
+def _fill(ctx: Context, place: Place, fill: object, op: Op) -> None:
+    if packing(place.type) > 1 and fill != 0:
+        not_lowered(f"a fill of {place.type.dtype} elements with {fill}", op.span)
+    with ctx.out.unrolled("i", place.count):
+        ctx.out.line(f"{place.name}[i] = {'0u' if packing(place.type) > 1 else fill};")
+
+
+def _next(at: Index) -> Index:
+    return Index(at.var, at.scale, at.offset + 1)
+
+
+def _tile_pairs(ctx: Context, a: Access, call: Callable[[Index, str], str]) -> None:
+    """Visit the two neighbouring columns that a thread has of each row half of a tile."""
+    t = a.type
+    if not a.aligned(2):
+        not_lowered("an access of a tile at an odd column", a.op.span)
+    with ctx.out.unrolled("i", elements(t, ctx.role.warps) // 2):
+        at = Index("i", 2)
+        position = At(t, at)
+        ctx.out.line(call(at, f"{a.base()} + (u64)({position.row(ctx)}) * {a.row_stride()} + {position.col(ctx)}"))
+
+
+def store(ctx: Context, op: Op) -> None:
+    """`lm.store`."""
+    x = op.operands["x"]
+    assert isinstance(x, Expr)
+    if isinstance(x.type, ScalarT):
+        _store_scalar(ctx, op, x)
+        return
+    mask = op.operands.get("mask")
+    mask_e = resolve(ctx, mask) if isinstance(mask, Expr) else None
+    x = prepared(ctx, x)
+    t = x.type
+    assert isinstance(t, FragT)
+    a = Access(ctx, op, t)
+    bits = DTYPES[t.dtype].bits
+    if t.form == "vec":
+
+        def wide(at: Index, per: int, guard: str) -> None:
+            words = [_bits(ctx, x, t, Index(at.var, at.scale, p)) for p in range(0, per, packing(t))]
+            where = f"(u64)row * {a.row_stride()} + col" if t.rows > 1 else "at"
+            ctx.out.line(f"{ctx.use(vector_store(per * bits, a.cache))}({a.base()} + {where}, {', '.join(words)});")
+
+        def narrow(at: Index, where: str, guard: str) -> None:
+            text = f"({a.base()})[{where}] = {_memory_value(ctx, x, t, at)};"
+            ctx.out.line(f"if ({guard}) {text}" if guard else text)
+
+        _vec(ctx, a, mask_e, wide, narrow)
+    elif t.form in TILES and bits in (16, 32):
+        _store_tile(ctx, a, x, t, mask_e, bits)
+    elif t.form in ("rowvec", "colvec"):
+        _store_vector(ctx, a, x, t, mask_e)
+    elif t.form == "scalar":
+        guard = "thread == 0"
+        ctx.out.line(f"if ({guard}) *({a.base()}) = {_memory_value(ctx, x, t, Index('', 1, 0))};")
+    else:
+        not_lowered(f"a store of {t} to global memory", op.span)
+
+
+def _bits(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
+    """One 32-bit register of the fragment as u32."""
+    text = word(ctx, x, t, at)
+    return {"float": f"__float_as_uint({text})", "int": f"(u32)({text})"}.get(ctype(t), text)
+
+
+def _memory_value(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
+    """The element as its type in memory."""
+    value = element(ctx, x, At(t, at))
+    if t.dtype in ("f32", "tf32", "i32", "u32"):
+        return value
+    if t.dtype in ("bf16", "f16"):
+        from cake_backend.cuda.conversions import pack
+
+        return f"(u16){pack(ctx, t.dtype, [value, '0.0f'], x.span)}"
+    return not_lowered(f"an element-wise store of {t.dtype}", x.span)
+
+
+def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, bits: int) -> None:
+    pairs = mask is None and not a.op.attrs.get("clip") and a.aligned(2)
+    if pairs:
+        device = ctx.use(vector_store(2 * bits, a.cache))
+        _tile_pairs(ctx, a, lambda at, p: f"{device}({p}, {', '.join(_bits(ctx, x, t, Index(at.var, at.scale, k)) for k in range(0, 2, packing(t)))});")
+        return
+    with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
+        at = At(t, Index("i"))
+        ctx.out.line(f"const int row = {at.row(ctx)}, col = {at.col(ctx)};")
+        guards = [element(ctx, mask, at)] if mask is not None else []
+        guards += [c] if (c := a.clip("row", "col")) else []
+        text = f"({a.base()})[(u64)row * {a.row_stride()} + col] = {_memory_value(ctx, x, t, Index('i'))};"
+        ctx.out.line(f"if ({' && '.join(guards)}) {text}" if guards else text)
+
+
+def _store_vector(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None) -> None:
+    """One lane an element: the first of the quad for rows, the first quad-row of the first warp for columns."""
+    with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
+        at = At(t, Index("i"))
+        where = at.row(ctx) if t.form == "rowvec" else at.col(ctx)
+        who = "(lane & 3u) == 0" if t.form == "rowvec" else "(lane >> 2) == 0"
+        if t.form == "rowvec" and t.warps and t.warps[1] > 1:
+            who += f" && warp / {t.warps[0]}u == 0"
+        if t.form == "colvec" and ctx.role.warps > 1:
+            who += f" && warp % {t.warps[0]}u == 0" if t.warps else " && warp == 0"
+        guards = [who] + ([element(ctx, mask, at)] if mask is not None else [])
+        guards += [c] if (c := a.clip("", operand(where))) else []
+        ctx.out.line(f"if ({' && '.join(guards)}) ({a.base()})[{where}] = {_memory_value(ctx, x, t, Index('i'))};")
+
+
+def _store_scalar(ctx: Context, op: Op, x: Expr) -> None:
+    t = FragT("scalar", 1, 1, x.type.dtype if isinstance(x.type, ScalarT) else "i32")
+    a = Access(ctx, op, t)
+    text = f"*({a.base()}) = {scalar(ctx, x)};"
+    ctx.out.line(text if ctx.role.single else f"if (thread == 0) {text}")
+
+
+def ld(ctx: Context, op: Op, place: Place | None) -> str:
+    """`lm.ld`: one uniform scalar."""
+    i = op.operands["i"]
+    assert isinstance(i, Expr)
+    tensor = str(op.attrs["tensor"])
+    dtype = ctx.program.tensors[tensor].dtype
+    text = f"{pointer(ctx, tensor)}[{scalar(ctx, i)}]"
+    if dtype in ("bf16", "f16"):
+        return f"{ctx.use(UNPACK_BF16 if dtype == 'bf16' else UNPACK_F16)}({text}, 0)"
+    if dtype in ("e4m3", "e5m2", "ue8m0"):
+        return not_lowered(f"a scalar read of {dtype}", op.span)
+    return text
+
+
+EFFECTS: dict[str, Callable[[Context, Op], None]] = {"store": store}
+RESULTS: dict[str, Callable[[Context, Op, Place | None], str]] = {"load": load, "ld": ld}
+
+__all__ = ["EFFECTS", "RESULTS", "rank"]

@@ -1,0 +1,49 @@
+"""Uniform expressions over launch arguments, as the manifest's expression text."""
+
+from __future__ import annotations
+
+from cake_backend.cuda.faults import not_lowered
+from cake_ir.program import Expr, Program
+
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+          "and": "and", "or": "or", "div": "/"}  # fmt: skip
+
+
+def host_text(program: Program, e: Expr) -> str:
+    """Text that `cake_backend.expressions` evaluates to the value of `e` for given arguments."""
+    if e.op == "const":
+        return repr(e.attrs["value"])
+    if e.op == "param":
+        return str(e.attrs["name"])
+    if e.op == "var" and str(e.attrs["name"]) in program.lets:
+        return host_text(program, program.lets[str(e.attrs["name"])].value)
+    if e.op == "extent":
+        return f"extent({e.attrs['tensor']}, {e.attrs['dim']})"
+    args = [host_text(program, a) for a in e.args]
+    if e.op in _INFIX:
+        return f"({args[0]} {_INFIX[e.op]} {args[1]})"
+    if e.op in ("cdiv", "min", "max"):
+        return f"{e.op}({args[0]}, {args[1]})"
+    if e.op == "neg":
+        return f"(-{args[0]})"
+    if e.op == "not":
+        return f"(not {args[0]})"
+    if e.op in ("select", "where"):
+        return f"({args[1]} if {args[0]} else {args[2]})"
+    if e.op == "shl":
+        return f"({args[0]} * (2 ** {args[1]}))" if e.args[1].op != "const" else f"({args[0]} * {2 ** int(e.args[1].attrs['value'])})"  # type: ignore[call-overload]
+    if e.op == "shr" and e.args[1].op == "const":
+        return f"({args[0]} // {2 ** int(e.args[1].attrs['value'])})"  # type: ignore[call-overload]
+    return not_lowered(f"`{e.op}` in an expression that the launcher evaluates", e.span)
+
+
+def stripped(text: str) -> str:
+    """Without the outermost parentheses, if they enclose everything."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return text[1:-1] if i == len(text) - 1 else text
+    return text

@@ -1,0 +1,220 @@
+"""`lm.mma`: wgmma groups on shared-memory operands, warp-level instructions on fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cake_backend.cuda import mma_sync, wgmma
+from cake_backend.cuda.addresses import linear_column, rect
+from cake_backend.cuda.arithmetic import operand
+from cake_backend.cuda.context import Context, Place
+from cake_backend.cuda.elementwise import resolve, stage_place, temporary
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.fragments import packing, tile_blocks, tile_columns
+from cake_backend.cuda.pins import flush, pin_places
+from cake_backend.cuda.scalars import plus, scalar
+from cake_ir.descriptors import MatrixDescriptor, descriptor, operand_problem
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT, ViewT
+
+
+def mma(ctx: Context, op: Op) -> None:
+    """Dispatch on the operands."""
+    kind = op.attrs["kind"]
+    if op.operands.get("scale_a") is not None or op.operands.get("scale_b") is not None:
+        not_lowered("a block-scaled MMA", op.span)
+    if kind == "wgmma" and ctx.program.target == "sm_90a":
+        _wgmma(ctx, op)
+    elif kind == "mma_sync":
+        _mma_sync(ctx, op)
+    else:
+        not_lowered(f"an MMA of kind {kind} on {ctx.program.target}", op.span)
+
+
+def operand_of(op: Op, name: str) -> Expr:
+    e = op.operands[name]
+    assert isinstance(e, Expr)
+    return e
+
+
+def accumulator(ctx: Context, op: Op) -> tuple[Place, str]:
+    """The accumulator's array and the C text of its first register."""
+    e = operand_of(op, "acc")
+    if e.op not in ("var", "frag_stage"):
+        not_lowered("an accumulator that is part of a fragment", e.span)
+    place, offset = stage_place(ctx, e)
+    return place, f"{place.name} + {offset}" if offset else place.name
+
+
+def accumulate(ctx: Context, init: Expr | None, k: str, steps: int) -> str:
+    """C text of the accumulate flag of step `k`: false only for the first step of an MMA that starts from zero."""
+    if init is None or (init.op == "const" and not init.attrs["value"]):
+        return "1"
+    if init.op == "const":
+        return f"{k} != 0" if steps > 1 else "0"
+    starts = f"!({scalar(ctx, init)})"
+    return f"{k} != 0 || {starts}" if steps > 1 else starts
+
+
+def _steps(steps: tuple[int, ...], k: str) -> str:
+    """C text of `steps[k]`."""
+    if len(steps) == 1:
+        return ""
+    first = steps[1]
+    if all(s == first * i for i, s in enumerate(steps)):
+        return f"{first}u * {k}"
+    per = next(i for i, s in enumerate(steps) if s != first * i)
+    jump = steps[per]
+    if all(s == jump * (i // per) + first * (i % per) for i, s in enumerate(steps)):
+        inner = f" + {first}u * ({k} % {per})" if per > 1 else ""
+        return f"{jump}u * ({k} / {per}){inner}"
+    raise AssertionError("K steps are regular in panels")
+
+
+def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDescriptor]:
+    """Base address text, layout word text and fields of a shared-memory operand."""
+    r = rect(ctx, e)
+    layout = ctx.layouts[r.view]
+    t = e.type
+    assert isinstance(t, ViewT)
+    col = int(r.col) if r.col.isdigit() else 0
+    fault = operand_problem(layout, 0, r.rows, col, r.cols, r.transposed)
+    if fault or layout.swizzle is None:
+        not_lowered(f"this operand of wgmma ({fault or 'no swizzle'})", e.span)
+    d = descriptor(layout, 0, 0, r.rows, col, r.cols, r.transposed)
+    base = plus(r.base, linear_column(r, layout))
+    word = wgmma.layout_word(layout.swizzle, leading=d.lbo, stride=d.sbo)
+    return base, word, d
+
+
+def _wgmma(ctx: Context, op: Op) -> None:
+    acc, a, b = operand_of(op, "acc"), operand_of(op, "a"), operand_of(op, "b")
+    t, tb = acc.type, b.type
+    assert isinstance(t, FragT) and isinstance(tb, ViewT)
+    if t.warps is not None or ctx.role.warps != 4:
+        not_lowered("a wgmma by anything but a warpgroup", op.span)
+    place, first = accumulator(ctx, op)
+    blocks = t.rows // 64
+    b_base, b_word, b_desc = _descriptor(ctx, b, op)
+    from_registers = isinstance(a.type, FragT)
+    a_type = a.type
+    assert isinstance(a_type, FragT | ViewT)
+    a_transposed = isinstance(a_type, ViewT) and a_type.transposed
+    shape = wgmma.Shape(t.cols, a_type.dtype, tb.dtype, t.dtype, from_registers, a_transposed, tb.transposed)
+    if shape.a not in wgmma.K_OF or t.cols > 256 or t.cols % 8:
+        not_lowered(f"a wgmma of {t.cols} columns of {shape.a}", op.span)
+    steps = len(b_desc.k_steps)
+    init = op.operands.get("init")
+    flag = accumulate(ctx, init if isinstance(init, Expr) else None, "k", steps)
+    describe = ctx.use(wgmma.DESCRIPTOR)
+    if from_registers:
+        a = resolve(ctx, a)
+        if a.op != "var":
+            a = temporary(ctx, a)
+    flush(ctx, op.span)
+    pin_places(ctx, ctx.role.inflight.before.get(op.id, ()))
+    call = ctx.use(wgmma.instruction(shape))
+    with ctx.out.block(""):
+        if from_registers:
+            registers, a_offset = stage_place(ctx, a)
+            ctx.out.line(f"const u32 b = {b_base};")
+        else:
+            a_base, a_word, a_desc = _descriptor(ctx, a, op)
+            ctx.out.line(f"const u32 a = {a_base}, b = {b_base};")
+        ctx.out.line(f"{ctx.use(wgmma.FENCE)}();")
+
+        def issue(k: str) -> None:
+            b_text = f"{describe}({b_word}, {plus('b', _steps(b_desc.k_steps, k) if steps > 1 else '')})"
+            for_each_block(k, b_text)
+
+        def one(k: str, m: str, b_text: str) -> None:
+            where = first if not m else f"{first} + {shape.registers} * {m}"
+            if from_registers:
+                base = " + ".join(x for x in (f"{4 * steps} * {m}" if m else "", f"4 * {k}" if steps > 1 else "") if x)
+                names = [f"{registers.name}[{' + '.join(x for x in (base, str(i) if i or not base else '', a_offset) if x)}]" for i in range(4)]
+                a_text = ", ".join(names)
+            else:
+                row = f"{a_desc.row_steps[1]}u * {m}" if m else ""
+                a_text = f"{describe}({a_word}, {plus('a', row, _steps(a_desc.k_steps, k) if steps > 1 else '')})"
+            ctx.out.line(f"{call}({where}, {a_text}, {b_text}, {flag});")
+
+        def for_each_block(k: str, b_text: str) -> None:
+            if blocks == 1:
+                one(k, "", b_text)
+                return
+            # The 64-row blocks are the inner loop: neighbouring instructions then never share all operands.
+            with ctx.out.unrolled("m", blocks):
+                one(k, "m", b_text)
+
+        if steps == 1:
+            issue("0")
+        else:
+            with ctx.out.unrolled("k", steps):
+                issue("k")
+        ctx.out.line(f"{ctx.use(wgmma.COMMIT)}();")
+
+
+def _mma_sync(ctx: Context, op: Op) -> None:
+    acc, a, b = operand_of(op, "acc"), operand_of(op, "a"), operand_of(op, "b")
+    t, ta, tb = acc.type, a.type, b.type
+    assert isinstance(t, FragT) and isinstance(ta, FragT) and isinstance(tb, FragT)
+    shape = mma_sync.shape(ta.dtype, tb.dtype, t.dtype)
+    if shape is None:
+        not_lowered(f"an mma.sync of {ta.dtype} and {tb.dtype} into {t.dtype}", op.span)
+    if ta.dtype in ("e4m3", "e5m2") and ctx.program.target == "sm_80":
+        not_lowered("an 8-bit floating-point MMA on sm_80", op.span)
+    place, first = accumulator(ctx, op)
+    sources = []
+    for e in (a, b):
+        e = resolve(ctx, e)
+        sources.append(stage_place(ctx, e if e.op in ("var", "frag_stage") else temporary(ctx, e)))
+    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
+    deep = ta.cols // shape.k
+    init = op.operands.get("init")
+    if isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"]):
+        _zero(ctx, place, init)
+    call = ctx.use(mma_sync.instruction(shape))
+    (a_place, a_offset), (b_place, b_offset) = sources
+    per_acc = shape.acc_registers
+
+    def text(name: str, *terms: str) -> str:
+        return " + ".join([name, *(x for x in terms if x)])
+
+    def innermost(k: str, m: str, n: str) -> None:
+        acc_index = f"{columns} * {m} + {n}" if m and n else f"{columns} * {m}" if m else n
+        d = text(first, f"{per_acc} * {operand(acc_index)}" if acc_index else "")
+        a_index = f"{deep} * {m} + {k}" if m and k else f"{deep} * {m}" if m else k
+        b_index = f"{deep} * {n} + {k}" if n and k else f"{deep} * {n}" if n else k
+        ctx.out.line(
+            f"{call}({d}, {text(a_place.name, a_offset, f'4 * {operand(a_index)}' if a_index else '')}, "
+            f"{text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else '')});"
+        )
+
+    _nest(ctx, (("k", deep), ("m", blocks), ("n", columns)), innermost)
+
+
+def _nest(ctx: Context, loops: tuple[tuple[str, int], ...], body: Callable[..., None], *names: str) -> None:
+    """Unrolled loops around `body`; a loop of one trip is left out and passes an empty name."""
+    if not loops:
+        body(*names)
+        return
+    (var, count), rest = loops[0], loops[1:]
+    if count == 1:
+        _nest(ctx, rest, body, *names, "")
+        return
+    with ctx.out.unrolled(var, count):
+        _nest(ctx, rest, body, *names, var)
+
+
+def _zero(ctx: Context, place: Place, init: Expr) -> None:
+    """Start from zero, always or under the condition."""
+    zero = "0u" if packing(place.type) > 1 else "0" if place.type.dtype == "i32" else "0.0f"
+    if init.op == "const":
+        with ctx.out.unrolled("i", place.count):
+            ctx.out.line(f"{place.name}[i] = {zero};")
+        return
+    with ctx.out.block(f"if ({scalar(ctx, init)})"), ctx.out.unrolled("i", place.count):
+        ctx.out.line(f"{place.name}[i] = {zero};")
+
+
+HANDLERS: dict[str, Callable[[Context, Op], None]] = {"mma": mma}

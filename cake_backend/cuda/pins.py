@@ -1,0 +1,42 @@
+"""Empty asm statements that keep register code on its side of a wait or an mma (see `wgmma` and `mbarrier.wait`)."""
+
+from __future__ import annotations
+
+from cake_backend.cuda.context import Context, PairPlace, Place
+from cake_backend.cuda.fragments import ctype
+from cake_backend.cuda.preamble import pin
+from cake_ir.program import Assign, Op
+from cake_ir.span import Span
+from cake_backend.cuda.webs import expressions, names_in
+
+
+def pin_places(ctx: Context, names: tuple[str, ...]) -> None:
+    """Pin every register of the named places."""
+    for name in names:
+        bound = ctx.role.env.get(name)
+        for place in (bound.value, bound.index) if isinstance(bound, PairPlace) else (bound,):
+            if isinstance(place, Place) and ctype(place.type) in ("float", "int", "u32"):
+                ctx.out.line(f"{ctx.use(pin(ctype(place.type)))}<{place.count * place.type.stages}>({place.name});")
+
+
+def note_assignment(ctx: Context, stmt: Assign) -> None:
+    """Remember what was computed from an accumulator, so that it is pinned before the next wait or mma.
+
+    Without the pin the compiler sinks such code past the next issue, and the assembler then serialises every wgmma.
+    """
+    role = ctx.role
+    if not role.inflight.accumulators or not isinstance(stmt.value, Op):
+        return
+    read = {n for e in expressions(stmt) for n in names_in(e)}
+    if read & role.inflight.accumulators or read & role.unpinned.keys():
+        for name in stmt.targets:
+            if name not in role.inflight.accumulators:
+                role.unpinned[name] = None
+
+
+def flush(ctx: Context, span: Span) -> None:
+    """Pin what is noted and still needed."""
+    role = ctx.role
+    live = tuple(n for n in role.unpinned if n in role.live)
+    pin_places(ctx, live)
+    role.unpinned.clear()

@@ -1,0 +1,366 @@
+"""Fragments to and from shared memory: stmatrix and ldmatrix for 16-bit tiles, plain accesses for the other forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from cake_backend.cuda import mma_sync
+from cake_backend.cuda.addresses import chunk_address, element_address, rect
+from cake_backend.cuda.context import Context, Place, Rect
+from cake_backend.cuda.elementwise import element, prepared, word
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.fragments import Index, ctype, elements, packing, rowvec_row, tile_blocks, tile_columns, warp_col, warp_row
+from cake_backend.cuda.positions import At, vec_element
+from cake_backend.cuda.preamble import Device
+from cake_backend.cuda.scalars import scalar
+from cake_ir.dtypes import DTYPES
+from cake_ir.layout import ViewLayout
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT
+
+
+def access(kind: str, bits: int) -> Device:
+    """A load or store of one thread: 32, 64 or 128 bits as 1, 2 or 4 registers of type u32."""
+    n = bits // 32
+    vector = "" if n == 1 else f".v{n}"
+    regs = ", ".join(f"%{i + (kind == 'store')}" for i in range(n))
+    listed = regs if n == 1 else f"{{{regs}}}"
+    if kind == "load":
+        outs = ", ".join(f'"=r"(r{i})' for i in range(n))
+        params = ", ".join(f"u32& r{i}" for i in range(n))
+        return Device(
+            f"load_shared_{bits}",
+            f'DEVICE void load_shared_{bits}({params}, u32 address) {{ asm volatile("ld.shared{vector}.u32 {listed}, [%{n}];" : {outs} : "r"(address) : "memory"); }}',
+        )
+    ins = ", ".join(f'"r"(r{i})' for i in range(n))
+    params = ", ".join(f"u32 r{i}" for i in range(n))
+    return Device(
+        f"store_shared_{bits}",
+        f'DEVICE void store_shared_{bits}(u32 address, {params}) {{ asm volatile("st.shared{vector}.u32 [%0], {listed};" :: "r"(address), {ins} : "memory"); }}',
+    )
+
+
+LOAD_F32X2 = Device(
+    "load_shared_f32x2",
+    """
+DEVICE void load_shared_f32x2(float& x, float& y, u32 address) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(address) : "memory");
+}""",
+)
+STORE_F32X2 = Device(
+    "store_shared_f32x2",
+    'DEVICE void store_shared_f32x2(u32 address, float x, float y) { asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(address), "f"(x), "f"(y) : "memory"); }',
+)
+LOAD_F32 = Device(
+    "load_shared_f32",
+    'DEVICE float load_shared_f32(u32 address) { float x; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory"); return x; }',
+)
+LOAD_I32 = Device(
+    "load_shared_i32",
+    'DEVICE int load_shared_i32(u32 address) { int x; asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(address) : "memory"); return x; }',
+)
+STORE_F32 = Device(
+    "store_shared_f32", 'DEVICE void store_shared_f32(u32 address, float x) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }'
+)
+
+
+def _view(ctx: Context, op: Op) -> tuple[Rect, ViewLayout]:
+    e = op.operands["view"]
+    assert isinstance(e, Expr)
+    r = rect(ctx, e)
+    return r, ctx.layouts[r.view]
+
+
+def _row_text(*terms: str) -> str:
+    return " + ".join(f"(u32)({t})" if "(int)" in t else t for t in terms if t) or "0u"
+
+
+def _tile_row(ctx: Context, t: FragT, block: int) -> str:
+    """C text (u32) of the first row of a 16-row block that this warp owns."""
+    first = warp_row(ctx, t, "acc").replace("(int)", "")
+    step = 16 if t.warps else 16 * ctx.role.warps
+    return " + ".join(x for x in (first, f"{step * block}u" if block else "") if x)
+
+
+def _tile_chunk(t: FragT, per: int) -> str:
+    """C text (u32) of the first 16-byte chunk that this warp owns; `per` elements a chunk."""
+    if not warp_col(t):
+        return ""
+    wm, wn = t.warps or (1, 1)
+    return f"{t.cols // wn // per}u * (warp / {wm}u)"
+
+
+# ------------------------------------------------------------------ 16-bit tiles through matrix instructions
+
+
+def matrix_addresses(ctx: Context, r: Rect, layout: ViewLayout, t: FragT, block: int, column_chunk: str, *, form: str) -> tuple[str, str]:
+    """C text of the row and chunk (u32) that this lane addresses for one x4 matrix instruction on 16 rows and two chunks."""
+    low, high = ("(lane & 15u)", "(lane >> 4)") if form != "b" else ("((lane & 7u) + 8u * (lane >> 4))", "((lane >> 3) & 1u)")
+    if not r.transposed:
+        row = " + ".join(x for x in (_tile_row(ctx, t, block) if form != "b" else "", low) if x)
+        chunk = " + ".join(x for x in (column_chunk, high) if x)
+        return row, chunk
+    # Read transposed, the rectangle's columns run along the storage's rows.
+    row = " + ".join(x for x in (f"8u * ({column_chunk})" if column_chunk else "", "(lane & 7u)", "8u * (lane >> 4)" if form != "b" else "8u * ((lane >> 3) & 1u)") if x)
+    first = _tile_row(ctx, t, block) if form != "b" else ""
+    chunk = " + ".join(x for x in (f"({first}) / 8u" if first else "", "((lane >> 3) & 1u)" if form != "b" else "(lane >> 4)") if x)
+    return row, chunk
+
+
+def _store_tile_16(ctx: Context, op: Op, x: Expr, t: FragT, r: Rect, layout: ViewLayout) -> None:
+    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
+    if ctx.program.target in ("sm_80", "sm_89"):
+        if r.transposed:
+            not_lowered("a transposed store without stmatrix", op.span)
+        _store_tile_words(ctx, x, t, r, layout, blocks, columns)
+        return
+    first = _tile_chunk(t, 8)
+    for block in range(blocks):
+        base = 4 * columns * block
+        pairs, odd = divmod(columns, 2)
+        if pairs:
+            with ctx.out.unrolled("g", pairs):
+                row, chunk = matrix_addresses(ctx, r, layout, t, block, " + ".join(y for y in (first, "2u * g") if y), form="acc")
+                ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
+                words = ", ".join(word(ctx, x, t, Index("g", 8, base + 2 * w)) for w in range(4))
+                ctx.out.line(f"{ctx.use(mma_sync.stmatrix(4, trans=r.transposed))}({chunk_address(r, layout, 'row', 'chunk')}, {words});")
+        if odd:
+            with ctx.out.block(""):
+                at = " + ".join(y for y in (first, f"{2 * pairs}u" if pairs else "") if y)
+                row, chunk = matrix_addresses(ctx, r, layout, t, block, at, form="acc")
+                # Only 16 rows of one chunk: lanes 16 to 31 repeat an address that is not used.
+                row, chunk = (s.replace("(lane >> 4)", "0u") for s in (row, chunk))
+                ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
+                words = ", ".join(word(ctx, x, t, Index("", 1, base + 8 * pairs + 2 * w)) for w in range(2))
+                ctx.out.line(f"{ctx.use(mma_sync.stmatrix(2, trans=r.transposed))}({chunk_address(r, layout, 'row', 'chunk')}, {words});")
+
+
+def _store_tile_words(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout, blocks: int, columns: int) -> None:
+    """One 4-byte store a row half and column block."""
+    first = _tile_chunk(t, 8)
+    for block in range(blocks):
+        base = 4 * columns * block
+        with ctx.out.unrolled("j", columns):
+            for half in (0, 1):
+                row = " + ".join(y for y in (_tile_row(ctx, t, block), f"{8 * half}u" if half else "", "(lane >> 2)") if y)
+                chunk = " + ".join(y for y in (first, "j") if y)
+                address = chunk_address(r, layout, f"row{half}", f"({chunk})" if first else "(u32)j")
+                ctx.out.line(f"const u32 row{half} = {row};")
+                ctx.out.line(f"{ctx.use(access('store', 32))}({address} + 4u * (lane & 3u), {word(ctx, x, t, Index('j', 4, base + 2 * half))});")
+
+
+def _load_tile(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
+    """16-bit `acc` and `a` tiles (and 8-bit `a`) by ldmatrix: four registers for 16 rows and two chunks."""
+    bits = DTYPES[t.dtype].bits
+    if bits == 8 and (r.transposed or t.form == "acc"):
+        not_lowered(f"this load of an 8-bit `{t.form}` tile", op.span)
+    blocks = tile_blocks(t, ctx.role.warps)
+    wn = t.warps[1] if t.warps and t.form == "acc" else 1
+    chunks = t.cols // wn * bits // 128
+    first = _tile_chunk(t, 8) if t.form == "acc" else ""
+    if chunks % 2:
+        not_lowered("a matrix load of an odd number of 16-byte columns", op.span)
+    for block in range(blocks):
+        with ExitStack() as stack:
+            var = "" if chunks == 2 else "g"
+            stack.enter_context(ctx.out.unrolled("g", chunks // 2) if var else ctx.out.block(""))
+            row, chunk = matrix_addresses(ctx, r, layout, t, block, " + ".join(y for y in (first, "2u * g" if var else "") if y), form=t.form)
+            ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
+            regs = ", ".join(f"{place.name}[{Index(var, 4, chunks * 2 * block + w).text}]" for w in range(4))
+            ctx.out.line(f"{ctx.use(mma_sync.ldmatrix(4, trans=r.transposed))}({regs}, {chunk_address(r, layout, 'row', 'chunk')});")
+
+
+def _load_b(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
+    """`b` operands: two n8 tiles of one K tile an instruction."""
+    bits = DTYPES[t.dtype].bits
+    if bits == 8 and r.transposed:
+        not_lowered("a transposed load of an 8-bit operand", op.span)
+    wm, wn = t.warps or (1, 1)
+    rows = t.rows // wn
+    tiles, deep = rows // 8, t.cols * bits // 256
+    if bits not in (8, 16) or t.cols * bits % 256:
+        not_lowered(f"a matrix load of {t}", op.span)
+    first_row = f"{rows}u * (warp / {wm}u)" if wn > 1 else ""
+    pairs, odd = divmod(tiles, 2)
+    for k in range(deep):
+        for count, start in ((pairs, 0), (odd, 2 * pairs)):
+            if not count:
+                continue
+            x4 = start == 0 and pairs > 0
+            var = "g" if x4 and pairs > 1 else ""
+            with ctx.out.unrolled("g", pairs) if var else ctx.out.block(""):
+                n = " + ".join(y for y in (first_row, "16u * g" if var else "", f"{8 * start}u" if start else "") if y)
+                pair = "(lane >> 4)" if x4 else "0u"
+                k_half = "((lane >> 3) & 1u)"
+                if not r.transposed:
+                    row = " + ".join(y for y in (n, "(lane & 7u)", f"8u * {pair}" if x4 else "") if y)
+                    chunk = " + ".join(y for y in (f"{2 * k}u" if k else "", k_half) if y)
+                else:
+                    row = " + ".join(y for y in (f"{16 * k}u" if k else "", "(lane & 7u)", f"8u * {k_half}") if y)
+                    chunk = " + ".join(y for y in (f"({n}) / 8u" if n else "", pair if x4 else "") if y) or "0u"
+                ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
+                where = [Index(var, 4 * deep, 2 * deep * (start + i) + 2 * k + q) for i in range(2 if x4 else 1) for q in range(2)]
+                regs = ", ".join(f"{place.name}[{i.text}]" for i in where)
+                device = mma_sync.ldmatrix(4 if x4 else 2, trans=r.transposed)
+                ctx.out.line(f"{ctx.use(device)}({regs}, {chunk_address(r, layout, 'row', 'chunk')});")
+
+
+# ------------------------------------------------------------------ 32-bit tiles, vectors, scalars
+
+
+def _tile_f32(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[str, int, str], None]) -> None:
+    """Visit 8-byte pieces of an f32 `acc` tile: (address, element offset in the block's loop over `j`, ...)."""
+    if r.transposed or t.dtype not in ("f32", "tf32"):
+        not_lowered(f"an access of {t} in shared memory", op.span)
+    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
+    first = _tile_chunk(t, 4)
+    for block in range(blocks):
+        with ctx.out.unrolled("j", columns):
+            for half in (0, 1):
+                row = " + ".join(y for y in (_tile_row(ctx, t, block), f"{8 * half}u" if half else "", "(lane >> 2)") if y)
+                ctx.out.line(f"const u32 row{half} = {row};")
+                chunk = " + ".join(y for y in (first, "2u * j", "((lane >> 1) & 1u)") if y)
+                address = chunk_address(r, layout, f"row{half}", f"({chunk})")
+                body(f"{address} + 8u * (lane & 1u)", 4 * columns * block + 2 * half, "j")
+
+
+def store(ctx: Context, op: Op) -> None:
+    """`view.store(x)`."""
+    r, layout = _view(ctx, op)
+    x = op.operands["x"]
+    assert isinstance(x, Expr)
+    x = prepared(ctx, x)
+    t = x.type
+    assert isinstance(t, FragT)
+    bits = DTYPES[t.dtype].bits
+    if t.form in ("acc", "a") and bits == 16:
+        _store_tile_16(ctx, op, x, t, r, layout)
+    elif t.form == "acc" and bits == 32:
+
+        def put(address: str, offset: int, var: str) -> None:
+            pair = [element(ctx, x, At(t, Index(var, 4, offset + p))) for p in (0, 1)]
+            ctx.out.line(f"{ctx.use(STORE_F32X2)}({address}, {pair[0]}, {pair[1]});")
+
+        _tile_f32(ctx, op, t, r, layout, put)
+    elif t.form == "vec":
+        _vec_chunks(ctx, op, t, r, layout, lambda at, address: _put_chunk(ctx, x, t, at, address))
+    elif t.form == "rowvec" and t.dtype == "f32" and not t.warps:
+        with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
+            row = rowvec_row(ctx, t, Index("i"))
+            address = _vector_address(r, layout, row)
+            ctx.out.line(f"if ((lane & 3u) == 0) {ctx.use(STORE_F32)}({address}, {element(ctx, x, At(t, Index('i')))});")
+    elif t.form == "scalar" and t.dtype == "f32":
+        ctx.out.line(f"if (thread == 0) {ctx.use(STORE_F32)}({element_address(r, layout, '0u', '0')}, {element(ctx, x, At(t, Index('', 1, 0)))});")
+    else:
+        not_lowered(f"a store of {t} to shared memory", op.span)
+
+
+def _vector_address(r: Rect, layout: ViewLayout, position: str) -> str:
+    """Address of an element of a 1-D (or one-column) view."""
+    if layout.rows > 1 and r.cols == 1:
+        return element_address(r, layout, f"(u32)({position})", "0")
+    return element_address(r, layout, "0u", f"(u32)({position})")
+
+
+def _vec_chunks(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[Index, str], None]) -> None:
+    """Visit a thread's 16-byte pieces of a `vec` fragment."""
+    bits = DTYPES[t.dtype].bits
+    chunk = t.chunk or 1
+    if r.transposed or chunk * bits % 128 or r.cols * bits % 128:
+        not_lowered(f"an access of {t} in shared memory that is not whole 16-byte pieces", op.span)
+    per = 128 // bits
+    count = elements(t, ctx.role.warps) // per
+    whole = r.rows * r.cols // chunk % ctx.role.threads == 0
+    with ctx.out.unrolled("i", count):
+        at = Index("i", per)
+        ctx.out.line(f"const u32 at = (u32)({vec_element(ctx, t, at)}) / {per}u;")
+        if r.rows > 1:
+            ctx.out.line(f"const u32 row = at / {r.cols // per}u, chunk = at % {r.cols // per}u;")
+            address = chunk_address(r, layout, "row", "chunk")
+        else:
+            address = chunk_address(r, layout, "0u", "at") if layout.swizzle else f"{r.base} + 16u * at"
+        if whole:
+            body(at, address)
+        else:
+            with ctx.out.block(f"if (at < {r.rows * r.cols // per}u)"):
+                body(at, address)
+
+
+def _put_chunk(ctx: Context, x: Expr, t: FragT, at: Index, address: str) -> None:
+    per = packing(t)
+    words = [word(ctx, x, t, Index(at.var, at.scale, at.offset + per * w)) for w in range(4)]
+    if ctype(t) == "float":
+        words = [f"__float_as_uint({w})" for w in words]
+    ctx.out.line(f"{ctx.use(access('store', 128))}({address}, {', '.join(words)});")
+
+
+def load(ctx: Context, op: Op, place: Place | None) -> str:
+    """`view.load(form=..)` and `view.ldmatrix(form=..)`."""
+    assert place is not None
+    r, layout = _view(ctx, op)
+    t = place.type
+    bits = DTYPES[t.dtype].bits
+    if t.form in ("acc", "a") and bits in (8, 16):
+        _load_tile(ctx, op, place, t, r, layout)
+    elif t.form == "b":
+        _load_b(ctx, op, place, t, r, layout)
+    elif t.form == "acc":
+
+        def get(address: str, offset: int, var: str) -> None:
+            pair = [f"{place.name}[{Index(var, 4, offset + p).text}]" for p in (0, 1)]
+            ctx.out.line(f"{ctx.use(LOAD_F32X2)}({pair[0]}, {pair[1]}, {address});")
+
+        _tile_f32(ctx, op, t, r, layout, get)
+    elif t.form == "vec":
+        _vec_chunks(ctx, op, t, r, layout, lambda at, address: _get_chunk(ctx, place, at, address))
+    elif t.form == "colvec":
+        _load_colvec(ctx, op, place, t, r, layout)
+    elif t.form == "rowvec" and bits == 32:
+        with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
+            device = LOAD_F32 if t.dtype == "f32" else LOAD_I32
+            ctx.out.line(f"{place.name}[i] = {ctx.use(device)}({_vector_address(r, layout, rowvec_row(ctx, t, Index('i')))});")
+    else:
+        not_lowered(f"a load of {t} from shared memory", op.span)
+    return ""
+
+
+def _get_chunk(ctx: Context, place: Place, at: Index, address: str) -> None:
+    per = packing(place.type)
+    regs = [f"{place.name}[{Index(at.var, at.scale // per, at.offset // per + w).text}]" for w in range(4)]
+    if ctype(place.type) != "u32":
+        regs = [f"(u32&){x}" for x in regs]
+    ctx.out.line(f"{ctx.use(access('load', 128))}({', '.join(regs)}, {address});")
+
+
+def _load_colvec(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
+    """Two neighbouring columns an 8-column block: one 8-byte access (4 bytes for 16-bit elements)."""
+    bits = DTYPES[t.dtype].bits
+    if layout.swizzle or r.transposed or bits not in (16, 32):
+        not_lowered(f"a load of {t} from this view", op.span)
+    size = bits // 8
+    count = elements(t, ctx.role.warps) // 2
+    with ctx.out.unrolled("i", count):
+        at = element_address(r, layout, "0u", f"{8}u * i + 2u * (lane & 3u)" + (f" + (u32)({warp_col(t)})" if warp_col(t) else ""))
+        del size
+        if bits == 16:
+            ctx.out.line(f"{ctx.use(access('load', 32))}({place.name}[i], {at});")
+        elif t.dtype == "f32":
+            ctx.out.line(f"{ctx.use(LOAD_F32X2)}({place.name}[2 * i], {place.name}[2 * i + 1], {at});")
+        else:
+            ctx.out.line(f"{ctx.use(access('load', 64))}((u32&){place.name}[2 * i], (u32&){place.name}[2 * i + 1], {at});")
+
+
+def ld(ctx: Context, op: Op, place: Place | None) -> str:
+    """`view.ld(i)`: one uniform scalar."""
+    r, layout = _view(ctx, op)
+    i = op.operands["i"]
+    assert isinstance(i, Expr)
+    dtype = ctx.program.views[r.view].dtype
+    if dtype not in ("f32", "i32"):
+        not_lowered(f"a scalar read of {dtype} from shared memory", op.span)
+    return f"{ctx.use(LOAD_F32 if dtype == 'f32' else LOAD_I32)}({element_address(r, layout, '0u', f'(u32)({scalar(ctx, i)})')})"
+
+
+EFFECTS: dict[str, Callable[[Context, Op], None]] = {"view.store": store}
+RESULTS: dict[str, Callable[[Context, Op, Place | None], str]] = {"view.load": load, "view.ldmatrix": load, "view.ld": ld}
