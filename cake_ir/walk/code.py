@@ -65,14 +65,18 @@ _CALLS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def compile_roles(program: Program) -> RoleCode:
-    """Compile every role block of `program`; a few milliseconds, to be done once a program."""
-    return _Compiler(program).run()
+def compile_roles(program: Program, loop: Callable[[int, int], Iterable[int]] = range) -> RoleCode:
+    """Compile every role block of `program`; a few milliseconds, to be done once a program.
+
+    `loop` is what `for` loops over: `range`, or an iterable of a reading that can move its loops forward.
+    """
+    return _Compiler(program, loop).run()
 
 
 class _Compiler:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, loop: Callable[[int, int], Iterable[int]]) -> None:
         self.program = program
+        self.loop = loop
         self.lines: list[str] = []
         self.ops: list[OpCode | None] = [None] * len(program.ops)
         self.fields = {d.name: {n: i for i, n in enumerate(d.fields)} for d in program.schedulers.values()}
@@ -84,7 +88,7 @@ class _Compiler:
             names.setdefault(block.role, []).append(name)
             self._function(name, block.body)
         source = "\n".join(self.lines)
-        scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": range, "min": min, "max": max, "int": int, "float": float},
+        scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": self.loop, "min": min, "max": max, "int": int, "float": float},
                                  **{f"f_{k}": v for k, v in _CALLS.items()}}  # fmt: skip
         exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)  # noqa: S102 - our own printed code, see the module docstring
         roles = {role: _chain([scope[n] for n in ns]) for role, ns in names.items()}
