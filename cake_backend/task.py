@@ -272,7 +272,7 @@ class Task:
                 elif p.dtype is not None and p.dtype != t.dtype:
                     fault = f"`{p.name}` is {t.dtype} in task `{self.name}`, found {p.dtype}"
             else:
-                nearest = next(iter(difflib.get_close_matches(p.name, known, 1, 0.0)), None)
+                nearest = nearest_name(p.name, known)
                 fault = _unknown("parameter", p.name, known, f"task `{self.name}`")
             if fault is not None:
                 faults.append(BindingFault(p.name, fault, nearest, getattr(p, "span", None)))
@@ -306,9 +306,16 @@ class BindingFault:
     span: Any
 
 
+def nearest_name(name: str, known: Sequence[str]) -> str | None:
+    """The known name most like `name`, case aside, if any is near enough to be what was meant."""
+    lowered = {k.lower(): k for k in reversed(known)}
+    found = difflib.get_close_matches(name.lower(), lowered, 1, 0.3)
+    return lowered[found[0]] if found else None
+
+
 def _unknown(what: str, name: str, known: Sequence[str], owner: str = "") -> str:
-    near = difflib.get_close_matches(name, known, 1, 0.0)
-    tail = f", nearest is `{near[0]}`" if near else ""
+    near = nearest_name(name, known)
+    tail = f", nearest is `{near}`" if near else f", known are {', '.join(f'`{k}`' for k in known)}"
     return f"unknown {what} `{name}`{' for ' + owner if owner else ''}{tail}"
 
 

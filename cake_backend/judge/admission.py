@@ -68,22 +68,26 @@ def as_outputs(task: Task, axes: Axes, values: dict[str, Array]) -> Outputs:
 
 
 def null_answers(honest: Outputs, other: Outputs) -> Iterator[tuple[str, Outputs]]:
-    """Answers that need no work or the wrong work; those that happen to equal the honest one bit for bit are left out."""
-    changes: list[tuple[str, Callable[[str, Array], Array]]] = [
-        ("all zeros", lambda n, a: np.zeros_like(a)),
-        ("all ones", lambda n, a: np.ones_like(a)),
-        ("a constant of the right mean", lambda n, a: np.full_like(a, _mean(a))),
-        ("the answer to other data", lambda n, a: other[n]),
-        ("the rows shifted by one", lambda n, a: np.roll(a, 1, axis=_row_axis(a))),
-        ("the last rows not written", lambda n, a: _cut(a)),
-        ("the negated answer", lambda n, a: -a if a.dtype.kind != "u" else a + 1),
+    """Answers that need no work or the wrong work.
+
+    Answers that are wrong only for ordered data (shifted, cut, negated) are left out where they equal the honest one bit for bit;
+    a constant that equals it stays, for it shows that the task needs no work.
+    """
+    changes: list[tuple[str, bool, Callable[[str, Array], Array]]] = [
+        ("all zeros", True, lambda n, a: np.zeros_like(a)),
+        ("all ones", True, lambda n, a: np.ones_like(a)),
+        ("a constant of the right mean", True, lambda n, a: np.full_like(a, _mean(a))),
+        ("the answer to other data", True, lambda n, a: other[n]),
+        ("the rows shifted by one", False, lambda n, a: np.roll(a, 1, axis=_row_axis(a))),
+        ("the last rows not written", False, lambda n, a: _cut(a)),
+        ("the negated answer", False, lambda n, a: -a if a.dtype.kind != "u" else a + 1),
     ]
-    for label, change in changes:
+    if any(a.shape[_row_axis(a)] < LEAST_ROWS for a in honest.values()):
+        return
+    for label, always, change in changes:
         with np.errstate(over="ignore", invalid="ignore"):
             made = {name: change(name, array).astype(array.dtype) for name, array in honest.items()}
-        if all(a.shape[_row_axis(a)] >= LEAST_ROWS for a in honest.values()) and any(
-            made[n].tobytes() != honest[n].tobytes() for n in honest
-        ):
+        if always or any(made[n].tobytes() != honest[n].tobytes() for n in honest):
             yield label, made
 
 

@@ -52,16 +52,16 @@ class Reference:
 
     def _picked(self, output: Array) -> Array:
         lead = self.task.row_dims
-        flat = output.reshape(prod(output.shape[:lead]), -1)
+        flat = output.reshape(prod(output.shape[:lead]), prod(output.shape[lead:]))
         return flat if self.rows is None else flat[self.rows]
 
     def _one(self, name: str, out: Array, distribution: Distribution) -> OutputVerdict:
         tolerance, ref = self.task.tolerances[name], self.values[name]
         scale = self.values.get(f"{name}.scale")
         if tolerance.compare == "exact":
-            return compare_exact(out, ref.reshape(len(out), -1), tolerance, rows=self.numbers)
+            return compare_exact(out, ref.reshape(out.shape), tolerance, rows=self.numbers)
         if tolerance.compare == "close":
-            return compare_close(out, ref.reshape(len(out), -1), tolerance, scale=scale, rows=self.numbers)
+            return compare_close(out, ref.reshape(out.shape), tolerance, scale=scale, rows=self.numbers)
         limit = evaluate_int(self.task.index_limit[name], self.axes)
         chosen = out.reshape(-1).astype(np.int64)
         inside = (chosen >= 0) & (chosen < limit)

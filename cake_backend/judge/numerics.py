@@ -7,6 +7,7 @@ them. A small share of failures can be allowed, but never a large one in one til
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ def count_poison(raw: bytes | memoryview, poison: int, itemsize: int) -> int:
 
 
 def _two_dims(array: Array) -> Array:
-    return array.reshape(len(array), -1) if array.ndim != 1 else array[:, None]
+    return array.reshape(len(array), prod(array.shape[1:])) if array.ndim != 1 else array[:, None]
 
 
 def _magnitude(ref: Array, finite: Array, scale: Array | None) -> Array:
