@@ -9,7 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol, get_args
+from types import UnionType
+from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
 import anyio
 import anyio.to_thread
@@ -72,8 +73,8 @@ def bind(spec: ToolSpec, state: object) -> Tool:
         name=spec.name,
         title=spec.title,
         description=spec.description,
-        parameters=flat_schema(spec.arguments, optional_null=False),
-        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=flat_schema(spec.answer, optional_null=False)),
+        parameters=flat_schema(spec.arguments),
+        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=flat_schema(spec.answer)),
         is_async=True,
         context_kwarg=None,
         annotations=ToolAnnotations(
@@ -134,7 +135,11 @@ def _parse(spec: ToolSpec, arguments: dict[str, Any]) -> Arguments:
 
 
 def _takes_text(annotation: Any) -> bool:
-    return annotation is str or any(_takes_text(argument) for argument in get_args(annotation) if argument is not annotation)
+    """Whether text is a value of the type itself; text inside a list or mapping does not count."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return True
+    return annotation is str or (origin in (Union, UnionType) and any(_takes_text(option) for option in get_args(annotation)))
 
 
 def _decoded(value: str) -> Any:
@@ -171,37 +176,35 @@ def _reporter(context: Any) -> Reporter:
     return report
 
 
-def flat_schema(model: type[BaseModel], *, optional_null: bool) -> dict[str, Any]:
-    """The model's JSON schema with definitions inlined, generated titles dropped and, unless `optional_null`, null unions resolved."""
+def flat_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The model's JSON schema with definitions inlined, titles and null defaults dropped, and unions with null resolved.
+
+    A field that may be left out is simply not required: several clients cannot read a union with null.
+    """
     schema = model.model_json_schema()
-    definitions = schema.pop("$defs", {})
-
-    def flat(node: Any, is_property_map: bool = False) -> Any:
-        if isinstance(node, list):
-            return [flat(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            merged = {**definitions[node["$ref"].rpartition("/")[2]], **{k: v for k, v in node.items() if k != "$ref"}}
-            return flat(merged)
-        out = {
-            k: flat(v, is_property_map=k == "properties")
-            for k, v in node.items()
-            if is_property_map or k not in ("title", "default") or (k == "default" and v is not None)
-        }
-        if not is_property_map and not optional_null and "anyOf" in out:
-            kept = [option for option in out["anyOf"] if option != {"type": "null"}]
-            if len(kept) == 1:
-                del out["anyOf"]
-                out = {**kept[0], **out}
-            elif all(set(option) == {"type"} for option in kept):
-                out["type"] = [option["type"] for option in kept]
-                del out["anyOf"]
-            else:
-                out["anyOf"] = kept
-        return out
-
-    flattened = flat(schema)
+    flattened = _flat(schema, schema.pop("$defs", {}))
     flattened.pop("description", None)  # the class's docstring; the tool has its own description
     flattened.setdefault("properties", {})
     return flattened
+
+
+def _flat(node: dict[str, Any], definitions: dict[str, Any], *, keep_null: bool = False) -> dict[str, Any]:
+    if "$ref" in node:
+        node = {**definitions[node["$ref"].rpartition("/")[2]], **{key: value for key, value in node.items() if key != "$ref"}}
+    out: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "properties":
+            out[key] = {name: _flat(field, definitions) for name, field in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            out[key] = _flat(value, definitions, keep_null=True)  # the value of an entry may be null where its type says so
+        elif key == "anyOf":
+            options = [_flat(option, definitions) for option in value if keep_null or option != {"type": "null"}]
+            if len(options) == 1:
+                out = {**options[0], **out}
+            elif all(set(option) == {"type"} for option in options):
+                out["type"] = [option["type"] for option in options]
+            else:
+                out[key] = options
+        elif key != "title" and not (key == "default" and value is None):
+            out[key] = value
+    return out

@@ -68,7 +68,7 @@ class Workspace:
 
 
 def create(root: Path) -> Workspace:
-    """Make `root` a workspace, keeping whatever is there already; opens the store once so that its schema exists.
+    """Make `root` a workspace, keeping whatever is there already. The store is made when it is first used.
 
     Raises `WorkspaceError` if the folder cannot be written.
     """

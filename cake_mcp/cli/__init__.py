@@ -50,7 +50,3 @@ def _usage() -> str:
     width = max(map(len, COMMANDS))
     lines = "\n".join(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())
     return f"usage: cake COMMAND ...   (cake COMMAND --help says more)\n\n{lines}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

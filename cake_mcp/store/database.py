@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-import sqlite_utils
-from sqlite_utils.db import Table
+if TYPE_CHECKING:  # imported where it is used: it pulls in numpy, which a starting server has no use for
+    import sqlite_utils
+    from sqlite_utils.db import Table
 
 BUSY_SECONDS = 12.0  # below the 20 s within which every tool answers
 
@@ -32,19 +33,19 @@ class Database:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._migrate()
 
-    def here(self) -> sqlite_utils.Database:
+    def here(self) -> "sqlite_utils.Database":
         """The calling thread's connection."""
         database: sqlite_utils.Database | None = getattr(self._local, "database", None)
         if database is None:
             database = self._local.database = _open(self.path)
         return database
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> "Table":
         """A table on the calling thread's connection."""
-        return cast(Table, self.here()[name])
+        return cast("Table", self.here()[name])
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite_utils.Database]:
+    def write(self) -> "Iterator[sqlite_utils.Database]":
         """A transaction that holds the write lock from its first statement; nested use joins the outer one.
 
         Raises `StoreBusy` if the lock is not to be had within `BUSY_SECONDS`.
@@ -83,7 +84,9 @@ class Database:
             MIGRATIONS.apply(database)
 
 
-def _open(path: Path) -> sqlite_utils.Database:
+def _open(path: Path) -> "sqlite_utils.Database":
+    import sqlite_utils
+
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
