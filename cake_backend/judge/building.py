@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,20 +28,20 @@ class Built:
     summary: str = ""
 
 
-def build_program(program: Program, source: str, *, timeout: float) -> Built:
-    """Lower and compile; never raises for what the schedule holds."""
-    from cake_backend.cuda import lower
+def build_program(program: Program, source: str, *, timeout: float, report: bool = False) -> Built:
+    """Lower and compile; never raises for what the schedule holds. With `report` every wait can leave a hang record."""
+    from cake_backend.cuda.lower import lower
     from cake_ir.fault import FaultError
 
     out = Built()
     try:
-        lowered = lower(program, source)
+        lowered = lower(program, source=source, report=report)
     except FaultError as error:
         span = error.fault.span
         out.status, out.summary = Status.NOT_LOWERED, f"line {span.line}: {error.fault.message}"
         out.report = {"label": "not lowered", "fault": {"message": error.fault.message, "span": span.to_json(), "help": error.fault.help}}
         return out
-    out.text, out.manifest = lowered.text, _manifest(lowered.manifest)
+    out.text, out.manifest = lowered.text, lowered.manifest
     build = out.build = compile_cuda(lowered.text, program.target, timeout=timeout)
     remarks = list(build.remarks)
     sass = read_sass(build.cubin) if build.cubin is not None else None
@@ -72,10 +72,6 @@ def build_program(program: Program, source: str, *, timeout: float) -> Built:
     return out
 
 
-def _manifest(value: Manifest | Mapping[str, Any]) -> Manifest:
-    return value if isinstance(value, Manifest) else Manifest.from_json(dict(value))
-
-
 def _code(report: Any) -> dict[str, Any]:
     """The part of a machine-code report that fits an answer: totals and the hot loop."""
     hot = report.hot_loop()
@@ -87,18 +83,16 @@ def _code(report: Any) -> dict[str, Any]:
     }
 
 
-def schedule_line(generated: int | None, source_map: Any) -> int | None:
-    """The schedule's line behind a generated one: that line's own span, or the nearest one above it that has any."""
+def schedule_line(generated: int | None, source_map: Sequence[Any]) -> int | None:
+    """The schedule's line behind a generated one (both from 1): that line's own, or that of the nearest line above that has one."""
     if generated is None:
         return None
-    spans = source_map if isinstance(source_map, Mapping) else dict(enumerate(source_map, 1))
-    for line in range(generated, max(0, generated - 40), -1):
-        span = spans.get(line)
-        if span is not None:
-            return int(span.line if hasattr(span, "line") else span["line"])
+    for i in range(min(generated, len(source_map)) - 1, -1, -1):
+        if source_map[i] is not None:
+            return int(source_map[i].line)
     return None
 
 
-def remark_json(remark: Remark, source_map: Any) -> dict[str, Any]:
+def remark_json(remark: Remark, source_map: Sequence[Any]) -> dict[str, Any]:
     """A remark with its schedule line."""
     return {**remark.to_json(), "line": schedule_line(remark.generated_line, source_map)}

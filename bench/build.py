@@ -1,0 +1,63 @@
+"""Compile the benchmark candidates on a machine without a GPU: `python -m bench.build --out FOLDER [family ...]`.
+
+Writes one folder per candidate with `kernel.cubin`, `manifest.json`, `kernel.cu` and `build.json`, for `bench.run` to load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import cake_kernels
+from bench.candidates import CANDIDATES
+from cake_backend.judge.building import build_program
+from cake_ir.frontend import parse, specialise
+
+
+def build_all(out: Path, families: list[str], timeout: float = 120.0) -> int:
+    """Build every candidate of the families; returns how many could not be built."""
+    texts = {(s.family, s.name): s.text for s in cake_kernels.schedules()}
+    failures = 0
+    for c in CANDIDATES:
+        if families and c.family not in families:
+            continue
+        text = texts[c.family, c.schedule]
+        program = specialise(parse(text).schedules[0], dict(c.params), c.target).program
+        if program is None:
+            print(f"{c.name}: does not specialise", file=sys.stderr)
+            failures += 1
+            continue
+        built = build_program(program, text, timeout=timeout)
+        if built.build is None or built.build.cubin is None or built.manifest is None:
+            print(f"{c.name}: {built.summary}", file=sys.stderr)
+            failures += 1
+            continue
+        folder = out / c.name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "kernel.cubin").write_bytes(built.build.cubin)
+        (folder / "kernel.cu").write_text(built.text)
+        (folder / "manifest.json").write_text(built.manifest.dumps())
+        record: dict[str, Any] = {
+            "name": c.name, "family": c.family, "schedule": c.schedule, "target": c.target,
+            "params": {k: v for k, v in program.tunables.items()}, "compile": built.report,
+        }  # fmt: skip
+        (folder / "build.json").write_text(json.dumps(record, indent=1))
+        resources = built.build.resources
+        remarks = sorted({r["code"] for r in built.report["remarks"]})
+        print(f"{c.name}: {resources.registers} registers, {resources.spill_stores} B spilled, remarks {remarks or 'none'}", flush=True)
+    return failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("families", nargs="*")
+    arguments = parser.parse_args()
+    return 1 if build_all(arguments.out, arguments.families) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
