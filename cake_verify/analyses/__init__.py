@@ -1,0 +1,1 @@
+"""Analyses of a program, computed once and shared by rules."""

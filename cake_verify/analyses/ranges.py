@@ -1,0 +1,210 @@
+"""What values a uniform integer can take: an interval and a congruence, from constants, loops, members, rings and assumptions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cake_ir.program import Expr, Program
+from cake_verify.analyses.sites import sites
+
+_DEPTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """lo <= v <= hi and v = rem (mod `mod`); `mod` 0 means v = rem exactly. Infinite ends are floats."""
+
+    lo: float
+    hi: float
+    mod: int = 1
+    rem: int = 0
+
+    @property
+    def exact(self) -> int | None:
+        """The only value, if there is one."""
+        return int(self.lo) if self.lo == self.hi and math.isfinite(self.lo) else None
+
+    def multiple_of(self, n: int) -> bool:
+        """Whether every value is a multiple of n."""
+        if n == 1:
+            return True
+        if self.mod == 0 or self.exact is not None:
+            return (self.rem if self.mod == 0 else int(self.lo)) % n == 0
+        return self.mod % n == 0 and self.rem % n == 0
+
+    def never_multiple_of(self, n: int) -> bool:
+        """Whether no value is a multiple of n."""
+        if self.mod == 0:
+            return self.rem % n != 0
+        return self.rem % math.gcd(self.mod, n) != 0
+
+
+ANY = Range(-math.inf, math.inf)
+NATURAL = Range(0, math.inf)
+
+
+def const(v: int) -> Range:
+    return Range(v, v, 0, v)
+
+
+def span(lo: float, hi: float, step: int = 1, rem: int = 0) -> Range:
+    """[lo, hi] in steps."""
+    if lo == hi and math.isfinite(lo):
+        return const(int(lo))
+    return Range(lo, hi, max(1, step), rem % max(1, step))
+
+
+def join(a: Range, b: Range) -> Range:
+    """The values of either."""
+    mod = math.gcd(math.gcd(a.mod, b.mod), abs(a.rem - b.rem))
+    return Range(min(a.lo, b.lo), max(a.hi, b.hi), mod, a.rem % mod if mod else a.rem)
+
+
+def add(a: Range, b: Range, sign: int = 1) -> Range:
+    lo, hi = (a.lo + b.lo, a.hi + b.hi) if sign > 0 else (a.lo - b.hi, a.hi - b.lo)
+    mod = math.gcd(a.mod, b.mod)
+    rem = a.rem + sign * b.rem
+    return Range(lo, hi, mod, rem % mod if mod else rem)
+
+
+def mul(a: Range, b: Range) -> Range:
+    ends = [_times(x, y) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    # (ma x + ra)(mb y + rb) = ra rb modulo gcd(ma mb, ma rb, mb ra)
+    mod = math.gcd(math.gcd(a.mod * b.mod, a.mod * b.rem), b.mod * a.rem)
+    rem = a.rem * b.rem
+    return Range(min(ends), max(ends), mod, rem % mod if mod else rem)
+
+
+def _times(x: float, y: float) -> float:
+    return 0 if x == 0 or y == 0 else x * y
+
+
+def floordiv(a: Range, b: Range) -> Range:
+    d = b.exact
+    if d is None or d <= 0:
+        return ANY
+    lo = a.lo // d if math.isfinite(a.lo) else a.lo
+    hi = a.hi // d if math.isfinite(a.hi) else a.hi
+    if a.mod % d == 0 and a.rem % d == 0:
+        return Range(lo, hi, a.mod // d, a.rem // d)
+    return span(lo, hi)
+
+
+def modulo(a: Range, b: Range) -> Range:
+    d = b.exact
+    if d is None or d <= 0:
+        return ANY
+    if a.mod == 0:
+        return const(a.rem % d)
+    g = math.gcd(a.mod, d)
+    if 0 <= a.lo and a.hi < d:
+        return a
+    return Range(a.rem % g, d - 1 - (d - 1 - a.rem) % g, g, a.rem % g)
+
+
+def of(program: Program, role: str | None, e: Expr) -> Range:
+    """The range of a uniform integer expression as role `role` sees it; anything may come out of what is not understood."""
+    return _Evaluator(program, role).value(e, _DEPTH)
+
+
+class _Evaluator:
+    def __init__(self, program: Program, role: str | None) -> None:
+        self.program, self.role = program, role
+
+    def value(self, e: Expr, depth: int) -> Range:
+        op = e.op
+        if op == "const":
+            v = e.attrs["value"]
+            return const(int(v)) if isinstance(v, int) else ANY
+        if depth == 0:
+            return ANY
+        if op in _BINARY:
+            return _BINARY[op](self.value(e.args[0], depth - 1), self.value(e.args[1], depth - 1))
+        if op == "neg":
+            return add(const(0), self.value(e.args[0], depth - 1), -1)
+        if op == "select":
+            return join(self.value(e.args[1], depth - 1), self.value(e.args[2], depth - 1))
+        if op in ("min", "max"):
+            a, b = (self.value(x, depth - 1) for x in e.args)
+            pick = min if op == "min" else max
+            both = join(a, b)
+            return Range(pick(a.lo, b.lo), pick(a.hi, b.hi), both.mod or 1, both.rem if both.mod else 0)
+        if op == "cdiv":
+            a, b = (self.value(x, depth - 1) for x in e.args)
+            d = b.exact
+            if d is None or d <= 0:
+                return NATURAL if a.lo >= 0 else ANY
+            return span(-(-a.lo // d) if math.isfinite(a.lo) else a.lo, -(-a.hi // d) if math.isfinite(a.hi) else a.hi)
+        if op == "role_index":
+            return span(0, self.program.roles[str(e.attrs["role"])].members - 1)
+        if op == "slot_index":
+            return span(0, self.program.rings[str(e.attrs["ring"])].stages - 1)
+        if op == "param":
+            return _parameter(self.program, str(e.attrs["name"]))
+        if op in ("field", "extent", "cta_rank", "cta_id"):
+            return NATURAL
+        if op == "var":
+            return self.variable(str(e.attrs["name"]), depth - 1)
+        return ANY
+
+    def variable(self, name: str, depth: int) -> Range:
+        if name in self.program.lets:
+            return self.value(self.program.lets[name].value, depth)
+        if self.role is None:
+            return ANY
+        found = sites(self.program)
+        key = (self.role, name)
+        loops, bindings = found.loops.get(key, ()), found.bindings.get(key, ())
+        if key in found.results or (loops and bindings):
+            return ANY
+        out: Range | None = None
+        for loop in loops:
+            if loop.lo is None or loop.hi is None:
+                return ANY
+            lo, hi = self.value(loop.lo, depth), self.value(loop.hi, depth)
+            r = span(lo.lo, hi.hi - 1)
+            out = r if out is None else join(out, r)
+        if len(bindings) > 1 and any(_mentions(b.value, name) for b in bindings):
+            return ANY  # a running value: no fixpoint is sought
+        for b in bindings:
+            r = self.value(b.value, depth)
+            out = r if out is None else join(out, r)
+        return out if out is not None else ANY
+
+
+_BINARY = {"add": add, "sub": lambda a, b: add(a, b, -1), "mul": mul, "floordiv": floordiv, "mod": modulo}
+
+
+def _mentions(e: Expr, name: str) -> bool:
+    return any(x.op == "var" and x.attrs["name"] == name for x in e.walk())
+
+
+@lru_cache(maxsize=256)
+def _parameter(program: Program, name: str) -> Range:
+    """A run-time scalar as `lm.assume` bounds it."""
+    lo, hi, mod = -math.inf, math.inf, 1
+    for c in (c for a in program.assumes for c in conjuncts(a.cond)):
+        if len(c.args) != 2:
+            continue
+        left, right = c.args
+        if _is_param(left, name) and right.op == "const" and isinstance(right.attrs["value"], int):
+            v = right.attrs["value"]
+            lo = max(lo, {"gt": v + 1, "ge": v, "eq": v}.get(c.op, -math.inf))
+            hi = min(hi, {"lt": v - 1, "le": v, "eq": v}.get(c.op, math.inf))
+        elif c.op == "eq" and right.op == "const" and right.attrs["value"] == 0 and left.op == "mod" and _is_param(left.args[0], name):
+            d = left.args[1].attrs.get("value") if left.args[1].op == "const" else None
+            mod = math.lcm(mod, d) if isinstance(d, int) and d > 0 else mod
+    return const(int(lo)) if lo == hi and math.isfinite(lo) else Range(lo, hi, mod, 0)
+
+
+def _is_param(e: Expr, name: str) -> bool:
+    return e.op == "param" and e.attrs["name"] == name
+
+
+def conjuncts(e: Expr) -> list[Expr]:
+    """The conditions that hold where `e` does."""
+    if e.op == "and":
+        return [c for a in e.args for c in conjuncts(a)]
+    return [e]

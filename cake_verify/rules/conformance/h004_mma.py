@@ -1,0 +1,82 @@
+"""H004: the tensor core takes these operands, in these places, in this shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, Op, Program, Role
+from cake_ir.targets import target
+from cake_ir.targets.mma import accumulator_problem, kind_of, place_problem, shape_problem
+from cake_ir.types import FragT, TmemT, Type, ViewT
+from cake_verify.analyses.sites import sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import TILE, edit
+
+PAGE = Page(
+    code="H004",
+    title="an MMA that the target does not have",
+    statement="Operand dtypes, the accumulator's dtype, the shape, where the operands live and which way they are read must be one of the target's combinations.",
+    why="The tables differ by instruction family: wgmma takes N from 8 to 256 in steps of 8 and reads 8-bit and tf32 operands K-major only; tcgen05 takes M of 64 or 128; "
+    "fp8 starts at sm_89. What the assembler does not reject runs and gives wrong sums.",
+    failing=edit(TILE, ("shape=(128, 64), dtype=lm.bf16", "shape=(132, 64), dtype=lm.bf16"), ("shape=(64, 128), dtype=lm.f32", "shape=(64, 132), dtype=lm.f32"),
+                 ("lm.smem(24576)", "lm.smem(25600)")),
+    passing=TILE,
+    limits="Whether a view's swizzle and alignment suit the instruction is D016.",
+    sources=("HW010", "HW011", "HW060", "HW088", "HW091"),
+)
+
+_NEEDS = {"wgmma": "WGMMA", "tcgen05": "TCGEN05", "mma_sync": "MMA_SYNC"}
+
+
+def check(program: Program) -> Iterator[Fault]:
+    if not program.target:
+        return
+    for site in sites(program).ops:
+        if site.op.name == "mma":
+            found = _problem(program, site.op, site.role)
+            if found:
+                problem, param = found
+                related = tuple((site.op.spans[p], f"`{p}` is {_type(site.op, p)}") for p in ("acc", "a", "b") if p != param and p in site.op.spans)
+                yield Fault("H004", problem, site.op.spans.get(param, site.op.span), related, facts={"kind": str(site.op.attrs["kind"]), "target": program.target})
+
+
+def _type(op: Op, name: str) -> Type:
+    e = op.operands[name]
+    assert isinstance(e, Expr)
+    return e.type
+
+
+def _place(t: Type) -> str:
+    return "tmem" if isinstance(t, TmemT) else "view" if isinstance(t, ViewT) else "frag"
+
+
+def _problem(program: Program, op: Op, role: Role) -> tuple[str, str] | None:
+    """(sentence, parameter to point at) of the first rule that the operation breaks."""
+    family = str(op.attrs["kind"])
+    if not target(program.target).has(_NEEDS[family]):
+        return None  # H001
+    acc, a, b = (_type(op, n) for n in ("acc", "a", "b"))
+    assert isinstance(a, ViewT | FragT | TmemT) and isinstance(b, ViewT | FragT)
+    scaled = op.operands.get("scale_a") is not None or op.operands.get("scale_b") is not None
+    kind = kind_of(family, program.target, a.dtype, b.dtype, scaled)  # type: ignore[arg-type]  # the three families by construction
+    if isinstance(kind, str):
+        return kind, "a"
+    turned = [isinstance(t, ViewT) and t.transposed for t in (a, b)]
+    why = place_problem(family, kind, _place(a), _place(b), *turned)  # type: ignore[arg-type]  # as above
+    if why:
+        return why, "b" if turned[1] and not turned[0] else "a"
+    assert isinstance(acc, FragT | TmemT)
+    why = accumulator_problem(kind, acc.dtype)
+    if why:
+        return why, "acc"
+    m, n = (acc.rows, acc.cols) if isinstance(acc, FragT) else (acc.lanes, acc.cols)
+    k = b.shape[-1]
+    split = acc.warps if isinstance(acc, FragT) else None
+    if family == "wgmma" and role.member_warps % 4:
+        return None  # H013
+    why = shape_problem(family, kind, m, n, k, warps=role.member_warps, split=split, ctas=int(op.attrs.get("ctas") or 1),  # type: ignore[arg-type]
+                        a_place=_place(a), b_transposed=turned[1])  # type: ignore[arg-type]  # as above
+    if why:
+        return why, "a" if why.startswith("K") else "acc"
+    return None

@@ -1,0 +1,180 @@
+"""Small correct schedules that the rules' examples are made from, so that an example differs from a good text by what it is about."""
+
+from __future__ import annotations
+
+
+def edit(text: str, *changes: tuple[str, str]) -> str:
+    """`text` with each (old, new) applied once; raises `ValueError` where `old` does not stand in it."""
+    for old, new in changes:
+        if old not in text:
+            raise ValueError(f"the example has no {old!r}")
+        text = text.replace(old, new, 1)
+    return text
+
+
+COPY = '''
+@cake.schedule(target="sm_90a")
+def copy(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32]):
+    work = lm.role(warps=range(0, 4))
+    with work:
+        x = lm.load(X, coords=(0,), shape=(512,))
+        lm.store(Y, x, coords=(0,))
+'''
+
+TILE = '''
+@cake.schedule(target="sm_90a")
+def tile(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32]):
+    pool = lm.smem(24576)
+    a = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    b = pool.view(offset=8192, shape=(128, 64), dtype=lm.bf16, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    ring = lm.pipeline(stages=1)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    with load:
+        s = lm.step(ring)
+        a.tma_load(A, coords=(0, 0), stage=s, barrier=full)
+        b.tma_load(B, coords=(0, 0), stage=s, barrier=full)
+    with math:
+        acc = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc")
+        s = lm.step(ring)
+        lm.wait(full, stage=s)
+        lm.mma(acc, a, b, init=True)
+        lm.mma_wait(pending=0)
+        lm.store(C, acc, coords=(0, 0))
+'''
+"""One output tile: two TMA loads, one wgmma, one store from registers."""
+
+LOOP = '''
+@cake.schedule(target="sm_90a")
+def gemm(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.tma2d[LM.bf16], M: LM.i32, N: LM.i32, K: LM.i32):
+    lm.launch(grid="persistent")
+    lm.assume(K > 0)
+    pool = lm.smem(65536)
+    a = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    b = pool.view(offset=16384, shape=(128, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    c = pool.view(offset=49152, shape=(64, 128), dtype=lm.bf16, swizzle="128b")
+    math = lm.role(warps=range(0, 4), regs=232)
+    load = lm.role(warps=range(4, 8), regs=40)
+    ring = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True)
+    own = lm.named_barrier(math)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128)))
+    kt = lm.cdiv(K, 64)
+    with load:
+        for t in lm.tiles(sched):
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                a.tma_load(A, coords=(k * 64, t.m * 64), stage=s, barrier=full)
+                b.tma_load(B, coords=(k * 64, t.n * 128), stage=s, barrier=full)
+    with math:
+        acc = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(full, stage=s)
+                lm.mma(acc, a[s], b[s], init=(k == 0))
+                lm.mma_wait(pending=0)
+                lm.arrive(empty, stage=s)
+            lm.store_wait(pending=0)
+            lm.sync(own)
+            c.store(lm.cast(acc, lm.bf16))
+            lm.fence_proxy()
+            lm.sync(own)
+            c.tma_store(C, coords=(t.n * 128, t.m * 64))
+        lm.store_wait(pending=0)
+'''
+"""A warp-specialised GEMM with a two-slot ring and a TMA store."""
+
+MULTICAST = '''
+@cake.schedule(target="sm_90a")
+def gemm(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32], M: LM.i32, N: LM.i32, K: LM.i32):
+    lm.launch(grid="persistent", cluster=(2, 1))
+    lm.assume(K > 0)
+    pool = lm.smem(49152)
+    a = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    b = pool.view(offset=16384, shape=(128, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    ring = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True, scope="cluster")
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128)), cluster=(2, 1))
+    kt = lm.cdiv(K, 64)
+    with load:
+        for t in lm.tiles(sched):
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                a.tma_load(A, coords=(k * 64, t.m * 64), stage=s, barrier=full)
+                b.tma_load(B, coords=(k * 64, t.n * 128), stage=s, barrier=full, multicast="m")
+    with math:
+        acc = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(full, stage=s)
+                lm.mma(acc, a[s], b[s], init=(k == 0))
+                lm.mma_wait(pending=0)
+                lm.arrive(empty, stage=s)
+            lm.store(C, acc, coords=(t.n * 128, t.m * 64), mask=lm.in_bounds(acc, rows=M - t.m * 64, cols=N - t.n * 128))
+'''
+"""A GEMM whose clusters of two share the tiles of B."""
+
+SYNC_MMA = '''
+@cake.schedule(target="sm_80")
+def tile(lm, A: LM.gmem2d[LM.bf16], B: LM.gmem2d[LM.bf16], C: LM.gmem2d[LM.f32]):
+    pool = lm.smem(12288)
+    a = pool.view(offset=0, shape=(64, 32), dtype=lm.bf16, swizzle="64b")
+    b = pool.view(offset=4096, shape=(128, 32), dtype=lm.bf16, swizzle="64b")
+    work = lm.role(warps=range(0, 4))
+    cta = lm.named_barrier(work)
+    with work:
+        acc = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc", warps=(2, 2), init=0.0)
+        a.cp_async(A, coords=(0, 0))
+        b.cp_async(B, coords=(0, 0))
+        lm.cp_commit()
+        lm.cp_wait(pending=0)
+        lm.sync(cta)
+        for k in lm.static_range(2):
+            x = a.cols(16 * k, 16).ldmatrix(form="a", like=acc)
+            y = b.cols(16 * k, 16).ldmatrix(form="b", like=acc)
+            lm.mma(acc, x, y)
+        lm.store(C, acc, coords=(0, 0))
+'''
+"""One output tile with cp.async and mma.sync, for every target."""
+
+TENSOR_MEMORY = '''
+@cake.schedule(target="sm_100a")
+def tile(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32]):
+    pool = lm.smem(32768)
+    a = pool.view(offset=0, shape=(128, 64), dtype=lm.bf16, swizzle="128b")
+    b = pool.view(offset=16384, shape=(128, 64), dtype=lm.bf16, swizzle="128b")
+    acc = lm.tmem(cols=0, width=128, shape=(128, 128), dtype=lm.f32)
+    load = lm.role(warps=[0])
+    mma = lm.role(warps=[1])
+    out = lm.role(warps=range(4, 8))
+    ring = lm.pipeline(stages=1)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[mma], arrive="tx")
+    accp = lm.pipeline(stages=1)
+    done = lm.barrier(pipeline=accp, prod=[mma], cons=[out], arrive="mma")
+    with load:
+        s = lm.step(ring)
+        a.tma_load(A, coords=(0, 0), stage=s, barrier=full)
+        b.tma_load(B, coords=(0, 0), stage=s, barrier=full)
+    with mma:
+        s = lm.step(ring)
+        lm.wait(full, stage=s)
+        lm.mma(acc, a, b, init=True)
+        d = lm.step(accp)
+        lm.commit(done, stage=d)
+    with out:
+        d = lm.step(accp)
+        lm.wait(done, stage=d)
+        x = lm.tmem_load(acc)
+        lm.tmem_wait("ld")
+        lm.store(C, x, coords=(0, 0))
+'''
+"""One output tile through tensor memory."""
