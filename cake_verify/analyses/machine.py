@@ -1,0 +1,236 @@
+"""The happens-before machine: every operation compiled to a step, and the canonical run that executes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import (
+    Arrive, ClusterSync, Commit, Drain, FenceProxy, Flag, Issue, Sync, Touch, Turn, Wait,
+)  # fmt: skip
+from cake_ir.program import Expr, Op
+from cake_ir.types import ScalarT
+from cake_ir.walk.agents import BLOCKED
+from cake_ir.walk.code import Context
+from cake_verify.analyses import steps_memory as memory
+from cake_verify.analyses import steps_sync as synchronise
+from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.state import Found, Member, Undecided, World
+
+LIMIT = 20_000
+"""Events of one run after which it is given up."""
+
+
+class Stuck(Exception):
+    """No member can go on and some have not ended."""
+
+    def __init__(self, members: list[Member]) -> None:
+        super().__init__(f"{len(members)} members are blocked")
+        self.members = members
+
+
+class Machine:
+    """All operations of a program as steps; `None` where executing one changes nothing that is checked."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.held = {s.role for s in plan.sites.values() if any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld", "tmem_st") for e in self._effects(s.op))}
+        self.steps: list[Step | None] = [self._compile(plan.sites[i].op, plan.sites[i].role) if i in plan.sites else None for i in range(len(plan.program.ops))]
+
+    def _effects(self, op: Op) -> tuple[Any, ...]:
+        return effects_of(op, self.plan.program)
+
+    def _compile(self, op: Op, role: str) -> Step | None:
+        parts: list[Step] = []
+        asynchronous = any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld") for e in self._effects(op))
+        if not asynchronous:
+            registers = memory.registers(self.plan, op, role in self.held)
+            if registers is not None:
+                parts.append(registers)
+        for effect in self._effects(op):
+            step = self._one(op, role, effect)
+            if step is not None:
+                parts.append(step)
+        if isinstance(op.type, ScalarT):
+            return self._scalar(op, parts)
+        if not parts:
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        if any(isinstance(e, (Wait, Sync, ClusterSync)) for e in self._effects(op)):
+            return _in_stages(tuple(parts))
+        return _both(*parts) if len(parts) == 2 else _in_stages(tuple(parts))
+
+    def _one(self, op: Op, role: str, effect: Any) -> Step | None:
+        plan = self.plan
+        name = str(op.attrs.get("barrier") or op.attrs.get("sync") or "")
+        match effect:
+            case Wait():
+                return synchronise.wait(plan, op, role)
+            case Arrive():
+                return synchronise.arrive(plan, op, role)
+            case Sync():
+                return synchronise.sync(plan, name, role)
+            case ClusterSync():
+                return synchronise.cluster_sync(plan, role)
+            case Turn(kind="wait"):
+                return synchronise.turn_wait(plan, name)
+            case Turn():
+                return synchronise.turn_arrive(plan, name)
+            case FenceProxy():
+                return synchronise.fence(plan, op)
+            case Drain():
+                return synchronise.drain(plan, op, effect)
+            case Commit(engine="cp_async"):
+                return synchronise.commit_copies(op)
+            case Commit():
+                return synchronise.commit_tensor(plan, op, role)
+            case Issue():
+                return self._issue(op, role, effect)
+            case Touch(space="smem", proxy="generic"):
+                return self._touch(op, role, effect)
+            case Flag():
+                number = op.id
+
+                def flag(m: Member, v: tuple[Any, ...]) -> Any:
+                    raise Undecided("flags in global memory between CTAs are not followed", number)
+
+                return flag
+        return None
+
+    def _issue(self, op: Op, role: str, effect: Issue) -> Step | None:
+        if effect.done == "tx":
+            return memory.load_tx(self.plan, op, role)
+        if effect.engine == "bulk":
+            return memory.store_bulk(self.plan, op)
+        if effect.engine in ("wgmma", "tcgen05"):
+            return memory.mma_async(self.plan, op, effect)
+        if effect.engine == "cp_async":
+            return memory.copy_in(self.plan, op, role)
+        return memory.tensor_memory(self.plan, op, effect, role)
+
+    def _touch(self, op: Op, role: str, effect: Touch) -> Step:
+        make = memory.generic_read if effect.mode == "r" else memory.generic_write
+        if effect.operand == "scratch" and effect.mode == "w":
+            return self._scratch(op, role)
+        if op.name == "ld":
+            return make(self.plan, op, effect.operand, self._element(op))
+        return make(self.plan, op, effect.operand)
+
+    def _element(self, op: Op) -> Any:
+        t = memory.view_type(op, "view")
+        return self.plan.lookup(t)
+
+    def _scratch(self, op: Op, role: str) -> Step:
+        """Each member of a reduction across warps writes the slots of its own warps."""
+        r = self.plan.program.roles[role]
+        t = memory.view_type(op, "scratch")
+        steps = []
+        for member in range(r.members):
+            lo, n = member * r.member_warps, r.member_warps
+            if t.rank == 1:
+                find = self.plan.lookup(t, col=lo, cols=min(n, max(1, t.cols - lo)))
+            else:
+                find = self.plan.lookup(t, row=lo, rows=min(n, max(1, t.rows - lo)))
+            steps.append(memory.generic_write(self.plan, op, "scratch", find))
+
+        def step(m: Member, v: tuple[Any, ...]) -> Any:
+            return steps[m.index](m, v)
+
+        return step
+
+    def _scalar(self, op: Op, parts: list[Step]) -> Step:
+        """An operation whose result is a uniform scalar: the setting says what it reads."""
+        tensor = str(op.attrs.get("tensor", ""))
+        at, number = self.plan.code.ops[op.id].index.get("i"), op.id
+
+        def step(m: Member, v: tuple[Any, ...]) -> Any:
+            for part in parts:
+                part(m, v)
+            i = 0 if at is None else v[at]
+            m.lds[number] = i
+            return m.world.values(tensor, i)
+
+        return step
+
+    # ------------------------------------------------------------ running
+
+    def members(self, world: World, arguments: dict[str, Any], tiles: Callable[[str, int], Iterable[tuple[int, ...]]], extents: Any, cta: int = 0) -> None:
+        """Put every role member of every CTA of the cluster into the world."""
+        plan = self.plan
+        cx = plan.cluster[0]
+        for c in world.ctas:
+            for role, make in plan.code.roles.items():
+                record = plan.program.roles[role]
+                for i in range(record.members):
+                    context = Context(arguments, i, (c.rank % cx, c.rank // cx), plan.cluster, cta * plan.ranks + c.rank, extents,
+                                      lambda name, rank=c.rank: tiles(name, rank))  # fmt: skip
+                    world.members.append(Member(len(world.members), role, i, c, make(context), role in plan.issuers, world))
+
+    def run(self, world: World, log: Callable[[Member, Any], None] | None = None, limit: int = LIMIT) -> None:
+        """Run all members, each until it blocks, in a fixed order. Raises `Found`, `Stuck` or `Undecided`."""
+        steps = self.steps
+        running = list(world.members)
+        events = 0
+        while running:
+            progress = False
+            for m in running:
+                send = m.body.send
+                event = m.pending
+                try:
+                    while True:
+                        if event is None:
+                            event = send(m.reply)
+                            m.reply = None
+                        number, values = event
+                        step = steps[number] if number >= 0 else None
+                        if step is not None:
+                            m.pending = event
+                            reply = step(m, values)
+                            if reply is BLOCKED:
+                                break
+                            m.reply = reply
+                        if log is not None:
+                            log(m, event)
+                        m.pending = event = None
+                        progress = True
+                        events += 1
+                        if events > limit:
+                            raise Undecided(f"a run of more than {limit} operations")
+                except StopIteration:
+                    m.done = True
+                except Found as found:
+                    found.member = m
+                    raise
+                finally:
+                    world.events = events
+            running = [m for m in running if not m.done]
+            if running and not progress:
+                raise Stuck(running)
+
+
+def _both(first: Step, second: Step) -> Step:
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        first(m, v)
+        return second(m, v)
+
+    return step
+
+
+def _in_stages(parts: tuple[Step, ...]) -> Step:
+    """Several effects in order, any of which may block; the member remembers how far it has come."""
+    last = len(parts)
+
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        while m.pc < last:
+            if parts[m.pc](m, v) is BLOCKED:
+                return BLOCKED
+            m.pc += 1
+        m.pc = 0
+        return None
+
+    return step
+
+
+__all__ = ["LIMIT", "Expr", "Found", "Machine", "Stuck"]

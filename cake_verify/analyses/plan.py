@@ -1,0 +1,133 @@
+"""What the machine needs of a program beside its operations: barrier numbers, counts, participants, memory atoms, register places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cake_ir.derive.arrivals import arrivals, units
+from cake_ir.derive.clusters import along, arrival_targets, axis_of
+from cake_ir.derive.issue import issue_roles
+from cake_ir.derive.structure import sites
+from cake_ir.derive.transactions import TxSet, transactions
+from cake_ir.program import Op, Program
+from cake_ir.types import ViewT
+from cake_ir.walk.code import RoleCode, compile_roles
+from cake_verify.analyses.places import register_touches
+from cake_verify.analyses.regions import OutsideView, Region, Regions
+from cake_verify.analyses.state import Bar, Cta, Found, Meet, World
+
+Lookup = Callable[[tuple[int, int, int]], Region]
+
+
+@dataclass(slots=True)
+class Share:
+    """How an arrival by one role counts on one barrier."""
+
+    barrier: int
+    stages: int
+    offset: int
+    units: int
+
+
+class Plan:
+    """Tables of one program, compiled once and used by every run."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.code: RoleCode = compile_roles(program)
+        self.sites = {s.op.id: s for s in sites(program)}
+        self.names = tuple(program.barriers)
+        self.number = {name: i for i, name in enumerate(self.names)}
+        self.arrivals = arrivals(program)
+        self.issuers = issue_roles(program)
+        self.sets, self.tx_faults = transactions(program)
+        self.set_of: dict[int, TxSet] = {s.op.id: t for t in self.sets for s in t.loads}
+        self.places, self.registers = register_touches(program, self.code)
+        self.regions = Regions(program)
+        self.cluster = program.launch.cluster
+        self.ranks = self.cluster[0] * self.cluster[1]
+        self._targets: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._lookups: dict[tuple[str, int, int], Lookup] = {}
+
+    # ------------------------------------------------------------ barriers
+
+    def share(self, op: Op, role: str) -> Share:
+        """The barrier that `op` names, as the machine counts it."""
+        barrier = self.program.barriers[str(op.attrs["barrier"])]
+        stages = self.program.rings[barrier.pipeline].stages
+        return Share(self.number[barrier.name], stages, 1 if barrier.primed else 0, units(self.program, barrier, role))
+
+    def targets(self, barrier: str) -> tuple[tuple[int, ...], ...]:
+        """For every CTA of the cluster, the CTAs at which its arrivals on `barrier` count."""
+        return tuple(arrival_targets(self.program, barrier, r) for r in range(self.ranks))
+
+    def multicast(self, axis: str) -> tuple[tuple[int, ...], ...]:
+        """For every CTA, the CTAs that receive its multicast along `axis`, in slice order."""
+        k = axis_of(self.program, axis)
+        return tuple(along(self.program, k, r) for r in range(self.ranks))
+
+    # ------------------------------------------------------------ shared memory
+
+    def lookup(self, t: ViewT, row: int = 0, rows: int | None = None, col: int = 0, cols: int | None = None) -> Lookup:
+        """A function from a view value (slot count, row, column) to the atoms of the rectangle; offsets select a part of it."""
+        rows, cols = t.rows if rows is None else rows, t.cols if cols is None else cols
+        stages = self.program.views[t.view].stages
+        regions, name = self.regions, t.view
+        cache: dict[tuple[int, int, int], Region] = {}
+
+        def find(v: tuple[int, int, int]) -> Region:
+            got = cache.get(v)
+            if got is None:
+                if v[0] < 0:
+                    raise Found("S031", view=name, slot=v[0])
+                try:
+                    got = regions.region(name, v[0] % stages, v[1] + row, rows, v[2] + col, cols)
+                except OutsideView as e:
+                    raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
+                cache[v] = got
+            return got
+
+        return find
+
+    # ------------------------------------------------------------ worlds
+
+    def world(self) -> World:
+        """Fresh CTAs of one cluster, no members yet."""
+        world = World()
+        for rank in range(self.ranks):
+            cta = Cta(rank)
+            for i, name in enumerate(self.names):
+                barrier = self.program.barriers[name]
+                count = self.arrivals[name].count
+                cta.bars.append([Bar(i, rank, s, count) for s in range(self.program.rings[barrier.pipeline].stages)])
+            for turns in self.program.turns.values():
+                members = self.program.roles[turns.role].members
+                cta.turns[turns.name] = [[1 if i == 0 else 0, 0] for i in range(members)]
+            atoms = len(self.regions.masks)
+            cta.W, cta.G, cta.R, cta.O, cta.Y = [0] * atoms, [0] * atoms, [0] * atoms, [-1] * atoms, [None] * atoms
+            world.ctas.append(cta)
+
+        def split(atom: int) -> None:
+            for cta in world.ctas:
+                if atom < 0:
+                    cta.W.append(0), cta.G.append(0), cta.R.append(0), cta.O.append(-1), cta.Y.append(None)
+                else:
+                    for values in (cta.W, cta.G, cta.R, cta.O, cta.Y):
+                        values.append(values[atom])
+
+        self.regions.on_split = split
+        return world
+
+    def meet(self, cta: Cta, name: str, roles: tuple[str, ...], member: int) -> Meet:
+        """The hardware barrier behind a named barrier for one member (-1: all meet at one)."""
+        found = cta.meets.get((name, member))
+        if found is None:
+            each = [self.program.roles[r] for r in roles]
+            need = 32 * each[0].member_warps if member >= 0 else 32 * sum(r.warps for r in each)
+            found = cta.meets[name, member] = Meet(need)
+        return found
+
+
+Step = Callable[[Any, tuple[Any, ...]], Any]

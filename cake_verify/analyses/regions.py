@@ -1,0 +1,178 @@
+"""Shared memory cut into atoms: sets of bytes that every access touches wholly or not at all.
+
+A region is what one access touches: a rectangle of one stage of a view. Regions are met while walking, so atoms are refined as new ones
+turn up: an atom that a region cuts becomes two, and whoever keeps state by atom is told to copy it. Bytes are counted in granules, the
+largest power of two that divides every boundary. Physical addresses are used, since views of different swizzles may share bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.layout import SWIZZLES, ViewLayout, stage_stride
+from cake_ir.program import Program, View
+
+Region = list[int]
+"""The atoms that an access touches; grows when one of them is split."""
+
+
+class OutsideView(Exception):
+    """A rectangle that leaves its view."""
+
+    def __init__(self, view: str, row: int, rows: int, col: int, cols: int) -> None:
+        super().__init__(f"rows {row}..{row + rows}, columns {col}..{col + cols} of `{view}`")
+        self.view, self.row, self.rows, self.col, self.cols = view, row, rows, col, cols
+
+
+def layout_of(view: View) -> ViewLayout:
+    """The storage of a declared view."""
+    rows, cols = (1, view.shape[0]) if len(view.shape) == 1 else (view.shape[0], view.shape[1])
+    return ViewLayout(view.offset, rows, cols, DTYPES[view.dtype].bits, view.stages, view.swizzle, view.stage_bytes)
+
+
+@lru_cache(maxsize=4096)
+def _repeat(width: int, times: int) -> int:
+    """A number with bit 0 of each of `times` fields of `width` bits set."""
+    return ((1 << (width * times)) - 1) // ((1 << width) - 1)
+
+
+@lru_cache(maxsize=4096)
+def stage_mask(layout: ViewLayout, row: int, rows: int, col: int, cols: int, granule: int) -> int:
+    """The granules that a rectangle of stage 0 touches, as bits counted from the pool's base."""
+    lo, hi = col * layout.elem_bits // 8, -(-(col + cols) * layout.elem_bits // 8)
+    if not layout.swizzle:
+        pitch = layout.row_bytes
+        if hi - lo == pitch:
+            return _run(layout.offset + row * pitch, layout.offset + (row + rows) * pitch, granule)
+        one = _run(lo, hi, granule)
+        if pitch % granule == 0 and lo % granule == 0:
+            return (one * _repeat(pitch // granule, rows)) << ((layout.offset + row * pitch) // granule)
+        mask = 0
+        for r in range(row, row + rows):
+            mask |= _run(layout.offset + r * pitch + lo, layout.offset + r * pitch + hi, granule)
+        return mask
+    mode = SWIZZLES[layout.swizzle]
+    mask, stride = 0, layout.rows * mode.span
+    for panel in range(lo // mode.span, -(-hi // mode.span)):
+        first, last = max(lo - panel * mode.span, 0), min(hi - panel * mode.span, mode.span)
+        top = layout.offset + panel * stride
+        if (first, last) == (0, mode.span):
+            mask |= _run(top + row * mode.span, top + (row + rows) * mode.span, granule)
+        else:
+            mask |= _slab(mode.name, mode.span, top, row, rows, first, last, granule)
+    return mask
+
+
+def _run(start: int, end: int, granule: int) -> int:
+    a, b = start // granule, -(-end // granule)
+    return ((1 << (b - a)) - 1) << a
+
+
+def _slab(swizzle: str, span: int, top: int, row: int, rows: int, first: int, last: int, granule: int) -> int:
+    """Part of a panel's columns over some rows: the permutation repeats every eight rows."""
+    apply = SWIZZLES[swizzle].apply
+
+    def line(r: int) -> int:
+        bits = 0
+        for chunk in range(first & ~15, last, 16):
+            at = apply(top + r * span + chunk)
+            bits |= _run(at + max(first - chunk, 0), at + min(last - chunk, 16), granule)
+        return bits
+
+    head = min(rows, -row % 8)
+    mask = 0
+    for r in range(row, row + head):
+        mask |= line(r)
+    row, rows = row + head, rows - head
+    if rows >= 8:
+        period = 0
+        for r in range(row, row + 8):
+            period |= line(r)
+        mask |= period * _repeat(8 * span // granule, rows // 8)
+    for r in range(row + rows - rows % 8, row + rows):
+        mask |= line(r)
+    return mask
+
+
+class Regions:
+    """The atoms of one program's shared memory, and the region of each rectangle met so far."""
+
+    def __init__(self, program: Program) -> None:
+        self.views = {v.name: layout_of(v) for v in program.views.values()}
+        self.granule = self._granule()
+        base = 0
+        self.base: dict[str, int] = {}
+        for pool in program.pools.values():
+            self.base[pool.name] = base
+            base += -(-pool.nbytes // self.granule)
+        self.shift = {v.name: self.base[v.pool] for v in program.views.values()}
+        self.masks: list[int] = []
+        self.bounds: list[tuple[int, int]] = []
+        self.holders: list[list[Region]] = []
+        self.known: dict[int, Region] = {}
+        self.on_split: Callable[[int], None] = lambda atom: None
+
+    def _granule(self) -> int:
+        unit = 16
+        for layout in self.views.values():
+            if layout.swizzle is None:
+                size = max(1, layout.elem_bits // 8)
+                for n in (layout.offset, stage_stride(layout) if layout.stages > 1 else 0, layout.row_bytes, size if layout.rows == 1 else 0):
+                    while n % unit:
+                        unit //= 2
+        return unit
+
+    def region(self, view: str, stage: int, row: int, rows: int, col: int, cols: int) -> Region:
+        """The atoms of a rectangle. Raises `OutsideView`."""
+        layout = self.views[view]
+        if row < 0 or col < 0 or row + rows > layout.rows or col + cols > layout.cols:
+            raise OutsideView(view, row, rows, col, cols)
+        mask = stage_mask(layout, row, rows, col, cols, self.granule)
+        mask <<= stage * stage_stride(layout) // self.granule + self.shift[view]
+        found = self.known.get(mask)
+        if found is None:
+            found = self.known[mask] = self._add(mask)
+        return found
+
+    def _add(self, mask: int) -> Region:
+        region: Region = []
+        low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
+        rest = mask
+        for atom in range(len(self.masks)):
+            a, b = self.bounds[atom]
+            if b <= low or a >= high:
+                continue
+            both = self.masks[atom] & mask
+            if not both:
+                continue
+            rest &= ~both
+            if both != self.masks[atom]:
+                self._split(atom, both)
+            region.append(atom)
+            self.holders[atom].append(region)
+        if rest:
+            region.append(self._new(rest))
+            self.holders[-1].append(region)
+        return region
+
+    def _new(self, mask: int) -> int:
+        self.masks.append(mask)
+        self.bounds.append(((mask & -mask).bit_length() - 1, mask.bit_length()))
+        self.holders.append([])
+        self.on_split(-1)
+        return len(self.masks) - 1
+
+    def _split(self, atom: int, keep: int) -> None:
+        """`atom` keeps the granules of `keep`; the others become a new atom that every holder of the old one also holds."""
+        other = self.masks[atom] & ~keep
+        self.masks[atom] = keep
+        self.bounds[atom] = ((keep & -keep).bit_length() - 1, keep.bit_length())
+        self.masks.append(other)
+        self.bounds.append(((other & -other).bit_length() - 1, other.bit_length()))
+        self.holders.append(list(self.holders[atom]))
+        new = len(self.masks) - 1
+        for region in self.holders[atom]:
+            region.append(new)
+        self.on_split(atom)

@@ -1,0 +1,190 @@
+"""What the happens-before machine knows: members, CTAs, barriers on phase numbers, and knowledge as sets of bits in an int.
+
+Every access epoch of a member, every asynchronous completion and every phase is one bit. A member has three masks: `K`, what each of its
+lanes knows to have happened; `L`, what its own lanes did since they last met, which another lane need not have seen; `E`, what only the
+elected thread has observed. `P` holds the ordinary writes that a proxy fence of their writer has made visible to the async proxy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from cake_ir.walk.code import Body, Event
+
+
+class Found(Exception):
+    """A fault of the schedule, met while walking: the rule's code and what the report needs."""
+
+    def __init__(self, code: str, **data: Any) -> None:
+        super().__init__(code)
+        self.code, self.data = code, data
+        self.member: Member | None = None
+
+
+class Undecided(Exception):
+    """The walk cannot go on for a reason that is not the schedule's fault."""
+
+    def __init__(self, why: str, op: int | None = None) -> None:
+        super().__init__(why)
+        self.why, self.op = why, op
+
+
+class Token:
+    """One completed phase: what its contributors knew, its own bit, its contributions."""
+
+    __slots__ = ("ak", "ap", "cb", "cm")
+
+    def __init__(self, ak: int, ap: int, cb: int, cm: int) -> None:
+        self.ak, self.ap, self.cb, self.cm = ak, ap, cb, cm
+
+
+class Bar:
+    """One mbarrier object: `n` phases are complete, the open one misses `pend` arrivals and `tx` bytes.
+
+    `ak`/`ap` gather knowledge, `cm` the contributions of the open phase; `cb` is the open phase's own bit (0 until needed); `wr` holds
+    the wait-returns on the last complete phase; `waited` is how many phases somebody has waited for; `loaded` marks phases with loads.
+    """
+
+    __slots__ = ("ak", "ap", "cb", "cm", "coords", "count", "cta", "decl", "loaded", "n", "pend", "stage", "tokens", "tx", "waited", "wr")
+
+    def __init__(self, decl: int, cta: int, stage: int, count: int) -> None:
+        self.decl, self.cta, self.stage, self.count = decl, cta, stage, count
+        self.n = 0
+        self.pend = count
+        self.tx = self.ak = self.ap = self.cm = self.cb = self.wr = 0
+        self.waited = 0
+        self.loaded = 0
+        self.tokens: list[Token] = []
+        self.coords: dict[int, tuple[int, ...]] = {}
+
+    @property
+    def open(self) -> bool:
+        """Whether the open phase has been given something but is not complete."""
+        return self.pend != self.count or self.tx != 0
+
+
+class Meet:
+    """One hardware named barrier (or the cluster barrier): threads that have come, and the token of the last generation."""
+
+    __slots__ = ("ak", "ap", "came", "gen", "got", "need", "tok_k", "tok_p")
+
+    def __init__(self, need: int) -> None:
+        self.need = need
+        self.got = self.gen = self.ak = self.ap = self.tok_k = self.tok_p = 0
+        self.came: list[int] = []
+
+
+class Cta:
+    """One CTA: its barriers by declaration and stage, and for every atom of its shared memory the last write and the reads since.
+
+    `W[a]` is the bit of the last write, `G[a]` the same if it was an ordinary write, `R[a]` the bits of reads since, `O[a]` the operation
+    that wrote, `Y[a]` how the lanes of one member were mapped to the bytes when only they touched them.
+    """
+
+    __slots__ = ("G", "O", "R", "W", "Y", "bars", "linear", "meets", "rank", "turns")
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.bars: list[list[Bar]] = []
+        self.meets: dict[tuple[str, int], Meet] = {}
+        self.turns: dict[str, list[list[int]]] = {}
+        self.W: list[int] = []
+        self.G: list[int] = []
+        self.R: list[int] = []
+        self.O: list[int] = []
+        self.Y: list[Any] = []
+
+
+class Member:
+    """One agent: a role member of a CTA, with its program, its knowledge and its asynchronous groups in issue order."""
+
+    __slots__ = (
+        "E", "K", "L", "P", "acc", "armed", "body", "bulk", "bulk_read", "cp", "cp_open", "cta", "cur", "defined", "done", "fenced", "gw",
+        "held", "index", "last", "lds", "mma", "number", "pc", "pending", "reply", "role", "single", "started", "tc", "tc_open", "tmem", "tmem_busy",
+        "waiting", "world",
+    )  # fmt: skip
+
+    def __init__(self, number: int, role: str, index: int, cta: Cta, body: Body, single: bool, world: World) -> None:
+        self.number, self.role, self.index, self.cta, self.body, self.single, self.world = number, role, index, cta, body, single, world
+        self.K = self.L = self.E = self.P = 0
+        self.gw = 0  # own ordinary writes of shared memory
+        self.cur = 0  # bit of the open access epoch, 0 when none is open
+        self.mma: list[tuple[int, int, int, int]] = []  # (bit, accumulator mask, A-fragment mask, op) of wgmma groups in flight
+        self.acc = self.held = 0
+        self.bulk: list[tuple[int, int]] = []  # (bit, op) of bulk groups whose reads may be going on
+        self.cp: list[tuple[int, int]] = []  # (bits, op) of closed cp.async groups
+        self.cp_open: list[tuple[int, int]] = []
+        self.tc = 0  # bits of all tensor-core work issued so far
+        self.tc_open: list[tuple[int, int]] = []  # (bit, op) that no commit has collected yet
+        self.tmem: list[tuple[int, int, str]] = []
+        self.tmem_busy = 0
+        self.defined = 0
+        self.armed: dict[tuple[int, int], int] = {}
+        self.lds: dict[int, int] = {}
+        self.last: Any = None
+        self.pc = 0
+        self.waiting = -1
+        self.pending: Event | None = None
+        self.reply: Any = None
+        self.started = self.done = False
+
+    def variables(self) -> dict[str, Any]:
+        """Scalars in scope where the member stands, by name."""
+        frame = getattr(self.body, "gi_frame", None)
+        inner = getattr(self.body, "gi_yieldfrom", None)
+        if inner is not None:
+            frame = inner.gi_frame
+        return {} if frame is None else {k[2:]: v for k, v in frame.f_locals.items() if k.startswith("v_")}
+
+
+@dataclass(slots=True)
+class World:
+    """One run: the members of one cluster, the next free bit, and what the setting gives to `lm.ld`."""
+
+    ctas: list[Cta] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
+    top: int = 0
+    events: int = 0
+    used: set[int] = field(default_factory=set)
+    wrote: set[int] = field(default_factory=set)
+    fenced: set[int] = field(default_factory=set)
+    values: Any = None
+
+    def bit(self) -> int:
+        """A fresh bit."""
+        b = 1 << self.top
+        self.top += 1
+        return b
+
+
+def open_epoch(m: Member) -> int:
+    """The bit of what the member does from here to its next release."""
+    w = m.world
+    b = 1 << w.top
+    w.top += 1
+    if m.single:
+        m.K |= b
+    else:
+        m.L |= b
+    m.cur = b
+    return b
+
+
+def complete(bar: Bar, world: World) -> None:
+    """The open phase has all arrivals and bytes: it becomes a token, and the next one opens."""
+    if bar.wr & ~bar.ak:
+        raise Found("S020", bar=bar, phase=bar.n, missing=bar.wr & ~bar.ak)
+    cb = bar.cb or world.bit()
+    bar.tokens.append(Token(bar.ak | cb, bar.ap, cb, bar.cm))
+    bar.n += 1
+    bar.pend = bar.count
+    bar.ak = bar.ap = bar.cm = bar.cb = bar.wr = 0
+
+
+def credit(bar: Bar, known: int) -> None:
+    """A contribution is stable if its giver knows the phase before to be complete, or gave or knows all that completes it."""
+    if bar.n:
+        last = bar.tokens[bar.n - 1]
+        if not last.cb & known and last.cm & ~known:
+            raise Found("S021", bar=bar, phase=bar.n, missing=last.cm & ~known)

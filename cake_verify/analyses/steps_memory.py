@@ -1,0 +1,354 @@
+"""Memory accesses as the machine executes them: ordinary ones, and those of the copy engine and the tensor cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cake_ir.ops.effects import Issue, Touch
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT, TmemT, ViewT
+from cake_verify.analyses.plan import Lookup, Plan, Step
+from cake_verify.analyses.state import Cta, Found, Member, complete, credit, open_epoch
+
+Values = tuple[Any, ...]
+
+
+def view_type(op: Op, operand: str) -> ViewT:
+    """The static type of a view operand."""
+    e = op.operands[operand]
+    assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+    return e.type
+
+
+def read(cta: Cta, atom: int, known: int, visible: int | None, op: int) -> None:
+    """Check that the last write of an atom is known, and where `visible` is given fenced; raise what is wrong."""
+    w = cta.W[atom]
+    if not w:
+        raise Found("S027", cta=cta, atom=atom)
+    if not w & known:
+        raise Found("S004", cta=cta, atom=atom, missing=w)
+    if visible is not None and cta.G[atom] & ~visible:
+        raise Found("S006", cta=cta, atom=atom, missing=w, write=False)
+
+
+def generic_read(plan: Plan, op: Op, operand: str, where: Lookup | None = None) -> Step:
+    """All lanes of the member read through the generic proxy."""
+    find = where or plan.lookup(view_type(op, operand))
+    at, number = plan.code.ops[op.id].index[operand], op.id
+    kind = _mapping(op, operand)
+
+    def step(m: Member, v: Values) -> Any:
+        bit = m.cur or open_epoch(m)
+        c, known = m.cta, m.K
+        W, R = c.W, c.R
+        for a in find(v[at]):
+            if not W[a] & known:
+                _own_or_raise(m, c, a, kind, "S004", number)
+            elif c.Y[a] != kind:
+                c.Y[a] = None
+            R[a] |= bit
+        return None
+
+    return step
+
+
+def _own_or_raise(m: Member, c: Cta, a: int, kind: Any, code: str, number: int) -> None:
+    """An access of bytes that this member's own lanes touched last is safe where every lane meets only its own bytes."""
+    w = c.W[a]
+    if code == "S004" and not w:
+        raise Found("S027", cta=c, atom=a)
+    missing = (w if code == "S004" else w | c.R[a]) & ~m.K
+    if not missing & ~(m.gw | m.L) and kind is not None and c.Y[a] == kind:
+        return
+    raise Found(code, cta=c, atom=a, missing=missing)
+
+
+def _mapping(op: Op, operand: str) -> Any:
+    """What decides which lane touches which byte of a rectangle; None where that is not known."""
+    t = view_type(op, operand)
+    x = op.operands.get("x")
+    frag = op.type if isinstance(op.type, FragT) else x.type if isinstance(x, Expr) and isinstance(x.type, FragT) else None
+    if frag is None or frag.form in ("rowvec", "colvec", "scalar"):
+        return None
+    return (t, frag.form, frag.warps, frag.chunk)
+
+
+def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None) -> Step:
+    """All lanes of the member write through the generic proxy."""
+    find = where or plan.lookup(view_type(op, operand))
+    at, number = plan.code.ops[op.id].index[operand], op.id
+    kind = _mapping(op, operand)
+
+    def step(m: Member, v: Values) -> Any:
+        bit = m.cur or open_epoch(m)
+        m.gw |= bit
+        c, w = m.cta, m.world
+        W, R, O, unknown = c.W, c.R, c.O, ~m.K
+        for a in find(v[at]):
+            if (W[a] | R[a]) & unknown:
+                _own_or_raise(m, c, a, kind, "S003", number)
+            if R[a]:
+                w.used.add(O[a])
+                R[a] = 0
+            W[a] = c.G[a] = bit
+            O[a] = number
+            c.Y[a] = kind
+        w.wrote.add(number)
+        return None
+
+    return step
+
+
+def copy_in(plan: Plan, op: Op, role: str) -> Step:
+    """cp.async: all lanes start copies into shared memory that belong to the open group."""
+    find = plan.lookup(view_type(op, "view"))
+    at, number = plan.code.ops[op.id].index["view"], op.id
+
+    def step(m: Member, v: Values) -> Any:
+        w = m.world
+        bit = w.bit()
+        c, unknown = m.cta, ~m.K
+        W, R, O = c.W, c.R, c.O
+        for a in find(v[at]):
+            if (W[a] | R[a]) & unknown:
+                raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
+            if R[a]:
+                w.used.add(O[a])
+                R[a] = 0
+            W[a] = c.G[a] = bit
+            O[a] = number
+            c.Y[a] = None
+        w.wrote.add(number)
+        m.cp_open.append((bit, number))
+        return None
+
+    return step
+
+
+def load_tx(plan: Plan, op: Op, role: str) -> Step:
+    """An asynchronous load that completes by bytes: it writes slots of one or several CTAs and pays into their barriers."""
+    share = plan.share(op, role)
+    b, stages = share.barrier, share.stages
+    t = view_type(op, "view")
+    index = plan.code.ops[op.id].index
+    at, slot, number = index["view"], index.get("stage"), op.id
+    coords = index.get("coords")
+    group = plan.set_of[op.id]
+    total, first = group.bytes, group.loads[0].op.id
+    key = (b, first)
+    axis = op.attrs.get("multicast")
+    if axis and plan.ranks > 1:
+        receivers = plan.multicast(str(axis))
+        parts = len(receivers[0])
+        rows = t.rows // parts if t.rank > 1 else t.rows
+        slices = tuple(plan.lookup(t, row=i * rows, rows=rows) for i in range(parts)) if t.rank > 1 else tuple(
+            plan.lookup(t, col=i * (t.cols // parts), cols=t.cols // parts) for i in range(parts))  # fmt: skip
+    else:
+        receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(t),)
+    share_bytes = _bytes(t) // parts
+
+    def step(m: Member, v: Values) -> Any:
+        n = 0 if slot is None else v[slot]
+        if n < 0:
+            raise Found("S031", slot=n)
+        w, mine, s = m.world, m.cta.rank, n % stages
+        known = m.K | m.E
+        if m.armed.get(key) != n:
+            m.armed[key] = n
+            bar = m.cta.bars[b][s]
+            if not bar.pend:
+                raise Found("S022", bar=bar, phase=bar.n, units=1)
+            credit(bar, known)
+            bit = m.cur or open_epoch(m)
+            bar.pend -= 1
+            bar.tx += total
+            bar.cm |= bit
+            m.cur = 0
+        ranks = receivers[mine]
+        find = slices[ranks.index(mine)]
+        region = find(v[at])
+        unknown, unseen = ~known, ~m.P
+        for r in ranks:
+            c = w.ctas[r]
+            bar = c.bars[b][s]
+            credit(bar, known)
+            bit = bar.cb
+            if not bit:
+                bit = bar.cb = w.bit()
+            bar.loaded |= 1 << bar.n
+            if parts > 1:
+                was = bar.coords.setdefault(number, v[coords])
+                if was != v[coords]:
+                    raise Found("S030", bar=bar, coords=v[coords], other=was)
+            W, R, G, O = c.W, c.R, c.G, c.O
+            for a in region:
+                if (W[a] | R[a]) & unknown:
+                    raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
+                if G[a] & unseen:
+                    raise Found("S006", cta=c, atom=a, missing=G[a], write=True)
+                if R[a]:
+                    w.used.add(O[a])
+                    R[a] = 0
+                W[a], G[a], O[a] = bit, 0, number
+                c.Y[a] = None
+            bar.ak |= known
+            bar.tx -= share_bytes
+            if not bar.pend and not bar.tx:
+                bar.coords = {}
+                complete(bar, w)
+        w.wrote.add(number)
+        return None
+
+    return step
+
+
+def _bytes(t: ViewT) -> int:
+    from cake_ir.dtypes import DTYPES
+
+    return t.rows * t.cols * DTYPES[t.dtype].bits // 8
+
+
+def store_bulk(plan: Plan, op: Op) -> Step:
+    """A bulk store: the elected thread lets the copy engine read the view; one call is one group."""
+    find = plan.lookup(view_type(op, "view"))
+    at, number = plan.code.ops[op.id].index["view"], op.id
+
+    def step(m: Member, v: Values) -> Any:
+        bit = m.world.bit()
+        c, known, unseen = m.cta, m.K | m.E, ~m.P
+        W, G, R = c.W, c.G, c.R
+        for a in find(v[at]):
+            if not W[a] & known or G[a] & unseen:
+                read(c, a, known, m.P, number)
+            R[a] |= bit
+        m.bulk.append((bit, number))
+        return None
+
+    return step
+
+
+def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
+    """A wgmma group or a tensor-core MMA: operands in shared memory are read through the async proxy until it is retired."""
+    index = plan.code.ops[op.id].index
+    views = [(index[n], plan.lookup(view_type(op, n))) for n in ("a", "b") if n in index and isinstance(op.operands[n].type, ViewT)]  # type: ignore[union-attr]
+    number = op.id
+    touch = plan.registers[op.id]
+    init, start = index.get("init"), op.operands.get("init")
+    fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
+    reads, acc, held = touch.reads, touch.acc, touch.held
+    wgmma = effect.engine == "wgmma"
+
+    def step(m: Member, v: Values) -> Any:
+        bit = m.world.bit()
+        if wgmma:
+            r = reads(v) if callable(reads) else reads
+            d = acc(v) if callable(acc) else acc
+            h = held(v) if callable(held) else held
+            if r & m.acc:
+                raise Found("S005", places=r & m.acc, write=False)
+            if d & m.held:
+                raise Found("S005", places=d & m.held, write=True)
+            need = r if fresh or (init is not None and v[init]) else r | d
+            if need & ~m.defined:
+                raise Found("S029", places=need & ~m.defined)
+            m.defined |= d
+            m.mma.append((bit, d, h, number))
+            m.acc |= d
+            m.held |= h
+        else:
+            m.tc |= bit
+            m.tc_open.append((bit, number))
+        c, known, unseen = m.cta, m.K, ~m.P
+        W, G, R = c.W, c.G, c.R
+        for i, find in views:
+            for a in find(v[i]):
+                if not W[a] & known or G[a] & unseen:
+                    read(c, a, known, m.P, number)
+                R[a] |= bit
+        return None
+
+    return step
+
+
+def registers(plan: Plan, op: Op, copies: bool) -> Step | None:
+    """Reads and writes of fragments; `copies` says whether anything asynchronous may hold registers in this role."""
+    touch = plan.registers[op.id]
+    reads, writes, acc, clears = touch.reads, touch.writes, touch.acc, touch.clears
+    if not touch.any:
+        return None
+    start = op.operands.get("init")
+    index = plan.code.ops[op.id].index.get("init")
+    fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
+    if callable(reads) or callable(writes) or callable(acc) or acc:
+
+        def general(m: Member, v: Values) -> Any:
+            r = reads(v) if callable(reads) else reads
+            d = acc(v) if callable(acc) else acc
+            w = (writes(v) if callable(writes) else writes) | d
+            if d and not fresh and not (index is not None and v[index]):
+                r |= d
+            return _registers(m, r, w)
+
+        return general
+    if clears:
+
+        def clear(m: Member, v: Values) -> Any:
+            m.defined &= ~clears
+            return None
+
+        return clear
+
+    both = reads | writes
+
+    def fixed(m: Member, v: Values) -> Any:
+        if both & (m.acc | m.held | m.tmem_busy) or reads & ~m.defined:
+            _registers(m, reads, writes)
+        m.defined |= writes
+        return None
+
+    return fixed
+
+
+def _registers(m: Member, r: int, w: int) -> None:
+    bad = r & m.acc
+    if bad:
+        raise Found("S005", places=bad, write=False)
+    bad = w & (m.acc | m.held)
+    if bad:
+        raise Found("S005", places=bad, write=True)
+    bad = (r | w) & m.tmem_busy
+    if bad:
+        raise Found("S005", places=bad, write=False, tmem=True)
+    if r & ~m.defined:
+        raise Found("S029", places=r & ~m.defined)
+    m.defined |= w
+    return None
+
+
+def tensor_memory(plan: Plan, op: Op, effect: Issue, role: str) -> Step:
+    """Moves between tensor memory and registers: a group of the member until `lm.tmem_wait`."""
+    number = op.id
+    mask = plan.registers[op.id].writes if effect.engine == "tmem_ld" else plan.registers[op.id].reads
+    engine = effect.engine
+
+    def step(m: Member, v: Values) -> Any:
+        bit = m.world.bit()
+        m.tmem.append((bit, mask if isinstance(mask, int) else 0, engine))
+        if isinstance(mask, int):
+            m.tmem_busy |= mask
+            if engine == "tmem_ld":
+                m.defined |= mask
+        return None
+
+    return step
+
+
+def effect_touch(effect: Touch) -> bool:
+    """Whether an ordinary touch is one of shared memory."""
+    return effect.space == "smem" and effect.proxy == "generic"
+
+
+def tmem_type(op: Op, operand: str) -> TmemT | None:
+    """The static type of a tensor-memory operand, if it is one."""
+    e = op.operands.get(operand)
+    return e.type if isinstance(e, Expr) and isinstance(e.type, TmemT) else None

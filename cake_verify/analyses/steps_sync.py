@@ -1,0 +1,279 @@
+"""Synchronisation as the machine executes it: one closure an operation, compiled from its effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cake_ir.ops.effects import Drain
+from cake_ir.program import Op
+from cake_ir.walk.agents import BLOCKED
+from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, open_epoch
+
+Values = tuple[Any, ...]
+
+
+def wait(plan: Plan, op: Op, role: str) -> Step:
+    """Wait for the phase that belongs to the slot; take what its contributors knew."""
+    share = plan.share(op, role)
+    b, stages, offset = share.barrier, share.stages, share.offset
+    at = plan.code.ops[op.id].index.get("stage")
+
+    def step(m: Member, v: Values) -> Any:
+        n = 0 if at is None else v[at]
+        if n < 0:
+            raise Found("S031", slot=n)
+        k = n // stages - offset
+        bar = m.cta.bars[b][n % stages]
+        if bar.n <= k:
+            return BLOCKED
+        bit = m.cur or open_epoch(m)
+        if k >= 0:
+            if k:
+                before = bar.tokens[k - 1]
+                if not before.cb & m.K and before.cm & ~(m.K | m.L | m.E):
+                    raise Found("S019", bar=bar, phase=k)
+            token = bar.tokens[k]
+            m.K |= token.ak
+            m.P |= token.ap
+            if bar.waited <= k:
+                bar.waited = k + 1
+        if bar.n != k + 1:
+            raise Found("S020", bar=bar, phase=k + 1, missing=bit)
+        bar.wr |= bit
+        return None
+
+    return step
+
+
+def give(m: Member, bar: Bar, units: int, known: int, bit: int) -> None:
+    """Arrive `units` times with what the member knows."""
+    if units > bar.pend:
+        raise Found("S022", bar=bar, phase=bar.n, units=units)
+    credit(bar, known)
+    bar.pend -= units
+    bar.ak |= known
+    bar.ap |= m.P
+    bar.cm |= bit
+    if not bar.pend and not bar.tx:
+        complete(bar, m.world)
+
+
+def arrive(plan: Plan, op: Op, role: str) -> Step:
+    """Arrive as the barrier's kind says; every lane's earlier accesses are released."""
+    share = plan.share(op, role)
+    barrier = plan.program.barriers[str(op.attrs["barrier"])]
+    b, stages, units = share.barrier, share.stages, share.units
+    targets = plan.targets(barrier.name)
+    at = plan.code.ops[op.id].index.get("stage")
+    joins = barrier.arrive == "warp" and plan.program.roles[role].member_warps == 1
+    copies = barrier.arrive == "cp_async"
+
+    def step(m: Member, v: Values) -> Any:
+        n = 0 if at is None else v[at]
+        if n < 0:
+            raise Found("S031", slot=n)
+        bit = m.cur or open_epoch(m)
+        known = m.K | m.L | m.E
+        if copies:
+            for group, _ in (*m.cp, *m.cp_open):
+                known |= group
+        for r in targets[m.cta.rank]:
+            give(m, m.world.ctas[r].bars[b][n % stages], units, known, bit)
+        m.cur = 0
+        if joins:
+            m.K |= m.L | m.E
+            m.L = m.E = 0
+        return None
+
+    return step
+
+
+def commit_tensor(plan: Plan, op: Op, role: str) -> Step:
+    """Arrive when the issuing thread's earlier tensor-core work has completed."""
+    share = plan.share(op, role)
+    b, stages = share.barrier, share.stages
+    targets = plan.targets(str(op.attrs["barrier"]))
+    at = plan.code.ops[op.id].index.get("stage")
+
+    def step(m: Member, v: Values) -> Any:
+        n = 0 if at is None else v[at]
+        if n < 0:
+            raise Found("S031", slot=n)
+        w = m.world
+        bit = w.bit()
+        m.E |= bit
+        known = m.K | m.E | m.tc
+        for r in targets[m.cta.rank]:
+            give(m, w.ctas[r].bars[b][n % stages], 1, known, bit)
+        m.tc_open.clear()
+        return None
+
+    return step
+
+
+def _join(m: Member, meet: Meet, threads: int, size: int) -> Any:
+    """Come to a meeting once, and leave it with what everybody knew when its generation is complete."""
+    if m.waiting < 0:
+        bit = m.cur or open_epoch(m)
+        if m.number in meet.came:
+            raise Found("S010", meet=meet, twice=True)
+        meet.ak |= m.K | m.L | m.E | bit
+        meet.ap |= m.P
+        meet.got += threads
+        meet.came.append(m.number)
+        m.cur = 0
+        m.waiting = meet.gen
+        if meet.got > meet.need:
+            raise Found("S010", meet=meet, twice=False)
+        if meet.got == meet.need:
+            meet.tok_k, meet.tok_p = meet.ak, meet.ap
+            meet.gen += 1
+            meet.got = meet.ak = meet.ap = 0
+            meet.came = []
+    if meet.gen == m.waiting:
+        return BLOCKED
+    m.waiting = -1
+    m.K |= meet.tok_k
+    m.P |= meet.tok_p
+    m.L = m.E = 0
+    return None
+
+
+def sync(plan: Plan, name: str, role: str) -> Step:
+    """Meet at a named barrier: every lane of every participant learns what all knew."""
+    barrier = plan.program.named[name]
+    threads = 32 * plan.program.roles[role].member_warps
+    roles, own = barrier.roles, barrier.per_member
+    first = sum(plan.program.roles[r].members for r in roles[: roles.index(role)]) if role in roles else 0
+
+    def step(m: Member, v: Values) -> Any:
+        return _join(m, plan.meet(m.cta, name, roles, first + m.index if own else -1), threads, 0)
+
+    return step
+
+
+def cluster_sync(plan: Plan, role: str) -> Step:
+    """Meet all threads of the cluster."""
+    threads = 32 * plan.program.roles[role].member_warps
+
+    def step(m: Member, v: Values) -> Any:
+        first = m.world.ctas[0]
+        meet = first.meets.get(("", 0))
+        if meet is None:
+            meet = first.meets["", 0] = Meet(plan.program.threads * plan.ranks)
+        return _join(m, meet, threads, 0)
+
+    return step
+
+
+def turn_wait(plan: Plan, name: str) -> Step:
+    """Wait for the turn. It orders issue only: no knowledge passes."""
+
+    def step(m: Member, v: Values) -> Any:
+        passed = m.cta.turns[name][m.index]
+        if passed[0] <= passed[1]:
+            return BLOCKED
+        passed[1] += 1
+        return None
+
+    return step
+
+
+def turn_arrive(plan: Plan, name: str) -> Step:
+    """Pass the turn on to the next member."""
+
+    def step(m: Member, v: Values) -> Any:
+        turns = m.cta.turns[name]
+        after = turns[(m.index + 1) % len(turns)]
+        if after[0] > after[1] or sum(t[0] - t[1] for t in turns):
+            raise Found("S015", turns=name, held=False)
+        after[0] += 1
+        return None
+
+    return step
+
+
+def fence(plan: Plan, op: Op) -> Step:
+    """The writer's ordinary writes become visible to the async proxy of whoever learns of them."""
+    number = op.id
+
+    def step(m: Member, v: Values) -> Any:
+        if m.gw & ~m.P:
+            m.P |= m.gw
+            m.world.fenced.add(number)
+        m.cur = 0
+        return None
+
+    return step
+
+
+def drain(plan: Plan, op: Op, effect: Drain) -> Step:
+    """Wait until at most `pending` groups of an engine are in flight; who learns of it depends on who tracks the groups."""
+    pending = int(op.attrs.get("pending") or 0)  # type: ignore[call-overload]  # a compile-time int
+
+    def wgmma(m: Member, v: Values) -> Any:
+        groups = m.mma
+        gone = len(groups) - pending
+        if gone > 0:
+            for g in groups[:gone]:
+                m.K |= g[0]
+            del groups[:gone]
+            m.acc = m.held = 0
+            for g in groups:
+                m.acc |= g[1]
+                m.held |= g[2]
+        return None
+
+    def bulk(m: Member, v: Values) -> Any:
+        gone = len(m.bulk) - pending
+        if gone > 0:
+            bits = 0
+            for g in m.bulk[:gone]:
+                bits |= g[0]
+            if m.single:
+                m.K |= bits
+            else:
+                m.E |= bits
+            del m.bulk[:gone]
+        return None
+
+    def cp_async(m: Member, v: Values) -> Any:
+        gone = len(m.cp) - pending
+        if gone > 0:
+            for g in m.cp[:gone]:
+                m.L |= g[0]
+                m.gw |= g[0]
+            del m.cp[:gone]
+        return None
+
+    def tmem(m: Member, v: Values) -> Any:
+        left = [t for t in m.tmem if t[2] != effect.engine]
+        for t in m.tmem:
+            if t[2] == effect.engine:
+                m.L |= t[0]
+        m.tmem = left
+        m.tmem_busy = 0
+        for t in left:
+            m.tmem_busy |= t[1]
+        return None
+
+    if effect.engine in ("tmem_ld", "tmem_st"):
+        return tmem
+    return {"wgmma": wgmma, "bulk": bulk, "cp_async": cp_async}[effect.engine]
+
+
+def commit_copies(op: Op) -> Step:
+    """Close the open group of cp.async copies; an empty group counts too."""
+
+    def step(m: Member, v: Values) -> Any:
+        bits = 0
+        number = -1
+        for b, o in m.cp_open:
+            bits |= b
+            number = o
+        m.cp.append((bits, number))
+        m.cp_open = []
+        return None
+
+    return step
