@@ -15,6 +15,7 @@ CORNERS = ("nominal", "optimistic", "pessimistic", "slow fill", "long latency")
 """Constant sets that one prediction is repeated with: all at their value, all at the fast or slow end, and two single families."""
 
 _FILL = ("fill_bytes",)
+_CLOCKS = ("ghz_max", "ghz_capped")
 _LATENCY = ("tma_latency", "hbm_extra", "arrive_seen", "arrive_seen_remote", "store_read", "ld_l2", "ld_hbm")
 
 
@@ -113,7 +114,9 @@ class Calibration:
         slow = _FILL if corner == "slow fill" else _LATENCY if corner == "long latency" else ()
         values: dict[str, float] = {}
         for name, entry in self.entries.items():
-            if corner in ("optimistic", "pessimistic"):
+            if name in _CLOCKS:
+                values[name] = entry.value  # what the clock is, is a question of power, not of the schedule
+            elif corner in ("optimistic", "pessimistic"):
                 values[name] = entry.end(corner == "optimistic")
             else:
                 values[name] = entry.end(False) if name in slow else entry.value

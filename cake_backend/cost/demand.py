@@ -5,11 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cake_backend.cost.pipes import Count, count
+from cake_ir.derive.clusters import along, axis_of
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ldmatrix_conflicts
 from cake_ir.ops import effects_of, spec_of
 from cake_ir.ops.effects import (
-    Arrive, ClusterSync, Commit, Drain, Effect, FenceProxy, Flag, GridDependency, Issue, Sync, Touch, Turn, Wait,
+    Arrive,
+    ClusterSync,
+    Commit,
+    Drain,
+    Effect,
+    FenceProxy,
+    Flag,
+    GridDependency,
+    Issue,
+    Sync,
+    Touch,
+    Turn,
+    Wait,
 )  # fmt: skip
 from cake_ir.ops.mma import instruction_k
 from cake_ir.placement import view_layout
@@ -62,9 +75,7 @@ def multicast_size(program: Program, axis: object) -> int:
     """CTAs that share a box multicast along `axis`; 1 without multicast."""
     if axis is None:
         return 1
-    names = next((s.names for s in program.schedulers.values()), ("m", "n"))
-    place = names.index(str(axis)) if str(axis) in names else {"x": 0, "y": 1}.get(str(axis), 0)
-    return program.launch.cluster[min(place, 1)]
+    return len(along(program, axis_of(program, str(axis)), 0))
 
 
 def view_bytes(t: Type) -> float:

@@ -14,6 +14,9 @@ from cake_backend.cost.calibration import Constants
 from cake_backend.cost.demand import Demand, Piece
 from cake_backend.cost.loops import LoopStack
 from cake_backend.cost.tensor_unit import Group, TensorUnit
+from cake_ir.derive.arrivals import arrivals
+from cake_ir.derive.clusters import arrival_targets
+from cake_ir.derive.transactions import transactions
 from cake_ir.program import Program
 from cake_ir.walk.code import Body, Event
 
@@ -55,19 +58,18 @@ class Member:
     groups: dict[str, list[float]] = field(default_factory=dict)
     mmas: list[Group] = field(default_factory=list)
     open_copies: float = 0.0
-    open_loads: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
 
 
 class Slot:
     """One mbarrier: times of its completed phases, and what the phase under way has gathered."""
 
-    __slots__ = ("arrived", "landed", "loads", "times", "waiters")
+    __slots__ = ("arrived", "gathered", "landed", "times", "waiters")
 
     def __init__(self) -> None:
         self.times: list[float] = []
         self.arrived = 0
-        self.loads = 0
+        self.gathered = 0.0
         self.landed = 0.0
         self.waiters: list[Member] = []
 
@@ -82,6 +84,17 @@ class Meeting:
         self.at: list[Member] = []
         self.tokens: dict[int, list[float]] = {}
         self.waiters: dict[int, Member] = {}
+
+
+def _phase_bytes(program: Program) -> dict[int, float]:
+    """Bytes that complete the phase to which a load contributes, by operation id: its own set, and one of every other role."""
+    sets, _ = transactions(program)
+    out: dict[int, float] = {}
+    for own in sets:
+        others = {s.role: s.bytes for s in reversed(sets) if s.barrier == own.barrier and s.role != own.role}
+        for site in own.loads:
+            out[site.op.id] = own.bytes + sum(others.values())
+    return out
 
 
 class Machine:
@@ -101,21 +114,15 @@ class Machine:
         self.meetings: dict[tuple[int, str], Meeting] = {}
         self.top: dict[tuple[int, str], int] = {}
         self.stages = {name: ring.stages for name, ring in program.rings.items()}
-        self.expected = {b.name: self._expected(b.name) for b in program.barriers.values()}
-        self.load_ops = {b: sum(any(p.kind == "tma" and p.name == b for p in d.pieces) for d in demands.values()) for b in program.barriers}
+        self.expected = {name: sum(share.members for share in a.shares) for name, a in arrivals(program).items()}
+        self.remote = {name: len(arrival_targets(program, name, 0)) > 1 for name in program.barriers}
+        self.phase_bytes = _phase_bytes(program)
         self._do: dict[str, Callable[[Member, Piece, tuple[Any, ...]], bool]] = {
             "pipes": self._pipes, "smem": self._smem, "gmem": self._gmem, "tma": self._tma, "bulk": self._bulk, "mma": self._mma,
             "wait": self._wait, "arrive": self._arrive, "sync": self._sync, "cluster_sync": self._cluster_sync,
             "turn_wait": self._turn_wait, "turn_pass": self._turn_pass, "fence": self._fence, "drain": self._drain,
             "commit": self._commit, "unknown": lambda m, p, v: True,
         }  # fmt: skip
-
-    def _expected(self, name: str) -> int:
-        """Arrivals that complete a phase, one a member (not a warp); 0 where bytes alone complete it."""
-        barrier = self.program.barriers[name]
-        if barrier.arrive == "tx":
-            return 0
-        return sum(self.program.roles[r].members for r in barrier.prod)
 
     # ------------------------------------------------------------------ stepping
 
@@ -126,8 +133,6 @@ class Machine:
         if op < 0:
             return True
         pieces = self.demands[op].pieces
-        if m.open_loads:
-            self._close_loads(m, pieces, values)
         while m.piece < len(pieces):
             p = pieces[m.piece]
             if p.kind not in self.evidence.free and not self._do[p.kind](m, p, values):
@@ -182,14 +187,10 @@ class Machine:
         if at <= m.t:
             m.t += c.wait_ready
             return True
-        remote = self.program.barriers[p.name].scope == "cluster" and self._cluster() > 1
-        then = at + (c.arrive_seen_remote if remote else c.arrive_seen)
+        then = at + (c.arrive_seen_remote if self.remote[p.name] else c.arrive_seen)
         self.waited(m, then - m.t)
         m.t = max(then, m.t + c.wait_ready)
         return True
-
-    def _cluster(self) -> int:
-        return self.program.launch.cluster[0] * self.program.launch.cluster[1]
 
     def _arrive(self, m: Member, p: Piece, values: tuple[Any, ...]) -> bool:
         slot, _ = self._slot(m, p.name, values[p.stage] if p.stage >= 0 else 0)
@@ -199,61 +200,35 @@ class Machine:
         m.t += c.arrive_issue
         slot.arrived += 1
         slot.landed = max(slot.landed, m.t)
-        if slot.arrived >= self.expected[p.name] > 0:
+        if barrier.arrive != "tx" and slot.arrived >= self.expected[p.name]:
             self._complete(slot)
         return True
 
     def _complete(self, slot: Slot) -> None:
         slot.times.append(slot.landed)
-        slot.arrived = slot.loads = 0
-        slot.landed = 0.0
+        slot.arrived = 0
+        slot.gathered = slot.landed = 0.0
         for waiter in slot.waiters:
             self.wake(waiter)
         slot.waiters.clear()
-
-    def _close_loads(self, m: Member, pieces: tuple[Piece, ...], values: tuple[Any, ...]) -> None:
-        """A member that turns to another slot of a ring has issued all loads of the slot before."""
-        for p in pieces:
-            if p.kind in ("wait", "tma") and p.stage >= 0:
-                n = values[p.stage]
-                ring = self.program.barriers[p.name].pipeline
-                for name, open_n in list(m.open_loads.items()):
-                    if self.program.barriers[name].pipeline == ring and open_n != n:
-                        self._close(m, name, open_n)
-
-    def _close(self, m: Member, name: str, n: int) -> None:
-        del m.open_loads[name]
-        slot = self.slots[(m.block, name)][n % self.stages[self.program.barriers[name].pipeline]]
-        if slot.loads:
-            self._complete(slot)
-
-    def close_all(self, m: Member) -> bool:
-        """Take the loads of `m` that are still gathered as complete sets; whether there were any."""
-        found = bool(m.open_loads)
-        for name, n in list(m.open_loads.items()):
-            self._close(m, name, n)
-        return found
 
     def _tma(self, m: Member, p: Piece, values: tuple[Any, ...]) -> bool:
         value = values[p.stage] if p.stage >= 0 else 0
         slot, _ = self._slot(m, p.name, value)
         c = self.c
-        if not slot.loads:
+        if not slot.gathered:
             m.t += c.expect_issue
         m.t += c.tma_issue
         landed = self.serve("fill", m.t, p.size / c.fill_bytes)
         assert m.event is not None
-        extra = self.evidence.miss.get(m.event[0], 0.0) * c.hbm_extra
+        op = m.event[0]
+        extra = self.evidence.miss.get(op, 0.0) * c.hbm_extra
         slot.landed = max(slot.landed, landed + c.tma_latency + extra)
-        slot.loads += 1
+        slot.gathered += p.size * p.times
         self.bytes["own"] += p.size
         self.bytes["landed"] += p.size * p.times
-        n = value[0] if isinstance(value, tuple) else value
-        if slot.loads >= self.load_ops[p.name]:
-            m.open_loads.pop(p.name, None)
+        if slot.gathered >= self.phase_bytes[op]:
             self._complete(slot)
-        else:
-            m.open_loads[p.name] = n
         return True
 
     # ------------------------------------------------------------------ asynchronous groups

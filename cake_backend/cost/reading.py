@@ -12,7 +12,8 @@ from cake_backend.cost.demand import Demand, demands
 from cake_backend.cost.loops import LoopMaker
 from cake_backend.cost.machine import Evidence, Machine, Member
 from cake_backend.cost.steady import Repetition
-from cake_ir.program import Expr, For, If, Program, Stmt, op_of, statements
+from cake_ir.derive.structure import sites
+from cake_ir.program import Expr, For, If, Program, Stmt
 from cake_ir.walk.code import Context, RoleCode, compile_roles
 
 EVENTS = 400_000
@@ -70,12 +71,7 @@ def prepare(program: Program) -> Subject:
     """Compile the walk and derive what each operation demands."""
     maker = LoopMaker()
     code = compile_roles(program, maker)
-    role_of: dict[int, str] = {}
-    for block in program.body:
-        for s in statements(block.body):
-            op = op_of(s)
-            if op is not None:
-                role_of[op.id] = block.role
+    role_of = {site.op.id: site.role for site in sites(program)}
     return Subject(program, code, maker, demands(program, code.ops, role_of), role_of, _fixed_tiles(program))
 
 
@@ -159,20 +155,17 @@ class _Run:
         self.queue = [(m.t, m.number) for m in self.members]
         heapq.heapify(self.queue)
         events = 0
-        while True:
-            while self.queue:
-                t, number = heapq.heappop(self.queue)
-                if number == _TENSOR:
-                    self.machine.serve_tensor(t)
-                    continue
-                events += self._advance(self.members[number])
-                if events > EVENTS:
-                    raise Unreadable("R03", f"the walk did not settle within {EVENTS} steps")
-            stuck = [m for m in self.members if not m.done]
-            if not stuck:
-                break
-            if not any(self.machine.close_all(m) for m in stuck):
-                raise Unreadable("R03", f"the walk gets stuck: {', '.join(sorted({m.role for m in stuck}))} wait for each other")
+        while self.queue:
+            t, number = heapq.heappop(self.queue)
+            if number == _TENSOR:
+                self.machine.serve_tensor(t)
+                continue
+            events += self._advance(self.members[number])
+            if events > EVENTS:
+                raise Unreadable("R03", f"the walk did not settle within {EVENTS} steps")
+        stuck = sorted({m.role for m in self.members if not m.done})
+        if stuck:
+            raise Unreadable("R03", f"the walk gets stuck in {', '.join(stuck)}: verify the schedule first")
         return self._result(events)
 
     def _advance(self, m: Member) -> int:
@@ -189,7 +182,6 @@ class _Run:
                     m.reply = None
                 except StopIteration:
                     m.done = True
-                    self.machine.close_all(m)
                     return events
                 if m is self.pacemaker:
                     for loop in m.loops.turned:

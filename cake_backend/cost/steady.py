@@ -116,7 +116,6 @@ class Repetition:
         for m in self.members:
             key.append((m.event[0] if m.event else None, m.piece, m.parked, m.done, len(m.loops.stack)))
             key.append(tuple(n - machine.top.get((m.block, ring), 0) for ring, n in m.slots.items()))
-            key.append(tuple((name, n - machine.top.get((m.block, machine.program.barriers[name].pipeline), 0)) for name, n in m.open_loads.items()))
             clocks.append(None if m.parked or m.done else round(m.t - now, 2))
             clocks.append(tuple(None if g.done is None else _past(g.done - now) for g in m.mmas))
             clocks.append(tuple((name, tuple(_past(t - now) for t in groups)) for name, groups in m.groups.items()))
@@ -125,7 +124,7 @@ class Repetition:
             barrier = machine.program.barriers[name]
             top = machine.top.get((block, barrier.pipeline), 0)
             state = sorted(((_next(slot, s, len(slots), barrier.primed) - top, slot) for s, slot in enumerate(slots)), key=lambda x: x[0])
-            key.append(tuple((n, slot.arrived, slot.loads, tuple(w.number for w in slot.waiters)) for n, slot in state))
+            key.append(tuple((n, slot.arrived, slot.gathered, tuple(w.number for w in slot.waiters)) for n, slot in state))
             clocks.append(tuple((_past(slot.times[-1] - now) if slot.times else None, _past(slot.landed - now)) for _, slot in state))
         for meeting in machine.meetings.values():
             key.append((tuple(m.number for m in meeting.at), tuple((i, len(t)) for i, t in meeting.tokens.items()), tuple(meeting.waiters)))
