@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.context import Context, Rect
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.rings import slot_index
@@ -97,17 +98,17 @@ def chunk_address(r: Rect, layout: ViewLayout, row: str, chunk: str, extra_rows:
     """
     per_chunk = 128 // layout.elem_bits
     first = "" if not r.col else str(int(r.col) // per_chunk) if r.col.isdigit() else f"(({r.col}) / {per_chunk})"
-    where = chunk if not first or first == "0" else f"{first} + {chunk}"
+    where = operand(chunk) if not first or first == "0" else f"({first} + {chunk})"
     if not layout.swizzle:
-        return f"{r.base} + {row} * {row_pitch(layout)}u + ({where}) * 16u"
+        return f"{r.base} + {row} * {row_pitch(layout)}u + {where} * 16u"
     mode = SWIZZLES[layout.swizzle]
     chunks = mode.span // 16
     shift = {128: 0, 64: 1, 32: 2}[mode.span]
     turn = f"({row} & {chunks - 1}u)" if shift == 0 else f"(({row} >> {shift}) & {chunks - 1}u)"
     if layout.cols == layout.panel_cols:
-        return f"{r.base} + {row} * {mode.span}u + ((({where}) ^ {turn}) << 4)"
-    panel = f"({where}) / {chunks} * {layout.panel_stride}u"
-    return f"{r.base} + {panel} + {row} * {mode.span}u + ((({where}) % {chunks} ^ {turn}) << 4)"
+        return f"{r.base} + {row} * {mode.span}u + (({where} ^ {turn}) << 4)"
+    panel = f"{where} / {chunks} * {layout.panel_stride}u"
+    return f"{r.base} + {panel} + {row} * {mode.span}u + (({where} % {chunks} ^ {turn}) << 4)"
 
 
 def element_address(r: Rect, layout: ViewLayout, row: str, col: str) -> str:

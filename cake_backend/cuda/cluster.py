@@ -6,7 +6,8 @@ from cake_backend.cuda import mbarrier
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.preamble import CLUSTER_SYNC
-from cake_ir.program import For, If, Op, Stmt, op_of
+from cake_ir.derive.clusters import arrival_targets, axis_of, multicast_axes
+from cake_ir.program import Op
 from cake_ir.span import Span
 
 
@@ -23,57 +24,19 @@ def cluster_sync(ctx: Context, span: Span) -> None:
     ctx.out.line(f"{ctx.use(CLUSTER_SYNC)}();" if size(ctx) > 1 else "__syncthreads();")
 
 
-def axis_of(ctx: Context, multicast: str) -> int:
-    """0 or 1: the cluster axis that `multicast=` names, through the scheduler's axis names."""
-    for scheduler in ctx.program.schedulers.values():
-        if multicast in scheduler.names:
-            return scheduler.names.index(multicast)
-    return {"m": 0, "x": 0, "n": 1, "y": 1}.get(multicast, 0)
-
-
-def multicast_axes(ctx: Context, barrier: str) -> frozenset[int]:
-    """Cluster axes along which the loads that an empty barrier guards are multicast.
-
-    An empty wait guards the loads after it up to the next empty wait on the same ring, in the same role.
-    """
-    ring = ctx.program.barriers[barrier].pipeline
-    found: set[int] = set()
-
-    def scan(body: tuple[Stmt, ...], guarded: bool) -> bool:
-        for s in body:
-            if isinstance(s, For):
-                guarded = scan(s.body, guarded)
-            elif isinstance(s, If):
-                guarded = scan(s.orelse, scan(s.then, guarded))
-            elif (op := op_of(s)) is not None:
-                name = str(op.attrs.get("barrier") or "")
-                known = ctx.program.barriers.get(name)
-                if op.name == "wait" and known is not None and known.pipeline == ring and known.primed:
-                    guarded = name == barrier
-                elif op.name == "tma_load" and guarded and op.attrs.get("multicast"):
-                    found.add(axis_of(ctx, str(op.attrs["multicast"])))
-        return guarded
-
-    for block in ctx.program.body:
-        scan(block.body, False)
-    return frozenset(found)
-
-
 def targets_of(ctx: Context, barrier: str) -> int:
-    """CTAs whose producers wait on this barrier before they write this CTA's slot: the arrivals go to all of them."""
-    axes = multicast_axes(ctx, barrier)
-    x, y = ctx.program.launch.cluster
-    if axes == {0, 1}:
-        return x + y - 1
-    return x if axes == {0} else y if axes == {1} else 1
+    """CTAs at which an arrival counts: those that write the slot by multicast, or this one alone."""
+    return len(arrival_targets(ctx.program, barrier, 0))
 
 
 def arrive_remote(ctx: Context, op: Op, address: str, who: str, peers: int) -> None:
     """Lane (or thread) i of the arriving group signals the i-th CTA of the multicast group: one predicated instruction, no loop."""
     x, y = ctx.program.launch.cluster
-    axes = multicast_axes(ctx, str(op.attrs["barrier"]))
+    axes = multicast_axes(ctx.program, str(op.attrs["barrier"])) or ({0, 1} if peers == x * y else set())
     device = mbarrier.ARRIVE_REMOTE_RELEASE if op.attrs.get("order") == "cluster" else mbarrier.ARRIVE_REMOTE
-    if axes == {0, 1} and x > 1 and y > 1:
+    if peers == x * y:
+        peer = who
+    elif axes == {0, 1} and x > 1 and y > 1:
         # The ranks with my n, then those with my m but another n.
         peer = f"{who} < {x} ? {who} + {x} * (cluster_cta / {x}u) : ({who} - {x} + (({who} - {x}) >= cluster_cta / {x}u)) * {x} + cluster_cta % {x}u"
     elif axes == {0}:
@@ -99,3 +62,6 @@ def slice_index(ctx: Context, axis: int) -> str:
     if axis == 0:
         return "cluster_cta" if y == 1 else f"(cluster_cta % {x}u)"
     return "cluster_cta" if x == 1 else f"(cluster_cta / {x}u)"
+
+
+__all__ = ["axis_of", "cluster_sync", "multicast_mask", "size", "slice_index", "targets_of"]

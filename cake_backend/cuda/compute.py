@@ -6,7 +6,7 @@ from cake_backend.cuda import reduce
 from cake_backend.cuda.context import Binding, Context, Lazy, PairPlace, Place
 from cake_backend.cuda.elementwise import assign_elements, element, prepared, resolve
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, array_length, ctype, declare, elements
+from cake_backend.cuda.fragments import array_length, ctype, declare, elements, loop
 from cake_backend.cuda.masks import possible_failure
 from cake_backend.cuda.positions import At
 from cake_backend.cuda.scalars import number
@@ -93,8 +93,8 @@ def _fill(ctx: Context, place: Place, init: object) -> None:
         return
     t = place.type
     value = number(init, ctype(t)) if ctype(t) != "u32" or t.dtype == "u32" else _packed_constant(init, place)
-    with ctx.out.unrolled("i", place.count * t.stages):
-        ctx.out.line(f"{place.name}[i] = {value};")
+    with ctx.out.unrolled("i_", place.count * t.stages):
+        ctx.out.line(f"{place.name}[i_] = {value};")
 
 
 def _packed_constant(init: object, place: Place) -> str:
@@ -116,11 +116,11 @@ def _masked(ctx: Context, place: Place, e: Expr, branch: str) -> None:
             assign_elements(ctx, place, prepared(ctx, e))
             return
         condition, fallback = prepared(ctx, mask), prepared(ctx, other)
-        with ctx.out.unrolled("i", count):
-            at = At(place.type, Index("i"))
+        with ctx.out.unrolled("i_", count):
+            at = At(place.type, loop("i_"))
             from cake_backend.cuda.elementwise import literal_as
 
-            ctx.out.line(f"{place.name}[i] = {element(ctx, condition, at)} ? {place.name}[i] : {element(ctx, literal_as(fallback, e), at)};")
+            ctx.out.line(f"{place.name}[i_] = {element(ctx, condition, at)} ? {place.name}[i_] : {element(ctx, literal_as(fallback, e), at)};")
 
 
 def _pair_into(ctx: Context, target: PairPlace, e: Expr) -> None:
@@ -140,7 +140,7 @@ def _pair_into(ctx: Context, target: PairPlace, e: Expr) -> None:
         for to, frm in ((target.value, source.value), (target.index, source.index)):
             if to.count != frm.count:
                 not_lowered("a copy between a finished and a partial pair", e.span)
-            with ctx.out.unrolled("i", to.count):
-                ctx.out.line(f"{to.name}[i] = {frm.name}[i];")
+            with ctx.out.unrolled("i_", to.count):
+                ctx.out.line(f"{to.name}[i_] = {frm.name}[i_];")
     else:
         not_lowered(f"`{e.op}` as a pair", e.span)

@@ -150,12 +150,8 @@ class Context:
         self.alignments[tensor] = max(self.alignments.get(tensor, 0), nbytes)
 
     def derived_ids(self) -> tuple[int, ...]:
-        """Hardware ids of the current role's derived member barriers, allocated after the author's."""
-        key = f"member {self.role.role.name}"
-        if key not in self.named_ids:
-            first = 1 + max((i for ids in self.named_ids.values() for i in ids), default=0)
-            self.named_ids[key] = tuple(range(first, first + self.role.role.members))
-        return self.named_ids[key]
+        """Hardware ids of the current role's derived member barriers."""
+        return self.named_ids[f"member {self.role.role.name}"]
 
     def use(self, device: Device) -> str:
         return self.preamble.use(device)

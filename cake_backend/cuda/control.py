@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from cake_backend.cuda import compute, pins, schedulers
 from cake_backend.cuda.addresses import rect
 from cake_backend.cuda.arming import analyse as arming_of
 from cake_backend.cuda.context import Context, PairPlace, Place, Rect, Scalar, Slot, Tile
+from cake_backend.cuda.emitter import Names
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.lowerings import EFFECTS, RESULTS
 from cake_backend.cuda.move import arm
@@ -157,15 +161,28 @@ def _result(ctx: Context, s: Assign, op: Op, t: Type, begins: dict[str, Web]) ->
 # ------------------------------------------------------------------ loops and branches
 
 
+@contextmanager
+def scope(ctx: Context) -> Iterator[None]:
+    """Names taken inside a C block are free again behind it."""
+    outer = ctx.role.names
+    ctx.role.names = Names(outer)
+    try:
+        yield
+    finally:
+        ctx.role.names = outer
+
+
 def _if(ctx: Context, s: If) -> None:
     before = dict(ctx.role.unpinned)
     with ctx.out.block(f"if ({scalar(ctx, s.cond)})"):
-        block(ctx, s.then)
+        with scope(ctx):
+            block(ctx, s.then)
         after_then = dict(ctx.role.unpinned)
         if s.orelse:
             ctx.role.unpinned = dict(before)
             ctx.out.otherwise()
-            block(ctx, s.orelse)
+            with scope(ctx):
+                block(ctx, s.orelse)
     ctx.role.unpinned = {**after_then, **ctx.role.unpinned} if s.orelse else {**before, **after_then}
 
 
@@ -176,10 +193,11 @@ def _for(ctx: Context, s: For) -> None:
     pins.flush(ctx, s.head)
     if (armed := role.armed_loops.get(id(s))) is not None:
         arm(ctx, armed)
-    if s.kind == "tiles":
-        _tiles(ctx, s)
-    else:
-        _range(ctx, s)
+    with scope(ctx):
+        if s.kind == "tiles":
+            _tiles(ctx, s)
+        else:
+            _range(ctx, s)
     role.live = live_out
 
 

@@ -12,7 +12,7 @@ from cake_backend.cuda import conversions
 from cake_backend.cuda.arithmetic import binary_text, operand, unary_text
 from cake_backend.cuda.context import Context, Lazy, PairPlace, Place
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, ctype, declare, elements, packing, tile_blocks, tile_columns
+from cake_backend.cuda.fragments import Index, ctype, declare, elements, loop, packing, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At, trips
 from cake_backend.cuda.scalars import CTYPE, number, scalar
 from cake_ir.ops.elementwise import ARITH, COMPARE, LOGIC, UNARY
@@ -112,11 +112,11 @@ def assign_elements(ctx: Context, place: Place, e: Expr, offset: str = "") -> No
     n = trips(ctx, t, per)
     words = per // packing(t)
     if n == 1 and per == 1:
-        ctx.out.line(f"{place.name}[{offset or '0'}] = {word(ctx, e, t, Index('', 1, 0))};")
+        ctx.out.line(f"{place.name}[{offset or '0'}] = {word(ctx, e, t, Index())};")
         return
-    with ctx.out.unrolled("i", n):
+    with ctx.out.unrolled("i_", n):
         for w in range(words):
-            at = Index("i", per, w * packing(t))
+            at = loop("i_", per, w * packing(t), n)
             target = at.divided(packing(t))
             ctx.out.line(f"{place.name}[{target}{f' + {offset}' if offset else ''}] = {word(ctx, e, t, at)};")
 
@@ -140,7 +140,7 @@ def word(ctx: Context, e: Expr, t: FragT, at: Index) -> str:
         have = source.dtype if isinstance(source, FragT | ScalarT) else "f32"
         if kind_of(have) == "float" and kind_of(t.dtype) == "float" and have not in ("bf16", "f16", "e4m3", "e5m2"):
             inner = e.args[0]  # the packing instruction rounds
-    values = [element(ctx, inner, At(t, Index(at.var, at.scale, at.offset + p))) for p in range(per)]
+    values = [element(ctx, inner, At(t, at.plus(p))) for p in range(per)]
     return conversions.pack(ctx, t.dtype, values, e.span)
 
 

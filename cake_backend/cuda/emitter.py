@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from cake_ir.span import Span
 
@@ -15,10 +17,13 @@ RESERVED = frozenset(
     "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace "
     "new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast return short signed sizeof static "
     "static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual "
-    "void volatile wchar_t while xor xor_eq u8 u16 u32 u64 i8 i64 min max abs threadIdx blockIdx blockDim gridDim warpSize float2 TensorMap "
+    "void volatile wchar_t while xor xor_eq u8 u16 u32 u64 i8 i64 even odd best column wins min max abs threadIdx blockIdx blockDim gridDim warpSize float2 TensorMap "
     "DEVICE pool thread warp lane hang smem_raw cta_warp warpgroup cdiv floor_div floor_mod descriptor pin trap clock64".split()
 )
 """Names that an author's name may not become: C++ keywords and what generated text itself uses."""
+
+
+_NUMBER = re.compile(r"_\d+$")
 
 
 class Names:
@@ -33,7 +38,14 @@ class Names:
         return name in self._taken or name in self._kept or (self._outer is not None and name in self._outer)
 
     def take(self, wanted: str) -> str:
-        """`wanted` itself, or with the smallest number that makes it free."""
+        """The author's name as it was written (the program numbers equal names of different roles), or with a number that makes it free.
+
+        Names that end in an underscore are left to generated text.
+        """
+        plain = _NUMBER.sub("", wanted)
+        if plain and plain != wanted and plain not in RESERVED and plain not in self:
+            wanted = plain
+        wanted = wanted.rstrip("_") or "name"
         name, count = wanted, 1
         while name in RESERVED or name in self:
             name, count = f"{wanted}_{count}", count + 1
@@ -51,38 +63,26 @@ class Names:
         return self.take(name)
 
 
+@dataclass(slots=True)
+class Line:
+    """One generated line: code without indentation, its depth, and the span it comes from."""
+
+    text: str
+    depth: int
+    span: Span | None
+
+
 class Emitter:
     """Collects the lines of a kernel's body.
 
-    Every line remembers the span that was current when it was written. The first line of a span names the schedule's line and
-    shows its text, the others name the line only.
+    Every line remembers the span that was current when it was written. When the text is put together, the first line of a run of one
+    span quotes the schedule's line and the others only number it.
     """
 
-    def __init__(self, source: str | None = None) -> None:
-        self.lines: list[str] = []
-        self.spans: list[Span | None] = []
-        self._source = source.splitlines() if source else []
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
         self._indent = 0
         self._span: Span | None = None
-        self._told: Span | None = None
-
-    def child(self) -> Emitter:
-        """An empty emitter for a part that is put in place later; it continues in the same span."""
-        part = Emitter()
-        part._source, part._span, part._told = self._source, self._span, self._told
-        return part
-
-    def extend(self, part: Emitter) -> None:
-        """Put a part's lines here, at the current indentation."""
-        for text, span in zip(part.lines, part.spans, strict=True):
-            self.lines.append("  " * self._indent + text if text else text)
-            self.spans.append(span)
-
-    def drop(self, indices: list[int]) -> None:
-        """Remove lines by index."""
-        gone = set(indices)
-        self.lines = [x for i, x in enumerate(self.lines) if i not in gone]
-        self.spans = [x for i, x in enumerate(self.spans) if i not in gone]
 
     @contextmanager
     def at(self, span: Span) -> Iterator[None]:
@@ -95,19 +95,18 @@ class Emitter:
 
     def line(self, text: str) -> None:
         """One statement."""
-        text = "  " * self._indent + text
-        if self._span is not None and not text.lstrip().startswith(("}", "#")):
-            text = f"{text:<{COMMENT_COLUMN}} // {self._comment(self._span)}"
-        self.lines.append(text)
-        self.spans.append(self._span)
+        self.lines.append(Line(text, self._indent, self._span))
 
-    def _comment(self, span: Span) -> str:
-        number = span.line
-        if self._told == span or not 1 <= number <= len(self._source):
-            return f"L{number}"
-        self._told = span
-        # A backslash at the end would splice the next line into the comment.
-        return f"L{number}: {self._source[number - 1].strip().partition(' #')[0].rstrip()}".replace("\\", "")
+    def child(self) -> Emitter:
+        """An empty emitter for a part that is put in place later; it continues in the same span."""
+        part = Emitter()
+        part._span = self._span
+        return part
+
+    def extend(self, part: Emitter) -> None:
+        """Put a part's lines here, at the current indentation."""
+        for line in part.lines:
+            self.lines.append(Line(line.text, line.depth + self._indent, line.span))
 
     def unroll(self) -> None:
         """The pragma in front of a loop that must be unrolled completely."""
@@ -126,7 +125,7 @@ class Emitter:
 
     @contextmanager
     def unrolled(self, var: str, count: int, start: int = 0) -> Iterator[None]:
-        """A loop over constant bounds that is always unrolled; one trip is printed without the loop's cost all the same."""
+        """A loop over constant bounds that is always unrolled."""
         self.unroll()
         with self.block(f"for (int {var} = {start}; {var} < {count}; ++{var})"):
             yield
@@ -134,12 +133,9 @@ class Emitter:
     @contextmanager
     def chained(self, head: str, *, first: bool) -> Iterator[None]:
         """One arm of an `if` / `else` chain, its head on the line of the arm before."""
-        if first:
-            self.line(f"{head} {{")
-        else:
+        if not first:
             self.lines.pop()
-            self.spans.pop()
-            self.line(f"}} {head} {{")
+        self.line(f"{head} {{" if first else f"}} {head} {{")
         self._indent += 1
         try:
             yield
@@ -152,3 +148,24 @@ class Emitter:
         self._indent -= 1
         self.line(text)
         self._indent += 1
+
+    def render(self, source: str | None) -> list[str]:
+        """The finished lines, each with a comment that names its schedule line."""
+        quoted = source.splitlines() if source else []
+        out: list[str] = []
+        told: Span | None = None
+        for line in self.lines:
+            text = "  " * line.depth + line.text
+            bare = line.text.startswith(("#", "}")) and not line.text.startswith("} ") or line.text == "{"
+            if line.span is not None and not bare:
+                text = f"{text:<{COMMENT_COLUMN}} // {_comment(line.span, quoted, line.span != told)}"
+                told = line.span
+            out.append(text)
+        return out
+
+
+def _comment(span: Span, quoted: list[str], quote: bool) -> str:
+    if not quote or not 1 <= span.line <= len(quoted):
+        return f"L{span.line}"
+    # A backslash at the end would splice the next line into the comment.
+    return f"L{span.line}: {quoted[span.line - 1].strip().partition(' #')[0].rstrip()}".replace("\\", "")

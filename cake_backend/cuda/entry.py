@@ -13,13 +13,16 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
 from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
-from cake_backend.cuda.resources import arrivals, entry_registers, layout_of, member_barriers, runs_in_one_thread, shared_memory
+from cake_backend.cuda.resources import entry_registers, layout_of, member_barriers, shared_memory
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
+from cake_ir.derive.arrivals import arrivals
+from cake_ir.derive.issue import issue_roles
+from cake_ir.derive.shared_memory import GUARANTEED
 from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_DECLARATION = re.compile(r"\s*(?:const )?(?:u32|int|u64|float|bool) (\w+) = [^;]*;")
+_DECLARATION = re.compile(r"(?:const )?(?:u32|int|u64|float|bool) (\w+) = [^;]*;")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ def emit(ctx: Context) -> Signature:
     ctx.out = prologue = outer.child()
     _prologue(ctx)
     ctx.out = head = outer.child()
-    _base(ctx, bool(memory.dynamic), used(top, roles, prologue))
+    _base(ctx, memory.alignment, used(top, roles, prologue))
     body = outer.child()
     for part in (head, top, prologue, roles):
         body.extend(part)
@@ -58,7 +61,7 @@ def emit(ctx: Context) -> Signature:
 
 def used(*parts: Emitter) -> set[str]:
     """Identifiers in the text of emitters, comments aside."""
-    return {name for p in parts for line in p.lines for name in _IDENTIFIER.findall(line.partition("//")[0])}
+    return {name for p in parts for line in p.lines for name in _IDENTIFIER.findall(line.text)}
 
 
 def prune(out: Emitter) -> None:
@@ -66,12 +69,12 @@ def prune(out: Emitter) -> None:
     while True:
         counts: dict[str, int] = {}
         for line in out.lines:
-            for name in _IDENTIFIER.findall(line.partition("//")[0]):
+            for name in _IDENTIFIER.findall(line.text):
                 counts[name] = counts.get(name, 0) + 1
-        dead = [i for i, line in enumerate(out.lines) if (m := _DECLARATION.fullmatch(line.partition("//")[0].rstrip())) and counts[m[1]] == 1 and "++" not in line]
-        if not dead:
+        alive = [x for x in out.lines if not ((m := _DECLARATION.fullmatch(x.text)) and counts[m[1]] == 1 and "++" not in x.text)]
+        if len(alive) == len(out.lines):
             return
-        out.drop(dead)
+        out.lines = alive
 
 
 # ------------------------------------------------------------------ in front of the roles
@@ -91,7 +94,7 @@ def _addresses(ctx: Context, pools: dict[str, int], barriers: dict[str, int]) ->
         with ctx.out.at(barrier.span):
             ctx.out.line(f"const u32 {variable} = pool + {barriers[name]}u;")
         ctx.barriers[name] = variable
-        ctx.counts[name] = arrivals(ctx, barrier)
+        ctx.counts[name] = arrivals(ctx.program)[name].count
 
 
 def _uniform_values(ctx: Context) -> None:
@@ -110,10 +113,11 @@ def _uniform_values(ctx: Context) -> None:
                 schedulers.declare(ctx, d)
 
 
-def _base(ctx: Context, shared: bool, names: set[str]) -> None:
-    if shared and "pool" in names:
-        ctx.out.line("extern __shared__ u8 smem_raw[];")
-        ctx.out.line(f"const u32 pool = ({ctx.use(SHARED_ADDRESS)}(smem_raw) + 1023u) & ~1023u;")
+def _base(ctx: Context, alignment: int, names: set[str]) -> None:
+    if "pool" in names:
+        ctx.out.line(f"extern __shared__ __align__({GUARANTEED}) u8 smem_raw[];")
+        base = f"{ctx.use(SHARED_ADDRESS)}(smem_raw)"
+        ctx.out.line(f"const u32 pool = {base if alignment == GUARANTEED else f'({base} + {alignment - 1}u) & ~{alignment - 1}u'};")
     for variable, shift in (("warpgroup", 7), ("cta_warp", 5)):
         if variable in names:
             ctx.out.line(f"const int {variable} = __shfl_sync(0xffffffffu, threadIdx.x >> {shift}, 0);")
@@ -184,7 +188,7 @@ def _range(variable: str, lo: int, hi: int, end: int) -> str:
 def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> None:
     program, block_out = ctx.program, ctx.out
     ctx.out = out = block_out.child()
-    single = runs_in_one_thread(program, role, b.body)
+    single = role.name in issue_roles(program)
     state = RoleState(role, Names(ctx.names), webs.analyse(b.body), inflight.analyse(b.body), single)
     ctx.state = state
     if program.roles and role.regs is not None and program.target == "sm_90a":

@@ -1,6 +1,6 @@
 """Fragments as register arrays: how many registers, in which order, and where an element's row and column come from.
 
-The ownership map is `cake_ir.forms`; here it becomes index arithmetic on an unrolled loop variable. All tile forms run through 16-row
+The ownership map is `cake_ir.forms`; here it becomes index arithmetic on unrolled loop variables. All tile forms run through 16-row
 blocks, then 8-column blocks, then (row half, column parity).
 """
 
@@ -51,37 +51,98 @@ def array_length(t: FragT, warps: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
-    """Position of an element in a fragment's element order: `scale * var + offset`, var the variable of an unrolled loop."""
+class Term:
+    """`scale * var`, where `var` is an unrolled loop's variable that runs from 0 to `count` (0: not known) exclusively."""
 
     var: str
-    scale: int = 1
-    offset: int = 0
+    scale: int
+    count: int = 0
 
     @property
     def text(self) -> str:
-        if not self.var:
-            return str(self.offset)
-        head = self.var if self.scale == 1 else f"{self.scale} * {self.var}"
-        return f"{head} + {self.offset}" if self.offset else head
+        return self.var if self.scale == 1 else f"{self.scale} * {self.var}"
+
+    @property
+    def largest(self) -> int | None:
+        return self.scale * (self.count - 1) if self.count else None
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Position of an element in a fragment's element order: a sum of loop variables and a constant.
+
+    Division and remainder are simplified as far as the scales and ranges of the variables allow, so that the text reads like what one
+    would write by hand.
+    """
+
+    terms: tuple[Term, ...] = ()
+    offset: int = 0
+
+    def plus(self, offset: int) -> Index:
+        return Index(self.terms, self.offset + offset)
+
+    @property
+    def text(self) -> str:
+        parts = [t.text for t in self.terms] + ([str(self.offset)] if self.offset else [])
+        return " + ".join(parts) or "0"
+
+    def _split(self, by: int) -> tuple[Index, Index]:
+        """(multiple of `by`, rest): the rest's terms have scales that `by` does not divide."""
+        whole = tuple(t for t in self.terms if t.scale % by == 0)
+        rest = tuple(t for t in self.terms if t.scale % by)
+        return Index(whole, self.offset - self.offset % by), Index(rest, self.offset % by)
+
+    def _below(self, limit: int) -> bool:
+        """Whether the value is known to be below `limit`; a sole variable whose scale divides the limit cannot carry an offset over."""
+        total = self.offset
+        for t in self.terms:
+            if t.largest is None:
+                return False
+            total += t.largest
+        return total < limit
 
     def divided(self, by: int) -> str:
         """C text of `self / by`."""
-        if not self.var:
-            return str(self.offset // by)
-        if self.scale % by == 0 and self.offset % by == 0:
-            return Index(self.var, self.scale // by, self.offset // by).text
-        if by % self.scale == 0 and self.offset < self.scale:
-            return f"{self.var} / {by // self.scale}"
-        return f"({self.text}) / {by}"
+        return self.quotient(by).text if self.exact(by) else self._general(by)
+
+    def exact(self, by: int) -> bool:
+        """Whether `self / by` is a sum of loop variables and a constant again."""
+        return by == 1 or self._split(by)[1]._below(by)
+
+    def quotient(self, by: int) -> Index:
+        """`self / by`, which must be exact."""
+        whole = self._split(by)[0]
+        return Index(tuple(Term(t.var, t.scale // by, t.count) for t in whole.terms), whole.offset // by)
+
+    def _general(self, by: int) -> str:
+        if len(self.terms) == 1 and by % self.terms[0].scale == 0 and self.offset < self.terms[0].scale:
+            return f"{self.terms[0].var} / {by // self.terms[0].scale}"
+        return f"({self.text}) / {by}" if len(self.terms) > 1 or self.offset or self.terms[0].scale != 1 else f"{self.text} / {by}"
 
     def modulo(self, by: int) -> str:
         """C text of `self % by`."""
-        if not self.var:
-            return str(self.offset % by)
-        if self.scale % by == 0:
-            return str(self.offset % by)
-        return f"{self.var} % {by}" if self.text == self.var else f"({self.text}) % {by}"
+        if by == 1:
+            return "0"
+        rest = self._split(by)[1]
+        if rest._below(by):
+            return rest.text
+        return f"({rest.text}) % {by}" if " " in rest.text else f"{rest.text} % {by}"
+
+    def bit(self, n: int) -> str:
+        """C text of bit n."""
+        rest = self._split(2 << n)[1]
+        if rest._below(2 << n) and rest.exact(1 << n):
+            return rest.quotient(1 << n).text
+        if not n:
+            return f"({rest.text}) & 1" if " " in rest.text else f"{rest.text} & 1"
+        if len(rest.terms) == 1 and rest.terms[0].scale == 1 << n and rest.offset < 1 << n:
+            return f"{rest.terms[0].var} & 1"
+        return f"(({rest.text}) >> {n}) & 1" if " " in rest.text else f"({rest.text} >> {n}) & 1"
+
+
+def loop(var: str, scale: int = 1, offset: int = 0, count: int = 0) -> Index:
+    """`scale * var + offset`."""
+    return Index((Term(var, scale, count),) if var else (), offset)
 
 
 def tile_columns(t: FragT, warps: int) -> int:
@@ -99,41 +160,32 @@ def tile_blocks(t: FragT, warps: int) -> int:
 def row_slot(t: FragT, warps: int, i: Index) -> str:
     """C text of the index into a rowvec for element i of a tile: two rows a block."""
     blocks, columns = tile_blocks(t, warps), tile_columns(t, warps)
-    half = _bit(i, 1)
-    if blocks == 1:
-        return half
-    return f"{i.divided(4 * columns)} * 2 + {_paren(half)}"
+    half = i.bit(1)
+    return half if blocks == 1 else _sum(_times(i.divided(4 * columns), 2), _paren(half))
 
 
 def column_slot(t: FragT, warps: int, i: Index) -> str:
     """C text of the index into a colvec for element i of a tile: two columns a block."""
-    blocks, columns = tile_blocks(t, warps), tile_columns(t, warps)
-    block = i.divided(4)
-    if blocks > 1:
-        block = f"{_paren(block)} % {columns}"
-    parity = _bit(i, 0)
-    if block == "0":
-        return parity
-    return f"{_times(block, 2)} + {_paren(parity)}" if parity != "0" else _times(block, 2)
+    return _sum(_times(_column_block(t, warps, i), 2), _paren(i.bit(0)))
+
+
+def _column_block(t: FragT, warps: int, i: Index) -> str:
+    if tile_blocks(t, warps) == 1:
+        return i.divided(4)
+    columns = tile_columns(t, warps)
+    return i.quotient(4).modulo(columns) if i.exact(4) else f"{_paren(i.divided(4))} % {columns}"
+
+
+def _sum(*parts: str) -> str:
+    return " + ".join(p for p in parts if p not in ("", "0")) or "0"
 
 
 def _times(text: str, by: int) -> str:
-    return f"{text} * {by}" if text.isidentifier() or text.isdigit() else f"{_paren(text)} * {by}"
+    return "0" if text == "0" else f"{by} * {_paren(text)}"
 
 
 def _paren(text: str) -> str:
     return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
-def _bit(i: Index, n: int) -> str:
-    """C text of bit n of an index."""
-    if not i.var:
-        return str(i.offset >> n & 1)
-    if i.scale % (2 << n) == 0:
-        return str(i.offset >> n & 1)
-    if i.scale == 1 << n and i.offset < i.scale:
-        return f"{i.var} & 1"
-    return f"{i.text} & 1" if n == 0 else f"({i.text} >> {n}) & 1" if not i.offset and i.scale == 1 else f"(({i.text}) >> {n}) & 1"
 
 
 def warp_row(ctx: Context, t: FragT, parent: str) -> str:
@@ -158,30 +210,28 @@ def warp_col(t: FragT) -> str:
 def rowvec_row(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the row (relative to the fragment) of element i of a rowvec."""
     step = 16 if t.warps else 16 * ctx.role.warps
-    total = elements(t.with_(partial=None), ctx.role.warps)
-    block = "" if total <= 2 else f"{step} * ({i.divided(2)})"
-    half = i.modulo(2) if total > 2 else i.text
-    return " + ".join(x for x in (warp_row(ctx, t, "acc"), block, f"8 * {_paren(half)}", "(int)(lane >> 2)") if x)
+    one = elements(t.with_(partial=None), ctx.role.warps) <= 2
+    block = "" if one else _times(i.divided(2), step)
+    half = i.text if one else i.modulo(2)
+    return _sum(warp_row(ctx, t, "acc"), block, _times(half, 8), "(int)(lane >> 2)")
 
 
 def colvec_col(t: FragT, i: Index) -> str:
     """C text of the column (relative to the fragment) of element i of a colvec."""
-    return " + ".join(x for x in (warp_col(t), f"8 * ({i.divided(2)}) + {_paren(i.modulo(2))}", "2 * (int)(lane & 3u)") if x)
+    return _sum(warp_col(t), _times(i.divided(2), 8), _paren(i.modulo(2)), "2 * (int)(lane & 3u)")
 
 
 def tile_row(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the row of element i of an `acc` or `a` tile."""
     blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
     step = 16 if t.warps else 16 * ctx.role.warps
-    block = "" if blocks == 1 else f"{step} * ({i.divided(4 * columns)})"
-    return " + ".join(x for x in (warp_row(ctx, t, "acc"), block, f"8 * ({_bit(i, 1)})", "(int)(lane >> 2)") if x)
+    block = "" if blocks == 1 else _times(i.divided(4 * columns), step)
+    return _sum(warp_row(ctx, t, "acc"), block, _times(i.bit(1), 8), "(int)(lane >> 2)")
 
 
 def tile_col(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the column of element i of an `acc` or `a` tile."""
-    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
-    block = i.divided(4) if blocks == 1 else f"({i.divided(4)}) % {columns}"
-    return " + ".join(x for x in (warp_col(t), f"8 * ({block}) + ({_bit(i, 0)})", "2 * (int)(lane & 3u)") if x)
+    return _sum(warp_col(t), _times(_column_block(t, ctx.role.warps, i), 8), _paren(i.bit(0)), "2 * (int)(lane & 3u)")
 
 
 def declare(ctx: Context, name: str, t: FragT) -> Place:

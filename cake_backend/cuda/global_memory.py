@@ -10,7 +10,7 @@ from cake_backend.cuda.context import Context, Place
 from cake_backend.cuda.conversions import UNPACK_BF16, UNPACK_F16
 from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, ctype, elements, packing
+from cake_backend.cuda.fragments import Index, ctype, elements, loop, packing
 from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.positions import TILES, At, vec_element
 from cake_backend.cuda.preamble import Device
@@ -113,7 +113,7 @@ class Access:
 def chunk_mask(ctx: Context, mask: Expr, t: FragT, per: int) -> str | None:
     """C text of the test for a whole run of `per` elements, where the mask cannot change inside a run; `row` and `col` are its start."""
     if mask.op == "in_bounds" and multiple_of(ctx.program, mask.args[2], per) and t.cols % per == 0:
-        return f"row < {factor(ctx, mask.args[1])} && col < {factor(ctx, mask.args[2])}"
+        return f"row_ < {factor(ctx, mask.args[1])} && col_ < {factor(ctx, mask.args[2])}"
     return None
 
 
@@ -128,21 +128,21 @@ def _vec(ctx: Context, a: Access, mask: Expr | None, move: Callable[[Index, int,
     test = chunk_mask(ctx, mask, t, per) if mask is not None else ""
     wide = per * bits in (32, 64, 128) and t.cols % per == 0 and a.aligned(per) and test is not None and not a.op.attrs.get("clip")
     step = per if wide else 1
-    with ctx.out.unrolled("i", count // step):
-        at = Index("i", step)
-        ctx.out.line(f"const int at = {vec_element(ctx, t, at)};")
+    with ctx.out.unrolled("i_", count // step):
+        at = loop("i_", step)
+        ctx.out.line(f"const int at_ = {vec_element(ctx, t, at)};")
         if t.rows > 1:
-            ctx.out.line(f"const int row = at / {t.cols}, col = at % {t.cols};")
-            where = f"(u64)row * {a.row_stride()} + col"
+            ctx.out.line(f"const int row_ = at_ / {t.cols}, col_ = at_ % {t.cols};")
+            where = f"(u64)row_ * {a.row_stride()} + col_"
         else:
-            where = "at"
-        tests = [] if whole else [f"at < {total}"]
+            where = "at_"
+        tests = [] if whole else [f"at_ < {total}"]
         if wide:
-            tests += [test if t.rows > 1 else test.replace("row", "0").replace("col", "at")] if test else []
+            tests += [test if t.rows > 1 else test.replace("row_", "0").replace("col_", "at_")] if test else []
         else:
             if mask is not None:
                 tests.append(element(ctx, mask, At(t, at)))
-            clip = a.clip("row" if t.rows > 1 else "0", "col" if t.rows > 1 else "at")
+            clip = a.clip("row_" if t.rows > 1 else "0", "col_" if t.rows > 1 else "at_")
             tests += [clip] if clip else []
         guard = " && ".join(tests)
         if wide:
@@ -172,9 +172,9 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
 
         def wide(at: Index, per: int, guard: str) -> None:
             bits, p = DTYPES[t.dtype].bits, packing(t)
-            regs = [f"{place.name}[{Index(at.var, at.scale // p, w).text}]" for w in range(per // p)]
+            regs = [f"{place.name}[{at.plus(p * w).divided(p)}]" for w in range(per // p)]
             regs = regs if ctype(t) == "u32" else [f"(u32&){x}" for x in regs]
-            where = f"(u64)row * {a.row_stride()} + col" if t.rows > 1 else "at"
+            where = f"(u64)row_ * {a.row_stride()} + col_" if t.rows > 1 else "at_"
             ctx.out.line(f"{ctx.use(vector_load(per * bits, const=const, cache=a.cache))}({', '.join(regs)}, {a.base()} + {where});")
 
         def narrow(at: Index, where: str, guard: str) -> None:
@@ -185,16 +185,16 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
 
         _vec(ctx, a, mask_e, wide, narrow)
     elif t.form in TILES and DTYPES[t.dtype].bits == 32 and mask_e is None and not op.attrs.get("clip"):
-        _tile_pairs(ctx, a, lambda at, p: f"{ctx.use(vector_load(64, const=const, cache=a.cache))}((u32&){place.name}[{at.text}], (u32&){place.name}[{_next(at).text}], {p});")
+        _tile_pairs(ctx, a, lambda at, p: f"{ctx.use(vector_load(64, const=const, cache=a.cache))}((u32&){place.name}[{at.text}], (u32&){place.name}[{at.plus(1).text}], {p});")
     elif t.form in ("rowvec", "colvec") and DTYPES[t.dtype].bits == 32:
-        with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
-            at = At(t, Index("i"))
+        with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
+            at = At(t, loop("i_"))
             where = at.row(ctx) if t.form == "rowvec" else at.col(ctx)
             guards = [element(ctx, mask_e, at)] if mask_e is not None else []
             guards += [c] if (c := a.clip("", where)) else []
             value = f"({a.base()})[{where}]"
             fill = op.attrs.get("fill") or 0
-            ctx.out.line(f"{place.name}[i] = {' && '.join(guards)} ? {value} : {fill};" if guards else f"{place.name}[i] = {value};")
+            ctx.out.line(f"{place.name}[i_] = {' && '.join(guards)} ? {value} : {fill};" if guards else f"{place.name}[i_] = {value};")
     else:
         not_lowered(f"a load of {t} from global memory", op.span)
     return ""
@@ -203,12 +203,8 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
 def _fill(ctx: Context, place: Place, fill: object, op: Op) -> None:
     if packing(place.type) > 1 and fill != 0:
         not_lowered(f"a fill of {place.type.dtype} elements with {fill}", op.span)
-    with ctx.out.unrolled("i", place.count):
-        ctx.out.line(f"{place.name}[i] = {'0u' if packing(place.type) > 1 else fill};")
-
-
-def _next(at: Index) -> Index:
-    return Index(at.var, at.scale, at.offset + 1)
+    with ctx.out.unrolled("i_", place.count):
+        ctx.out.line(f"{place.name}[i_] = {'0u' if packing(place.type) > 1 else fill};")
 
 
 def _tile_pairs(ctx: Context, a: Access, call: Callable[[Index, str], str]) -> None:
@@ -216,8 +212,8 @@ def _tile_pairs(ctx: Context, a: Access, call: Callable[[Index, str], str]) -> N
     t = a.type
     if not a.aligned(2):
         not_lowered("an access of a tile at an odd column", a.op.span)
-    with ctx.out.unrolled("i", elements(t, ctx.role.warps) // 2):
-        at = Index("i", 2)
+    with ctx.out.unrolled("i_", elements(t, ctx.role.warps) // 2):
+        at = loop("i_", 2)
         position = At(t, at)
         ctx.out.line(call(at, f"{a.base()} + (u64)({position.row(ctx)}) * {a.row_stride()} + {position.col(ctx)}"))
 
@@ -239,8 +235,8 @@ def store(ctx: Context, op: Op) -> None:
     if t.form == "vec":
 
         def wide(at: Index, per: int, guard: str) -> None:
-            words = [_bits(ctx, x, t, Index(at.var, at.scale, p)) for p in range(0, per, packing(t))]
-            where = f"(u64)row * {a.row_stride()} + col" if t.rows > 1 else "at"
+            words = [_bits(ctx, x, t, at.plus(p)) for p in range(0, per, packing(t))]
+            where = f"(u64)row_ * {a.row_stride()} + col_" if t.rows > 1 else "at_"
             ctx.out.line(f"{ctx.use(vector_store(per * bits, a.cache))}({a.base()} + {where}, {', '.join(words)});")
 
         def narrow(at: Index, where: str, guard: str) -> None:
@@ -254,7 +250,7 @@ def store(ctx: Context, op: Op) -> None:
         _store_vector(ctx, a, x, t, mask_e)
     elif t.form == "scalar":
         guard = "thread == 0"
-        ctx.out.line(f"if ({guard}) *({a.base()}) = {_memory_value(ctx, x, t, Index('', 1, 0))};")
+        ctx.out.line(f"if ({guard}) *({a.base()}) = {_memory_value(ctx, x, t, Index())};")
     else:
         not_lowered(f"a store of {t} to global memory", op.span)
 
@@ -281,21 +277,21 @@ def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, b
     pairs = mask is None and not a.op.attrs.get("clip") and a.aligned(2)
     if pairs:
         device = ctx.use(vector_store(2 * bits, a.cache))
-        _tile_pairs(ctx, a, lambda at, p: f"{device}({p}, {', '.join(_bits(ctx, x, t, Index(at.var, at.scale, k)) for k in range(0, 2, packing(t)))});")
+        _tile_pairs(ctx, a, lambda at, p: f"{device}({p}, {', '.join(_bits(ctx, x, t, at.plus(k)) for k in range(0, 2, packing(t)))});")
         return
-    with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
-        at = At(t, Index("i"))
-        ctx.out.line(f"const int row = {at.row(ctx)}, col = {at.col(ctx)};")
+    with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
+        at = At(t, loop("i_"))
+        ctx.out.line(f"const int row_ = {at.row(ctx)}, col_ = {at.col(ctx)};")
         guards = [element(ctx, mask, at)] if mask is not None else []
-        guards += [c] if (c := a.clip("row", "col")) else []
-        text = f"({a.base()})[(u64)row * {a.row_stride()} + col] = {_memory_value(ctx, x, t, Index('i'))};"
+        guards += [c] if (c := a.clip("row_", "col_")) else []
+        text = f"({a.base()})[(u64)row_ * {a.row_stride()} + col_] = {_memory_value(ctx, x, t, loop('i_'))};"
         ctx.out.line(f"if ({' && '.join(guards)}) {text}" if guards else text)
 
 
 def _store_vector(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None) -> None:
     """One lane an element: the first of the quad for rows, the first quad-row of the first warp for columns."""
-    with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
-        at = At(t, Index("i"))
+    with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
+        at = At(t, loop("i_"))
         where = at.row(ctx) if t.form == "rowvec" else at.col(ctx)
         who = "(lane & 3u) == 0" if t.form == "rowvec" else "(lane >> 2) == 0"
         if t.form == "rowvec" and t.warps and t.warps[1] > 1:
@@ -304,7 +300,7 @@ def _store_vector(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None)
             who += f" && warp % {t.warps[0]}u == 0" if t.warps else " && warp == 0"
         guards = [who] + ([element(ctx, mask, at)] if mask is not None else [])
         guards += [c] if (c := a.clip("", operand(where))) else []
-        ctx.out.line(f"if ({' && '.join(guards)}) ({a.base()})[{where}] = {_memory_value(ctx, x, t, Index('i'))};")
+        ctx.out.line(f"if ({' && '.join(guards)}) ({a.base()})[{where}] = {_memory_value(ctx, x, t, loop('i_'))};")
 
 
 def _store_scalar(ctx: Context, op: Op, x: Expr) -> None:

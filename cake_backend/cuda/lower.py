@@ -9,7 +9,7 @@ from cake_backend.cuda.context import Context
 from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.maps import MapTable
 from cake_backend.cuda.preamble import TENSOR_MAP, TYPES, Preamble
-from cake_backend.cuda.resources import check_supported, named_ids, released_at_cluster_scope, shared_memory
+from cake_backend.cuda.resources import check_supported, hardware_ids, released_at_cluster_scope, shared_memory
 from cake_backend.manifest import Manifest
 from cake_ir.program import For, Program, statements
 from cake_ir.span import Span
@@ -43,10 +43,10 @@ def lower(program: Program, *, report: bool = False, source: str | None = None) 
     names.take(program.name)
     for name in (*program.tensors, *program.scalars):
         names.reserve(name)
-    out = Emitter(source)
+    out = Emitter()
     ctx = Context(
         program=program, out=out, preamble=Preamble(), names=names, maps=MapTable(names), report=report, layouts={},
-        named_ids=named_ids(program), released=released_at_cluster_scope(program),
+        named_ids=hardware_ids(program), released=released_at_cluster_scope(program),
     )  # fmt: skip
     signature = entry.emit(ctx)
     head = [f"// {program.name} for {program.target}, lowered from Cake IR", *TYPES]
@@ -55,5 +55,5 @@ def lower(program: Program, *, report: bool = False, source: str | None = None) 
     head += ["", *ctx.preamble.lines(), ""]
     loops = [s.scheduler for b in program.body for s in statements(b.body) if isinstance(s, For) and s.scheduler]
     manifest = launch_manifest.build(ctx, signature.params, loops, shared_memory(program).dynamic)
-    text = "\n".join([*head, *out.lines]) + "\n"
-    return Lowered(text, manifest, (*[None] * len(head), *out.spans))
+    text = "\n".join([*head, *out.render(source)]) + "\n"
+    return Lowered(text, manifest, (*[None] * len(head), *(line.span for line in out.lines)))

@@ -52,7 +52,7 @@ def accumulate(ctx: Context, init: Expr | None, k: str, steps: int) -> str:
         return "1"
     if init.op == "const":
         return f"{k} != 0" if steps > 1 else "0"
-    starts = f"!({scalar(ctx, init)})"
+    starts = scalar(ctx, Expr("not", (init,), {}, init.type, init.span))
     return f"{k} != 0 || {starts}" if steps > 1 else starts
 
 
@@ -105,7 +105,7 @@ def _wgmma(ctx: Context, op: Op) -> None:
         not_lowered(f"a wgmma of {t.cols} columns of {shape.a}", op.span)
     steps = len(b_desc.k_steps)
     init = op.operands.get("init")
-    flag = accumulate(ctx, init if isinstance(init, Expr) else None, "k", steps)
+    flag = accumulate(ctx, init if isinstance(init, Expr) else None, "k_", steps)
     describe = ctx.use(wgmma.DESCRIPTOR)
     if from_registers:
         a = resolve(ctx, a)
@@ -117,14 +117,14 @@ def _wgmma(ctx: Context, op: Op) -> None:
     with ctx.out.block(""):
         if from_registers:
             registers, a_offset = stage_place(ctx, a)
-            ctx.out.line(f"const u32 b = {b_base};")
+            ctx.out.line(f"const u32 b_ = {b_base};")
         else:
             a_base, a_word, a_desc = _descriptor(ctx, a, op)
-            ctx.out.line(f"const u32 a = {a_base}, b = {b_base};")
+            ctx.out.line(f"const u32 a_ = {a_base}, b_ = {b_base};")
         ctx.out.line(f"{ctx.use(wgmma.FENCE)}();")
 
         def issue(k: str) -> None:
-            b_text = f"{describe}({b_word}, {plus('b', _steps(b_desc.k_steps, k) if steps > 1 else '')})"
+            b_text = f"{describe}({b_word}, {plus('b_', _steps(b_desc.k_steps, k) if steps > 1 else '')})"
             for_each_block(k, b_text)
 
         def one(k: str, m: str, b_text: str) -> None:
@@ -135,7 +135,7 @@ def _wgmma(ctx: Context, op: Op) -> None:
                 a_text = ", ".join(names)
             else:
                 row = f"{a_desc.row_steps[1]}u * {m}" if m else ""
-                a_text = f"{describe}({a_word}, {plus('a', row, _steps(a_desc.k_steps, k) if steps > 1 else '')})"
+                a_text = f"{describe}({a_word}, {plus('a_', row, _steps(a_desc.k_steps, k) if steps > 1 else '')})"
             ctx.out.line(f"{call}({where}, {a_text}, {b_text}, {flag});")
 
         def for_each_block(k: str, b_text: str) -> None:
@@ -143,14 +143,14 @@ def _wgmma(ctx: Context, op: Op) -> None:
                 one(k, "", b_text)
                 return
             # The 64-row blocks are the inner loop: neighbouring instructions then never share all operands.
-            with ctx.out.unrolled("m", blocks):
-                one(k, "m", b_text)
+            with ctx.out.unrolled("m_", blocks):
+                one(k, "m_", b_text)
 
         if steps == 1:
             issue("0")
         else:
-            with ctx.out.unrolled("k", steps):
-                issue("k")
+            with ctx.out.unrolled("k_", steps):
+                issue("k_")
         ctx.out.line(f"{ctx.use(wgmma.COMMIT)}();")
 
 
@@ -190,7 +190,7 @@ def _mma_sync(ctx: Context, op: Op) -> None:
             f"{text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else '')});"
         )
 
-    _nest(ctx, (("k", deep), ("m", blocks), ("n", columns)), innermost)
+    _nest(ctx, (("k_", deep), ("m_", blocks), ("n_", columns)), innermost)
 
 
 def _nest(ctx: Context, loops: tuple[tuple[str, int], ...], body: Callable[..., None], *names: str) -> None:
@@ -210,11 +210,11 @@ def _zero(ctx: Context, place: Place, init: Expr) -> None:
     """Start from zero, always or under the condition."""
     zero = "0u" if packing(place.type) > 1 else "0" if place.type.dtype == "i32" else "0.0f"
     if init.op == "const":
-        with ctx.out.unrolled("i", place.count):
-            ctx.out.line(f"{place.name}[i] = {zero};")
+        with ctx.out.unrolled("i_", place.count):
+            ctx.out.line(f"{place.name}[i_] = {zero};")
         return
-    with ctx.out.block(f"if ({scalar(ctx, init)})"), ctx.out.unrolled("i", place.count):
-        ctx.out.line(f"{place.name}[i] = {zero};")
+    with ctx.out.block(f"if ({scalar(ctx, init)})"), ctx.out.unrolled("i_", place.count):
+        ctx.out.line(f"{place.name}[i_] = {zero};")
 
 
 HANDLERS: dict[str, Callable[[Context, Op], None]] = {"mma": mma}

@@ -43,7 +43,7 @@ def slices_of(ctx: Context, op: Op) -> tuple[int, int]:
     name = op.attrs.get("multicast")
     if not name or size(ctx) == 1:
         return 1, 0
-    axis = axis_of(ctx, str(name))
+    axis = axis_of(ctx.program, str(name))
     return ctx.program.launch.cluster[axis], axis
 
 
@@ -179,7 +179,7 @@ def tma_store(ctx: Context, op: Op) -> None:
                 ctx.out.line(c)
             ctx.out.otherwise()
             ctx.out.line("#pragma unroll 1")
-            with ctx.out.block(f"for (int row = 0; row < {scalar(ctx, rows)}; ++row)"):
+            with ctx.out.block(f"for (int row_ = 0; row_ < {scalar(ctx, rows)}; ++row_)"):
                 for c in _single_rows(ctx, op, r, layout, dtype, rank, ctx.use(device)):
                     ctx.out.line(c)
         ctx.out.line(commit)
@@ -195,8 +195,8 @@ def _single_rows(ctx: Context, op: Op, r: Rect, layout: ViewLayout, dtype: str, 
             continue  # rows past the first 256 are reached by the loop over rows
         extents = tuple(1 if i == axis_r else n for i, n in enumerate(box.extents))
         name = ctx.maps.use(str(op.attrs["tensor"]), dtype, extents, layout.swizzle)
-        src = plus(r.base, _column(r, layout), f"{box.smem}u" if box.smem else "", f"{row_pitch(layout)}u * row")
-        where = ", ".join(_add(ctx, c, box.coords[i], "row" if i == axis_r else "") for i, c in enumerate(coordinates(op)))
+        src = plus(r.base, _column(r, layout), f"{box.smem}u" if box.smem else "", f"{row_pitch(layout)}u * row_")
+        where = ", ".join(_add(ctx, c, box.coords[i], "row_" if i == axis_r else "") for i, c in enumerate(coordinates(op)))
         calls.append(f"{device}(&{name}, {src}, {where});")
     return calls
 
@@ -243,18 +243,18 @@ def cp_async(ctx: Context, op: Op) -> None:
     inner, outer = extent(ctx, tensor, 1), extent(ctx, tensor, 0)
     inner_divides = _extent_divides(ctx, tensor, 1, per)
     with ctx.out.block(""):
-        ctx.out.line(f"const int first_row = {scalar(ctx, coords[1])}, first_col = {scalar(ctx, coords[0])};")
+        ctx.out.line(f"const int first_row_ = {scalar(ctx, coords[1])}, first_col_ = {scalar(ctx, coords[0])};")
         n = -(-total // threads)
-        with ctx.out.unrolled("i", n):
-            ctx.out.line(f"const u32 id = thread + {threads}u * i, row = id / {chunks}u, chunk = id % {chunks}u;")
-            ctx.out.line(f"const int at_row = first_row + (int)row, at_col = first_col + {per} * (int)chunk;")
+        with ctx.out.unrolled("i_", n):
+            ctx.out.line(f"const u32 id_ = thread + {threads}u * i_, row_ = id_ / {chunks}u, chunk_ = id_ % {chunks}u;")
+            ctx.out.line(f"const int at_row_ = first_row_ + (int)row_, at_col_ = first_col_ + {per} * (int)chunk_;")
             if inner_divides:
-                size_text = f"at_row < {outer} && at_col < {inner} ? 16u : 0u"
+                size_text = f"at_row_ < {outer} && at_col_ < {inner} ? 16u : 0u"
             else:
-                size_text = f"at_row < {outer} ? (u32)(min(max({inner} - at_col, 0), {per}) * {size_}) : 0u"
-            src = f"{pointer(ctx, tensor)} + (u64)at_row * {pitch} + at_col"
-            call = f"{ctx.use(tma.CP_ASYNC)}({chunk_address(r, layout, 'row', 'chunk')}, {src}, {size_text});"
-            ctx.out.line(call if total % threads == 0 else f"if (id < {total}u) {call}")
+                size_text = f"at_row_ < {outer} ? (u32)(min(max({inner} - at_col_, 0), {per}) * {size_}) : 0u"
+            src = f"{pointer(ctx, tensor)} + (u64)at_row_ * {pitch} + at_col_"
+            call = f"{ctx.use(tma.CP_ASYNC)}({chunk_address(r, layout, 'row_', 'chunk_')}, {src}, {size_text});"
+            ctx.out.line(call if total % threads == 0 else f"if (id_ < {total}u) {call}")
 
 
 def _extent_divides(ctx: Context, tensor: str, dim: int, n: int) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cake_backend.cuda.context import Context, PairPlace, Place
 from cake_backend.cuda.fragments import ctype
 from cake_backend.cuda.preamble import pin
-from cake_ir.program import Assign, Op
+from cake_ir.program import Assign, Expr, Op
 from cake_ir.span import Span
-from cake_backend.cuda.webs import expressions, names_in
+from cake_backend.cuda.webs import expressions
 
 
 def pin_places(ctx: Context, names: tuple[str, ...]) -> None:
@@ -19,6 +21,15 @@ def pin_places(ctx: Context, names: tuple[str, ...]) -> None:
                 ctx.out.line(f"{ctx.use(pin(ctype(place.type)))}<{place.count * place.type.stages}>({place.name});")
 
 
+def values_in(e: Expr) -> Iterator[str]:
+    """Names whose registers an expression reads: the model of a coordinate or a fresh fragment is not read."""
+    if e.op == "var":
+        yield str(e.attrs["name"])
+    for i, a in enumerate(e.args):
+        if not (i == 0 and e.op in ("iota", "in_bounds", "frag", "rowvec", "colvec")):
+            yield from values_in(a)
+
+
 def note_assignment(ctx: Context, stmt: Assign) -> None:
     """Remember what was computed from an accumulator, so that it is pinned before the next wait or mma.
 
@@ -27,7 +38,7 @@ def note_assignment(ctx: Context, stmt: Assign) -> None:
     role = ctx.role
     if not role.inflight.accumulators or not isinstance(stmt.value, Op):
         return
-    read = {n for e in expressions(stmt) for n in names_in(e)}
+    read = {n for e in expressions(stmt) for n in values_in(e)}
     if read & role.inflight.accumulators or read & role.unpinned.keys():
         for name in stmt.targets:
             if name not in role.inflight.accumulators:

@@ -44,8 +44,8 @@ def asm_call(
     `inputs` are the asm operands, such as `"r"(bar), "r"(count)`; `memory` adds the clobber that keeps memory accesses on their side.
     """
     head = f"{template} DEVICE void" if template else "DEVICE void"
-    clobber = ' : "memory"' if memory else ""
-    operands = f" :: {inputs}{clobber}" if inputs or clobber else ""
+    clobber = (' : "memory"' if inputs else ': "memory"') if memory else ""
+    operands = f" :: {inputs}{clobber}" if inputs else f" ::{clobber}" if clobber else ""
     return Device(name, f'{head} {name}({params}) {{ asm{" volatile" if volatile else ""}("{ptx}"{operands}); }}', needs)
 
 

@@ -6,7 +6,7 @@ from cake_backend.cuda.addresses import rect
 from cake_backend.cuda.context import Context, PairPlace, Place
 from cake_backend.cuda.elementwise import assign_elements, element, kind_of, prepared
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, elements, tile_blocks, tile_columns
+from cake_backend.cuda.fragments import Index, Term, elements, loop, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At
 from cake_backend.cuda.preamble import Device
 from cake_backend.cuda.sync import named_sync
@@ -53,55 +53,22 @@ def _rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) ->
     ctype = "float" if kind == "float" else "int"
     for block in range(blocks):
         base = 4 * columns * block
-        with ctx.out.unrolled("r", 2):
-            first = [element(ctx, x, At(t, RowIndex("r", "0", base, p))) for p in (0, 1)]
+        with ctx.out.unrolled("r_", 2):
+            row = Term("r_", 2, 2)
+            first = [element(ctx, x, At(t, Index((row,), base + p))) for p in (0, 1)]
             ctx.out.line(f"{ctype} even = {first[0]}, odd = {first[1]};")
-            with ctx.out.unrolled("j", columns, 1):
-                even, odd = (element(ctx, x, At(t, RowIndex("r", "j", base, p))) for p in (0, 1))
+            with ctx.out.unrolled("j_", columns, 1):
+                even, odd = (element(ctx, x, At(t, Index((Term("j_", 4), row), base + p))) for p in (0, 1))
                 ctx.out.line(f"even = {combine(op, kind, 'even', even)};")
                 ctx.out.line(f"odd = {combine(op, kind, 'odd', odd)};")
-            where = f"{2 * block} + r" if block else "r"
+            where = f"{2 * block} + r_" if block else "r_"
             ctx.out.line(f"{target.name}[{where}] = {combine(op, kind, 'even', 'odd')};")
-
-
-class RowIndex(Index):
-    """Element of a tile by row half (variable), 8-column block (variable) and column parity (constant) in one 16-row block."""
-
-    def __new__(cls, *args: object) -> RowIndex:
-        return object.__new__(cls)
-
-    def __init__(self, row: str, column: str, base: int, parity: int) -> None:
-        object.__setattr__(self, "var", row)
-        object.__setattr__(self, "scale", 2)
-        object.__setattr__(self, "offset", base + parity)
-        object.__setattr__(self, "_column", column)
-
-    __slots__ = ("_column",)
-
-    @property
-    def text(self) -> str:
-        column = "" if self._column == "0" else f"4 * {self._column} + "
-        return f"{column}2 * {self.var}" + (f" + {self.offset}" if self.offset else "")
-
-    def divided(self, by: int) -> str:
-        if by == 2:
-            column = "" if self._column == "0" else f"2 * {self._column} + "
-            return f"{column}{self.var}" + (f" + {self.offset // 2}" if self.offset // 2 else "")
-        if by == 4:
-            block = self.offset // 4
-            return f"{self._column} + {block}" if block and self._column != "0" else str(block) if self._column == "0" else self._column
-        return f"({self.text}) / {by}"
-
-    def modulo(self, by: int) -> str:
-        if by == 2:
-            return str(self.offset % 2)
-        return f"({self.text}) % {by}"
 
 
 def _over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tuple[int, ...]) -> None:
     """Combine over lanes whose numbers differ in the bits of `distances`."""
-    with ctx.out.unrolled("i", target.count):
-        name = f"{target.name}[i]"
+    with ctx.out.unrolled("i_", target.count):
+        name = f"{target.name}[i_]"
         for d in distances:
             ctx.out.line(f"{name} = {combine(op, kind, name, SHUFFLE.format(name, d))};")
 
@@ -112,13 +79,13 @@ def _thread(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) 
     ctype = "float" if kind == "float" else "int"
     with ctx.out.block(""):
         if count == 1:
-            ctx.out.line(f"{target.name}[0] = {element(ctx, x, At(t, Index('', 1, 0)))};")
+            ctx.out.line(f"{target.name}[0] = {element(ctx, x, At(t, Index()))};")
             return
-        first = [element(ctx, x, At(t, Index("", 1, p))) for p in (0, 1)]
+        first = [element(ctx, x, At(t, Index((), p))) for p in (0, 1)]
         ctx.out.line(f"{ctype} even = {first[0]}, odd = {first[1]};")
-        with ctx.out.unrolled("i", count // 2, 1):
+        with ctx.out.unrolled("i_", count // 2, 1):
             for p, chain in enumerate(("even", "odd")):
-                ctx.out.line(f"{chain} = {combine(op, kind, chain, element(ctx, x, At(t, Index('i', 2, p))))};")
+                ctx.out.line(f"{chain} = {combine(op, kind, chain, element(ctx, x, At(t, loop('i_', 2, p))))};")
         ctx.out.line(f"{target.name}[0] = {combine(op, kind, 'even', 'odd')};")
 
 
@@ -140,10 +107,10 @@ def spread_into(ctx: Context, place: Place, e: Expr) -> None:
     t = e.type
     assert isinstance(t, FragT)
     per_row = place.count // elements(t, ctx.role.warps)
-    with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
-        text = element(ctx, e, At(t, Index("i")))
+    with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
+        text = element(ctx, e, At(t, loop("i_")))
         for c in range(per_row):
-            ctx.out.line(f"{place.name}[{f'{per_row} * i + {c}' if per_row > 1 else 'i'}] = {text};")
+            ctx.out.line(f"{place.name}[{f'{per_row} * i_ + {c}' if per_row > 1 else 'i_'}] = {text};")
 
 
 def running_argument(ctx: Context, target: PairPlace, e: Expr) -> None:
@@ -173,19 +140,19 @@ def running_argument(ctx: Context, target: PairPlace, e: Expr) -> None:
         with ctx.out.block(""):
             ctx.out.line("float best[4];")
             ctx.out.line("int column[4];")
-            with ctx.out.unrolled("i", 4):
-                ctx.out.line(f"best[i] = {keep}({element(ctx, x, At(t, Index('i', 1, first)))}, {worst});")
-                ctx.out.line("column[i] = i & 1;")
-            with ctx.out.unrolled("i", 4 * columns, 4):
-                ctx.out.line(f"const float x = {element(ctx, x, At(t, Index('i', 1, first)))};")
-                ctx.out.line(f"const bool wins = x {wins} best[i & 3];")
-                ctx.out.line("best[i & 3] = wins ? x : best[i & 3];")
-                ctx.out.line("column[i & 3] = wins ? 8 * (i / 4) + (i & 1) : column[i & 3];")
-            with ctx.out.unrolled("i", 4):
-                at = f"{4 * block} + i" if block else "i"
-                ctx.out.line(f"const bool wins = best[i] {wins} {value}[{at}];")
-                ctx.out.line(f"{value}[{at}] = wins ? best[i] : {value}[{at}];")
-                ctx.out.line(f"{index}[{at}] = wins ? {offset}2 * (int)(lane & 3u) + column[i] : {index}[{at}];")
+            with ctx.out.unrolled("i_", 4):
+                ctx.out.line(f"best[i_] = {keep}({element(ctx, x, At(t, loop('i_', 1, first)))}, {worst});")
+                ctx.out.line("column[i_] = i_ & 1;")
+            with ctx.out.unrolled("i_", 4 * columns, 4):
+                ctx.out.line(f"const float x_ = {element(ctx, x, At(t, loop('i_', 1, first)))};")
+                ctx.out.line(f"const bool wins = x_ {wins} best[i_ & 3];")
+                ctx.out.line("best[i_ & 3] = wins ? x_ : best[i_ & 3];")
+                ctx.out.line("column[i_ & 3] = wins ? 8 * (i_ / 4) + (i_ & 1) : column[i_ & 3];")
+            with ctx.out.unrolled("i_", 4):
+                at = f"{4 * block} + i_" if block else "i_"
+                ctx.out.line(f"const bool wins = best[i_] {wins} {value}[{at}];")
+                ctx.out.line(f"{value}[{at}] = wins ? best[i_] : {value}[{at}];")
+                ctx.out.line(f"{index}[{at}] = wins ? {offset}2 * (int)(lane & 3u) + column[i_] : {index}[{at}];")
 
 
 def finish_pair(ctx: Context, target: PairPlace, e: Expr) -> None:
@@ -197,19 +164,19 @@ def finish_pair(ctx: Context, target: PairPlace, e: Expr) -> None:
     wins = ">" if t.value.partial == "argmax" else "<"
     value, index = target.value.name, target.index.name
     chains = source.value.count // target.value.count
-    merge = "if (w {0} {1}[i] || (w == {1}[i] && at < {2}[i])) {{ {1}[i] = w; {2}[i] = at; }}".format(wins, value, index)
-    with ctx.out.unrolled("i", target.value.count):
-        ctx.out.line(f"{value}[i] = {source.value.name}[{f'{chains} * i' if chains > 1 else 'i'}];")
-        ctx.out.line(f"{index}[i] = {source.index.name}[{f'{chains} * i' if chains > 1 else 'i'}];")
+    merge = "if (w_ {0} {1}[i_] || (w_ == {1}[i_] && at_ < {2}[i_])) {{ {1}[i_] = w_; {2}[i_] = at_; }}".format(wins, value, index)
+    with ctx.out.unrolled("i_", target.value.count):
+        ctx.out.line(f"{value}[i_] = {source.value.name}[{f'{chains} * i_' if chains > 1 else 'i_'}];")
+        ctx.out.line(f"{index}[i_] = {source.index.name}[{f'{chains} * i_' if chains > 1 else 'i_'}];")
         for c in range(1, chains):
             with ctx.out.block(""):
-                ctx.out.line(f"const float w = {source.value.name}[{chains} * i + {c}];")
-                ctx.out.line(f"const int at = {source.index.name}[{chains} * i + {c}];")
+                ctx.out.line(f"const float w_ = {source.value.name}[{chains} * i_ + {c}];")
+                ctx.out.line(f"const int at_ = {source.index.name}[{chains} * i_ + {c}];")
                 ctx.out.line(merge)
         for d in (1, 2):
             with ctx.out.block(""):
-                ctx.out.line(f"const float w = {SHUFFLE.format(f'{value}[i]', d)};")
-                ctx.out.line(f"const int at = {SHUFFLE.format(f'{index}[i]', d)};")
+                ctx.out.line(f"const float w_ = {SHUFFLE.format(f'{value}[i_]', d)};")
+                ctx.out.line(f"const int at_ = {SHUFFLE.format(f'{index}[i_]', d)};")
                 ctx.out.line(merge)
 
 
@@ -246,5 +213,5 @@ def reduce_across(ctx: Context, op: Op, target: Place) -> None:
     ctx.out.line(f"if (lane == 0) {store}({place.base} + 4u * {where}, {target.name}[0]);")
     named_sync(ctx, str(op.attrs["sync"]), op.span)
     ctx.out.line(f"{target.name}[0] = {load}({place.base});")
-    with ctx.out.unrolled("i", warps, 1):
-        ctx.out.line(f"{target.name}[0] = {combine(kind, 'float', f'{target.name}[0]', f'{load}({place.base} + 4u * i)')};")
+    with ctx.out.unrolled("i_", warps, 1):
+        ctx.out.line(f"{target.name}[0] = {combine(kind, 'float', f'{target.name}[0]', f'{load}({place.base} + 4u * i_)')};")

@@ -1,27 +1,20 @@
-"""What a program needs that its text does not state: arrival counts, hardware barrier ids, shared-memory addresses, register budgets."""
+"""What a program needs that its text does not state, as this lowering places it: addresses, register budgets, derived barriers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cake_backend.cuda.cluster import targets_of
-from cake_backend.cuda.context import Context
 from cake_backend.cuda.faults import not_lowered
+from cake_ir.derive import shared_memory as derived
+from cake_ir.derive.named_ids import named_ids as derived_ids
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
-from cake_ir.program import Barrier, For, If, Op, Program, Role, Stmt, View, op_of, statements
-from cake_ir.types import ViewT
-
-POOL_ALIGNMENT = 1024
-"""Alignment of a pool's first byte: where every swizzle pattern starts anew."""
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Arrive, Touch
+from cake_ir.program import For, If, Op, Program, Role, Stmt, View, op_of
 
 REGISTERS = 65536
 """32-bit registers of one SM."""
-
-SINGLE_THREAD = frozenset(
-    "tma_load tma_gather bulk_load tma_store tma_reduce bulk_store wait arrive store_wait ld fence_proxy commit".split()
-)
-"""Operations that one elected thread can execute for its whole role."""
 
 
 def layout_of(view: View) -> ViewLayout:
@@ -30,84 +23,40 @@ def layout_of(view: View) -> ViewLayout:
     return ViewLayout(view.offset, rows, cols, DTYPES[view.dtype].bits, view.stages, view.swizzle, view.stage_bytes)
 
 
-def runs_in_one_thread(program: Program, role: Role, body: tuple[Stmt, ...]) -> bool:
-    """Whether a role only issues: then one elected lane of its first warp runs the body, waits included."""
-    found = False
-    for s in statements(body):
-        op = op_of(s)
-        if op is None:
-            continue
-        if op.name not in SINGLE_THREAD or (op.name == "ld" and "view" in op.operands):
-            return False
-        if op.name in ("wait", "arrive") and op.attrs["barrier"] in program.turns:
-            return False
-        if op.name == "arrive" and program.barriers[str(op.attrs["barrier"])].arrive == "cp_async":
-            return False
-        found = found or op.name.startswith(("tma", "bulk"))
-    return found
-
-
-def arrivals(ctx: Context, barrier: Barrier) -> int:
-    """Arrivals that complete one phase of a barrier."""
-    program, total = ctx.program, 0
-    for name in barrier.prod:
-        role = program.roles[name]
-        total += {
-            "tx": role.members if _splits_loads(program, role) else 1,
-            "warp": role.warps,
-            "member": role.members,
-            "thread": 32 * role.warps,
-            "cp_async": 32 * role.warps,
-            "mma": 1,
-        }[barrier.arrive]
-    return total * (targets_of(ctx, barrier.name) if barrier.scope == "cluster" else 1)
-
-
-def _splits_loads(program: Program, role: Role) -> bool:
-    """Whether every member of a producer role issues loads of its own."""
-    return role.members > 1
-
-
-def named_ids(program: Program) -> dict[str, tuple[int, ...]]:
-    """Hardware ids of named barriers and turns, in the order of their declaration; 0 is the CTA's own."""
-    ids: dict[str, tuple[int, ...]] = {}
-    following = 1
-    for name, barrier in program.named.items():
-        members = max(program.roles[r].members for r in barrier.roles) if barrier.per_member else 1
-        if not barrier.per_member and 32 * sum(program.roles[r].warps for r in barrier.roles) == program.threads:
-            ids[name] = (0,)
-            continue
-        ids[name] = tuple(range(following, following + members))
-        following += members
-    for name, turn in program.turns.items():
-        members = program.roles[turn.role].members
-        ids[name] = tuple(range(following, following + members))
-        following += members
-    return ids
+def hardware_ids(program: Program) -> dict[str, tuple[int, ...]]:
+    """Hardware ids by name: of named barriers and turns, and as `member R` of the barriers derived for role R."""
+    out = {}
+    for each in derived_ids(program):
+        key = f"member {each.name}" if each.kind == "member" else each.name
+        out[key] = tuple(range(each.first, each.first + each.ids))
+    return out
 
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Byte offsets from the aligned base, and the dynamic shared memory to ask for."""
+    """Byte offsets from the aligned base, the base's alignment, and the dynamic shared memory to ask for."""
 
     pools: dict[str, int]
     barriers: dict[str, int]
+    alignment: int
     dynamic: int
 
 
 def shared_memory(program: Program) -> SharedMemory:
-    """Pools first, each on a pattern boundary, then 8 bytes an mbarrier; 1,024 bytes more for aligning the base."""
+    """Pools in order, then 8 bytes an mbarrier; where a pool needs more alignment than the hardware gives, that much more."""
+    wide = derived.needs_alignment(program)
+    align = derived.ALIGNMENT if wide else derived.GUARANTEED
     at, pools = 0, {}
     for name, pool in program.pools.items():
-        at = -(-at // POOL_ALIGNMENT) * POOL_ALIGNMENT
+        at = -(-at // align) * align
         pools[name] = at
         at += pool.nbytes
     at = -(-at // 8) * 8
     barriers = {}
     for name, barrier in program.barriers.items():
         barriers[name] = at
-        at += 8 * program.rings[barrier.pipeline].stages
-    return SharedMemory(pools, barriers, at + POOL_ALIGNMENT if at else 0)
+        at += 8 * (barrier.count or program.rings[barrier.pipeline].stages)
+    return SharedMemory(pools, barriers, align, at + (align if wide else 0))
 
 
 def entry_registers(program: Program) -> int:
@@ -124,47 +73,35 @@ def released_at_cluster_scope(program: Program) -> frozenset[str]:
 def member_barriers(program: Program, role: Role, body: tuple[Stmt, ...]) -> frozenset[int]:
     """Ids of `arrive="member"` operations in front of which the member must meet.
 
-    One thread arrives for all: that is enough for a slot that only the tensor core read. Where other threads have read or written the
-    slot themselves since the member last met, they must meet first.
+    One thread arrives for all. That is enough for what only the tensor core read, whose group all warps have waited for. Where threads
+    have read or written shared memory themselves since the member last met, they must meet first.
     """
-    ring_views: dict[str, set[str]] = {}
-    for op in program.ops:
-        barrier = program.barriers.get(str(op.attrs.get("barrier") or ""))
-        view = op.operands.get("view")
-        if barrier is not None and view is not None and not isinstance(view, tuple) and isinstance(view.type, ViewT):
-            ring_views.setdefault(barrier.pipeline, set()).add(view.type.view)
     found: set[int] = set()
 
-    def scan(block: tuple[Stmt, ...], dirty: set[str]) -> set[str]:
+    def scan(block: tuple[Stmt, ...], dirty: bool) -> bool:
         for s in block:
             if isinstance(s, For):
-                dirty = scan(s.body, dirty) | dirty
-                dirty = scan(s.body, dirty) | dirty
-                continue
-            if isinstance(s, If):
-                dirty = scan(s.then, set(dirty)) | scan(s.orelse, set(dirty))
-                continue
-            op = op_of(s)
-            if op is None:
-                continue
-            dirty = _touch(program, role, op, dirty)
-            barrier = program.barriers.get(str(op.attrs.get("barrier") or ""))
-            if op.name == "arrive" and barrier is not None and barrier.arrive == "member" and dirty & ring_views.get(barrier.pipeline, set()):
-                found.add(op.id)
-                dirty = set()
+                dirty = scan(s.body, dirty) or dirty
+                dirty = scan(s.body, dirty) or dirty
+            elif isinstance(s, If):
+                then = scan(s.then, dirty)
+                dirty = scan(s.orelse, dirty) or then
+            elif (op := op_of(s)) is not None:
+                dirty = _after(program, role, op, dirty)
+                if any(isinstance(e, Arrive) for e in effects_of(op, program)) and program.barriers[str(op.attrs["barrier"])].arrive == "member" and dirty:
+                    found.add(op.id)
+                    dirty = False
         return dirty
 
-    scan(body, set())
+    scan(body, False)
     return frozenset(found)
 
 
-def _touch(program: Program, role: Role, op: Op, dirty: set[str]) -> set[str]:
+def _after(program: Program, role: Role, op: Op, dirty: bool) -> bool:
+    """Whether the member has unordered accesses of shared memory after an operation."""
     if op.name == "sync" and str(op.attrs["barrier"]) in program.named and role.name in program.named[str(op.attrs["barrier"])].roles:
-        return set()
-    view = op.operands.get("view")
-    if op.name in ("load", "store", "ldmatrix", "ld") and view is not None and not isinstance(view, tuple) and isinstance(view.type, ViewT):
-        return dirty | {view.type.view}
-    return dirty
+        return False
+    return dirty or any(isinstance(e, Touch) and e.space == "smem" and e.proxy == "generic" for e in effects_of(op, program))
 
 
 def check_supported(program: Program) -> None:

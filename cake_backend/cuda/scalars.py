@@ -24,6 +24,7 @@ FLOOR_MOD = Device(
 
 _INFIX = {"add": "+", "sub": "-", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&&", "or": "||",
           "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
+_OPPOSITE = {"eq": "ne", "ne": "eq"}  # the others are not opposites where a NaN is compared
 _BINDS = {"*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<<": 8, ">>": 8, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6, "&": 5, "^": 4,
           "|": 3, "&&": 2, "||": 1}  # fmt: skip
 ATOM = 20
@@ -86,6 +87,11 @@ def scaled(ctx: Context, e: Expr, factor_: int, suffix: str = "u") -> str:
     value = constant(e)
     if value is not None:
         return f"{value * factor_}{suffix}" if value * factor_ else ""
+    if e.op == "mul" and (known := [a for a in e.args if constant(a) is not None]):
+        other = e.args[1] if e.args[0] is known[0] else e.args[0]
+        return scaled(ctx, other, factor_ * (constant(known[0]) or 0), suffix)
+    if e.op == "add" and constant(e.args[1]) is not None:
+        return plus(scaled(ctx, e.args[0], factor_, suffix), scaled(ctx, e.args[1], factor_, suffix))
     text = factor(ctx, e)
     return text if factor_ == 1 else f"{factor_}{suffix} * {text}"
 
@@ -191,6 +197,9 @@ def _neg(ctx: Context, e: Expr) -> Text:
 
 
 def _not(ctx: Context, e: Expr) -> Text:
+    inner = e.args[0]
+    if inner.op in _OPPOSITE:
+        return _text(ctx, Expr(_OPPOSITE[inner.op], inner.args, inner.attrs, inner.type, inner.span))
     return f"!{factor(ctx, e.args[0])}", 11
 
 

@@ -79,7 +79,6 @@ def _decode(ctx: Context, scheduler: Scheduler, linear: str) -> Tile:
     known = {"l": linear, **{f"C{i}": n for i, n in enumerate(ctx.tile_counts[scheduler.name])}}
     fields: dict[str, str] = {}
     cx, cy = scheduler.cluster
-    parts: list[str] = []
     for target, expression in formula(scheduler.names, scheduler.raster, scheduler.swizzle):
         axis = target.removeprefix("c_")
         text = text_of(expression, known)
@@ -99,9 +98,7 @@ def _decode(ctx: Context, scheduler: Scheduler, linear: str) -> Tile:
         else:
             variable = ctx.role.names.take(f"{linear}_{target}")
             known[target] = variable
-        parts.append(f"{variable} = {text}")
-    if parts:
-        ctx.out.line(f"const int {', '.join(parts)};")
+        ctx.out.line(f"const int {variable} = {text};")
     return Tile(linear, {name: fields[name] for name in scheduler.names})
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from cake_backend.cuda import mma_sync
 from cake_backend.cuda.addresses import chunk_address, element_address, rect
 from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import element, prepared, word
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, ctype, elements, packing, rowvec_row, tile_blocks, tile_columns, warp_col, warp_row
+from cake_backend.cuda.fragments import (
+    Index, Term, ctype, elements, loop, packing, rowvec_row, tile_blocks, tile_columns, warp_col, warp_row,
+)  # fmt: skip
 from cake_backend.cuda.positions import At, vec_element
 from cake_backend.cuda.preamble import Device
 from cake_backend.cuda.scalars import scalar
@@ -72,15 +74,24 @@ def _view(ctx: Context, op: Op) -> tuple[Rect, ViewLayout]:
     return r, ctx.layouts[r.view]
 
 
-def _row_text(*terms: str) -> str:
-    return " + ".join(f"(u32)({t})" if "(int)" in t else t for t in terms if t) or "0u"
+@contextmanager
+def each_block(ctx: Context, t: FragT, per_block: int) -> Iterator[tuple[str, tuple[Term, ...]]]:
+    """A loop over the 16-row blocks that this warp owns: C text (u32) of a block's first row, and its term in an element index.
 
-
-def _tile_row(ctx: Context, t: FragT, block: int) -> str:
-    """C text (u32) of the first row of a 16-row block that this warp owns."""
-    first = warp_row(ctx, t, "acc").replace("(int)", "")
+    `per_block` is how far the index moves from block to block.
+    """
+    blocks = tile_blocks(t, ctx.role.warps)
+    first = warp_row(ctx, t, "acc").replace("(int)", "").replace(" * warp", "u * warp").replace(" * (warp", "u * (warp")
     step = 16 if t.warps else 16 * ctx.role.warps
-    return " + ".join(x for x in (first, f"{step * block}u" if block else "") if x)
+    if blocks == 1:
+        yield first, ()
+        return
+    with ctx.out.unrolled("m_", blocks):
+        yield _join(first, f"{step}u * m_"), (Term("m_", per_block, blocks),)
+
+
+def _join(*terms: str) -> str:
+    return " + ".join(t for t in terms if t)
 
 
 def _tile_chunk(t: FragT, per: int) -> str:
@@ -94,60 +105,51 @@ def _tile_chunk(t: FragT, per: int) -> str:
 # ------------------------------------------------------------------ 16-bit tiles through matrix instructions
 
 
-def matrix_addresses(ctx: Context, r: Rect, layout: ViewLayout, t: FragT, block: int, column_chunk: str, *, form: str) -> tuple[str, str]:
-    """C text of the row and chunk (u32) that this lane addresses for one x4 matrix instruction on 16 rows and two chunks."""
-    low, high = ("(lane & 15u)", "(lane >> 4)") if form != "b" else ("((lane & 7u) + 8u * (lane >> 4))", "((lane >> 3) & 1u)")
+def matrix_addresses(r: Rect, first_row: str, column_chunk: str, *, wide: bool = True) -> str:
+    """Declarations of the row and chunk that this lane addresses for one x4 (or x2) matrix instruction on a tile.
+
+    The matrices are (upper rows, left), (lower, left), (upper, right), (lower, right); x2 has the first two only.
+    """
+    right, lower = "(lane >> 4)" if wide else "", "((lane >> 3) & 1u)"
     if not r.transposed:
-        row = " + ".join(x for x in (_tile_row(ctx, t, block) if form != "b" else "", low) if x)
-        chunk = " + ".join(x for x in (column_chunk, high) if x)
-        return row, chunk
-    # Read transposed, the rectangle's columns run along the storage's rows.
-    row = " + ".join(x for x in (f"8u * ({column_chunk})" if column_chunk else "", "(lane & 7u)", "8u * (lane >> 4)" if form != "b" else "8u * ((lane >> 3) & 1u)") if x)
-    first = _tile_row(ctx, t, block) if form != "b" else ""
-    chunk = " + ".join(x for x in (f"({first}) / 8u" if first else "", "((lane >> 3) & 1u)" if form != "b" else "(lane >> 4)") if x)
-    return row, chunk
+        row, chunk = _join(first_row, "(lane & 15u)"), _join(column_chunk, right)
+    else:  # the rectangle's columns run along the storage's rows
+        row = _join(f"8u * ({column_chunk})" if column_chunk else "", "(lane & 7u)", f"8u * {right}" if right else "")
+        chunk = _join(f"({first_row}) / 8u" if first_row else "", lower)
+    return f"const u32 row_ = {row}, chunk_ = {chunk or '0u'};"
 
 
 def _store_tile_16(ctx: Context, op: Op, x: Expr, t: FragT, r: Rect, layout: ViewLayout) -> None:
-    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
-    if ctx.program.target in ("sm_80", "sm_89"):
-        if r.transposed:
-            not_lowered("a transposed store without stmatrix", op.span)
-        _store_tile_words(ctx, x, t, r, layout, blocks, columns)
-        return
+    columns = tile_columns(t, ctx.role.warps)
     first = _tile_chunk(t, 8)
-    for block in range(blocks):
-        base = 4 * columns * block
+    with each_block(ctx, t, 4 * columns) as (row, block):
+        if ctx.program.target in ("sm_80", "sm_89"):
+            if r.transposed:
+                not_lowered("a transposed store without stmatrix", op.span)
+            with ctx.out.unrolled("j_", columns):
+                _store_words(ctx, x, t, r, layout, row, _join(first, "j_"), Index((*block, Term("j_", 4, columns))))
+            return
         pairs, odd = divmod(columns, 2)
         if pairs:
-            with ctx.out.unrolled("g", pairs):
-                row, chunk = matrix_addresses(ctx, r, layout, t, block, " + ".join(y for y in (first, "2u * g") if y), form="acc")
-                ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
-                words = ", ".join(word(ctx, x, t, Index("g", 8, base + 2 * w)) for w in range(4))
-                ctx.out.line(f"{ctx.use(mma_sync.stmatrix(4, trans=r.transposed))}({chunk_address(r, layout, 'row', 'chunk')}, {words});")
+            with ctx.out.unrolled("g_", pairs):
+                _store_matrices(ctx, x, t, r, layout, row, _join(first, "2u * g_"), Index((*block, Term("g_", 8, pairs))), 4)
         if odd:
             with ctx.out.block(""):
-                at = " + ".join(y for y in (first, f"{2 * pairs}u" if pairs else "") if y)
-                row, chunk = matrix_addresses(ctx, r, layout, t, block, at, form="acc")
-                # Only 16 rows of one chunk: lanes 16 to 31 repeat an address that is not used.
-                row, chunk = (s.replace("(lane >> 4)", "0u") for s in (row, chunk))
-                ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
-                words = ", ".join(word(ctx, x, t, Index("", 1, base + 8 * pairs + 2 * w)) for w in range(2))
-                ctx.out.line(f"{ctx.use(mma_sync.stmatrix(2, trans=r.transposed))}({chunk_address(r, layout, 'row', 'chunk')}, {words});")
+                _store_matrices(ctx, x, t, r, layout, row, _join(first, f"{2 * pairs}u" if pairs else ""), Index(block, 8 * pairs), 2)
 
 
-def _store_tile_words(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout, blocks: int, columns: int) -> None:
-    """One 4-byte store a row half and column block."""
-    first = _tile_chunk(t, 8)
-    for block in range(blocks):
-        base = 4 * columns * block
-        with ctx.out.unrolled("j", columns):
-            for half in (0, 1):
-                row = " + ".join(y for y in (_tile_row(ctx, t, block), f"{8 * half}u" if half else "", "(lane >> 2)") if y)
-                chunk = " + ".join(y for y in (first, "j") if y)
-                address = chunk_address(r, layout, f"row{half}", f"({chunk})" if first else "(u32)j")
-                ctx.out.line(f"const u32 row{half} = {row};")
-                ctx.out.line(f"{ctx.use(access('store', 32))}({address} + 4u * (lane & 3u), {word(ctx, x, t, Index('j', 4, base + 2 * half))});")
+def _store_matrices(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout, row: str, chunk: str, at: Index, count: int) -> None:
+    ctx.out.line(matrix_addresses(r, row, chunk, wide=count == 4))
+    words = ", ".join(word(ctx, x, t, at.plus(2 * w)) for w in range(count))
+    ctx.out.line(f"{ctx.use(mma_sync.stmatrix(count, trans=r.transposed))}({chunk_address(r, layout, 'row_', 'chunk_')}, {words});")
+
+
+def _store_words(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout, row: str, chunk: str, at: Index) -> None:
+    """One 4-byte store for each row half of a column block."""
+    for half in (0, 1):
+        ctx.out.line(f"const u32 row{half}_ = {_join(row, '8u' if half else '', '(lane >> 2)')};")
+        address = chunk_address(r, layout, f"row{half}_", f"({chunk})" if " " in chunk else chunk)
+        ctx.out.line(f"{ctx.use(access('store', 32))}({address} + 4u * (lane & 3u), {word(ctx, x, t, at.plus(2 * half))});")
 
 
 def _load_tile(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
@@ -155,20 +157,18 @@ def _load_tile(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: Vi
     bits = DTYPES[t.dtype].bits
     if bits == 8 and (r.transposed or t.form == "acc"):
         not_lowered(f"this load of an 8-bit `{t.form}` tile", op.span)
-    blocks = tile_blocks(t, ctx.role.warps)
     wn = t.warps[1] if t.warps and t.form == "acc" else 1
     chunks = t.cols // wn * bits // 128
     first = _tile_chunk(t, 8) if t.form == "acc" else ""
     if chunks % 2:
         not_lowered("a matrix load of an odd number of 16-byte columns", op.span)
-    for block in range(blocks):
-        with ExitStack() as stack:
-            var = "" if chunks == 2 else "g"
-            stack.enter_context(ctx.out.unrolled("g", chunks // 2) if var else ctx.out.block(""))
-            row, chunk = matrix_addresses(ctx, r, layout, t, block, " + ".join(y for y in (first, "2u * g" if var else "") if y), form=t.form)
-            ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
-            regs = ", ".join(f"{place.name}[{Index(var, 4, chunks * 2 * block + w).text}]" for w in range(4))
-            ctx.out.line(f"{ctx.use(mma_sync.ldmatrix(4, trans=r.transposed))}({regs}, {chunk_address(r, layout, 'row', 'chunk')});")
+    with each_block(ctx, t, 2 * chunks) as (row, block), ExitStack() as stack:
+        looped = chunks > 2
+        stack.enter_context(ctx.out.unrolled("g_", chunks // 2) if looped else ctx.out.block(""))
+        ctx.out.line(matrix_addresses(r, row, _join(first, "2u * g_" if looped else "")))
+        at = Index((*block, *((Term("g_", 4, chunks // 2),) if looped else ())))
+        regs = ", ".join(f"{place.name}[{at.plus(w).text}]" for w in range(4))
+        ctx.out.line(f"{ctx.use(mma_sync.ldmatrix(4, trans=r.transposed))}({regs}, {chunk_address(r, layout, 'row_', 'chunk_')});")
 
 
 def _load_b(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
@@ -188,9 +188,9 @@ def _load_b(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewL
             if not count:
                 continue
             x4 = start == 0 and pairs > 0
-            var = "g" if x4 and pairs > 1 else ""
-            with ctx.out.unrolled("g", pairs) if var else ctx.out.block(""):
-                n = " + ".join(y for y in (first_row, "16u * g" if var else "", f"{8 * start}u" if start else "") if y)
+            var = "g_" if x4 and pairs > 1 else ""
+            with ctx.out.unrolled("g_", pairs) if var else ctx.out.block(""):
+                n = " + ".join(y for y in (first_row, "16u * g_" if var else "", f"{8 * start}u" if start else "") if y)
                 pair = "(lane >> 4)" if x4 else "0u"
                 k_half = "((lane >> 3) & 1u)"
                 if not r.transposed:
@@ -199,30 +199,28 @@ def _load_b(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewL
                 else:
                     row = " + ".join(y for y in (f"{16 * k}u" if k else "", "(lane & 7u)", f"8u * {k_half}") if y)
                     chunk = " + ".join(y for y in (f"({n}) / 8u" if n else "", pair if x4 else "") if y) or "0u"
-                ctx.out.line(f"const u32 row = {row}, chunk = {chunk};")
-                where = [Index(var, 4 * deep, 2 * deep * (start + i) + 2 * k + q) for i in range(2 if x4 else 1) for q in range(2)]
+                ctx.out.line(f"const u32 row_ = {row}, chunk_ = {chunk};")
+                where = [loop(var, 4 * deep, 2 * deep * (start + i) + 2 * k + q) for i in range(2 if x4 else 1) for q in range(2)]
                 regs = ", ".join(f"{place.name}[{i.text}]" for i in where)
                 device = mma_sync.ldmatrix(4 if x4 else 2, trans=r.transposed)
-                ctx.out.line(f"{ctx.use(device)}({regs}, {chunk_address(r, layout, 'row', 'chunk')});")
+                ctx.out.line(f"{ctx.use(device)}({regs}, {chunk_address(r, layout, 'row_', 'chunk_')});")
 
 
 # ------------------------------------------------------------------ 32-bit tiles, vectors, scalars
 
 
-def _tile_f32(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[str, int, str], None]) -> None:
-    """Visit 8-byte pieces of an f32 `acc` tile: (address, element offset in the block's loop over `j`, ...)."""
+def _tile_f32(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[str, Index], None]) -> None:
+    """Visit the 8-byte pieces of an f32 `acc` tile: address and index of the first of the two elements."""
     if r.transposed or t.dtype not in ("f32", "tf32"):
         not_lowered(f"an access of {t} in shared memory", op.span)
-    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
+    columns = tile_columns(t, ctx.role.warps)
     first = _tile_chunk(t, 4)
-    for block in range(blocks):
-        with ctx.out.unrolled("j", columns):
-            for half in (0, 1):
-                row = " + ".join(y for y in (_tile_row(ctx, t, block), f"{8 * half}u" if half else "", "(lane >> 2)") if y)
-                ctx.out.line(f"const u32 row{half} = {row};")
-                chunk = " + ".join(y for y in (first, "2u * j", "((lane >> 1) & 1u)") if y)
-                address = chunk_address(r, layout, f"row{half}", f"({chunk})")
-                body(f"{address} + 8u * (lane & 1u)", 4 * columns * block + 2 * half, "j")
+    with each_block(ctx, t, 4 * columns) as (row, block), ctx.out.unrolled("j_", columns):
+        for half in (0, 1):
+            ctx.out.line(f"const u32 row{half}_ = {_join(row, '8u' if half else '', '(lane >> 2)')};")
+            chunk = _join(first, "2u * j_", "((lane >> 1) & 1u)")
+            address = chunk_address(r, layout, f"row{half}_", f"({chunk})")
+            body(f"{address} + 8u * (lane & 1u)", Index((*block, Term("j_", 4, columns)), 2 * half))
 
 
 def store(ctx: Context, op: Op) -> None:
@@ -238,20 +236,20 @@ def store(ctx: Context, op: Op) -> None:
         _store_tile_16(ctx, op, x, t, r, layout)
     elif t.form == "acc" and bits == 32:
 
-        def put(address: str, offset: int, var: str) -> None:
-            pair = [element(ctx, x, At(t, Index(var, 4, offset + p))) for p in (0, 1)]
+        def put(address: str, at: Index) -> None:
+            pair = [element(ctx, x, At(t, at.plus(p))) for p in (0, 1)]
             ctx.out.line(f"{ctx.use(STORE_F32X2)}({address}, {pair[0]}, {pair[1]});")
 
         _tile_f32(ctx, op, t, r, layout, put)
     elif t.form == "vec":
         _vec_chunks(ctx, op, t, r, layout, lambda at, address: _put_chunk(ctx, x, t, at, address))
     elif t.form == "rowvec" and t.dtype == "f32" and not t.warps:
-        with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
-            row = rowvec_row(ctx, t, Index("i"))
+        with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
+            row = rowvec_row(ctx, t, loop("i_"))
             address = _vector_address(r, layout, row)
-            ctx.out.line(f"if ((lane & 3u) == 0) {ctx.use(STORE_F32)}({address}, {element(ctx, x, At(t, Index('i')))});")
+            ctx.out.line(f"if ((lane & 3u) == 0) {ctx.use(STORE_F32)}({address}, {element(ctx, x, At(t, loop('i_')))});")
     elif t.form == "scalar" and t.dtype == "f32":
-        ctx.out.line(f"if (thread == 0) {ctx.use(STORE_F32)}({element_address(r, layout, '0u', '0')}, {element(ctx, x, At(t, Index('', 1, 0)))});")
+        ctx.out.line(f"if (thread == 0) {ctx.use(STORE_F32)}({element_address(r, layout, '0u', '0')}, {element(ctx, x, At(t, Index()))});")
     else:
         not_lowered(f"a store of {t} to shared memory", op.span)
 
@@ -272,24 +270,24 @@ def _vec_chunks(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, bod
     per = 128 // bits
     count = elements(t, ctx.role.warps) // per
     whole = r.rows * r.cols // chunk % ctx.role.threads == 0
-    with ctx.out.unrolled("i", count):
-        at = Index("i", per)
-        ctx.out.line(f"const u32 at = (u32)({vec_element(ctx, t, at)}) / {per}u;")
+    with ctx.out.unrolled("i_", count):
+        at = loop("i_", per)
+        ctx.out.line(f"const u32 at_ = (u32)({vec_element(ctx, t, at)}) / {per}u;")
         if r.rows > 1:
-            ctx.out.line(f"const u32 row = at / {r.cols // per}u, chunk = at % {r.cols // per}u;")
-            address = chunk_address(r, layout, "row", "chunk")
+            ctx.out.line(f"const u32 row_ = at_ / {r.cols // per}u, chunk_ = at_ % {r.cols // per}u;")
+            address = chunk_address(r, layout, "row_", "chunk_")
         else:
-            address = chunk_address(r, layout, "0u", "at") if layout.swizzle else f"{r.base} + 16u * at"
+            address = chunk_address(r, layout, "0u", "at_") if layout.swizzle else f"{r.base} + 16u * at_"
         if whole:
             body(at, address)
         else:
-            with ctx.out.block(f"if (at < {r.rows * r.cols // per}u)"):
+            with ctx.out.block(f"if (at_ < {r.rows * r.cols // per}u)"):
                 body(at, address)
 
 
 def _put_chunk(ctx: Context, x: Expr, t: FragT, at: Index, address: str) -> None:
     per = packing(t)
-    words = [word(ctx, x, t, Index(at.var, at.scale, at.offset + per * w)) for w in range(4)]
+    words = [word(ctx, x, t, at.plus(per * w)) for w in range(4)]
     if ctype(t) == "float":
         words = [f"__float_as_uint({w})" for w in words]
     ctx.out.line(f"{ctx.use(access('store', 128))}({address}, {', '.join(words)});")
@@ -307,8 +305,8 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
         _load_b(ctx, op, place, t, r, layout)
     elif t.form == "acc":
 
-        def get(address: str, offset: int, var: str) -> None:
-            pair = [f"{place.name}[{Index(var, 4, offset + p).text}]" for p in (0, 1)]
+        def get(address: str, at: Index) -> None:
+            pair = [f"{place.name}[{at.plus(p).text}]" for p in (0, 1)]
             ctx.out.line(f"{ctx.use(LOAD_F32X2)}({pair[0]}, {pair[1]}, {address});")
 
         _tile_f32(ctx, op, t, r, layout, get)
@@ -317,9 +315,9 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     elif t.form == "colvec":
         _load_colvec(ctx, op, place, t, r, layout)
     elif t.form == "rowvec" and bits == 32:
-        with ctx.out.unrolled("i", elements(t, ctx.role.warps)):
+        with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
             device = LOAD_F32 if t.dtype == "f32" else LOAD_I32
-            ctx.out.line(f"{place.name}[i] = {ctx.use(device)}({_vector_address(r, layout, rowvec_row(ctx, t, Index('i')))});")
+            ctx.out.line(f"{place.name}[i_] = {ctx.use(device)}({_vector_address(r, layout, rowvec_row(ctx, t, loop('i_')))});")
     else:
         not_lowered(f"a load of {t} from shared memory", op.span)
     return ""
@@ -327,7 +325,7 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
 
 def _get_chunk(ctx: Context, place: Place, at: Index, address: str) -> None:
     per = packing(place.type)
-    regs = [f"{place.name}[{Index(at.var, at.scale // per, at.offset // per + w).text}]" for w in range(4)]
+    regs = [f"{place.name}[{at.plus(per * w).divided(per)}]" for w in range(4)]
     if ctype(place.type) != "u32":
         regs = [f"(u32&){x}" for x in regs]
     ctx.out.line(f"{ctx.use(access('load', 128))}({', '.join(regs)}, {address});")
@@ -340,15 +338,15 @@ def _load_colvec(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: 
         not_lowered(f"a load of {t} from this view", op.span)
     size = bits // 8
     count = elements(t, ctx.role.warps) // 2
-    with ctx.out.unrolled("i", count):
-        at = element_address(r, layout, "0u", f"{8}u * i + 2u * (lane & 3u)" + (f" + (u32)({warp_col(t)})" if warp_col(t) else ""))
+    with ctx.out.unrolled("i_", count):
+        at = element_address(r, layout, "0u", f"8u * i_ + 2u * (lane & 3u)" + (f" + (u32)({warp_col(t)})" if warp_col(t) else ""))
         del size
         if bits == 16:
-            ctx.out.line(f"{ctx.use(access('load', 32))}({place.name}[i], {at});")
+            ctx.out.line(f"{ctx.use(access('load', 32))}({place.name}[i_], {at});")
         elif t.dtype == "f32":
-            ctx.out.line(f"{ctx.use(LOAD_F32X2)}({place.name}[2 * i], {place.name}[2 * i + 1], {at});")
+            ctx.out.line(f"{ctx.use(LOAD_F32X2)}({place.name}[2 * i_], {place.name}[2 * i_ + 1], {at});")
         else:
-            ctx.out.line(f"{ctx.use(access('load', 64))}((u32&){place.name}[2 * i], (u32&){place.name}[2 * i + 1], {at});")
+            ctx.out.line(f"{ctx.use(access('load', 64))}((u32&){place.name}[2 * i_], (u32&){place.name}[2 * i_ + 1], {at});")
 
 
 def ld(ctx: Context, op: Op, place: Place | None) -> str:

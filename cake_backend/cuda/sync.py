@@ -90,7 +90,10 @@ def needs_member_barrier(ctx: Context, op: Op) -> bool:
 
 
 def member_sync(ctx: Context, span: Span) -> None:
-    """A barrier over the threads of one member, on the ids kept for derived ones."""
+    """A barrier over the threads of one member, on the ids kept for derived ones; one warp only converges."""
+    if ctx.role.warps == 1:
+        ctx.out.line("__syncwarp();")
+        return
     _per_member(ctx, ctx.derived_ids(), NAMED_SYNC, ctx.role.threads)
 
 
@@ -116,8 +119,6 @@ def named_sync(ctx: Context, name: str, span: Span) -> None:
     threads, ids = named_threads(ctx, name), ctx.named_ids[name]
     if ctx.program.named[name].per_member and len(ids) > 1:
         _per_member(ctx, ids, NAMED_SYNC, threads)
-    elif ids[0] == 0:
-        ctx.out.line("__syncthreads();")
     else:
         ctx.out.line(f"{ctx.use(NAMED_SYNC)}<{ids[0]}, {threads}>();")
 
