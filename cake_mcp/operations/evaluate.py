@@ -1,19 +1,19 @@
 """Evaluate a candidate on a task: queue it, do it in the job's process, and turn the record into rows."""
 
-import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..store import Candidate, Job
-from ..store.identity import canonical_json, fresh, job_key
+from ..store.identity import digest, fresh, job_key
 from ..workspace import Workspace
 from . import tasks
-from .misuse import Misuse
-from .propose import get_candidate
+from .misuse import Misuse, unknown
+from .propose import get_candidate, judge_text
 from .version import engine_version
 
 KIND = "evaluate"
-_ENVIRONMENT = ("device", "gpu", "driver", "nvrtc", "target", "cake", "versions")
+_ENVIRONMENT = ("device", "driver", "nvrtc", "target")
 
 
 def submit(
@@ -28,30 +28,29 @@ def submit(
 ) -> tuple[Job, bool]:
     """Queue the evaluation, or find the one that has been queued or done before; the job, and whether it is new.
 
-    Raises `Misuse` if no task is named or known.
+    Raises `Misuse` if no task is named or known, or the device or an option is none.
     """
+    from cake_backend.judge.plan import Options, plan_hash
+
     name = task or candidate.task
     if name is None:
         raise Misuse(f"candidate {candidate.id} has no task; name one of: {', '.join(sorted(tasks.known(workspace)))}")
     wanted = tasks.get(workspace, name)
-    request = {
-        "candidate": candidate.id,
-        "task": name,
-        "target": target or candidate.target or workspace.settings.target,
-        "device": device,
-        "options": dict(options or {}),
-    }
-    plan = hashlib.sha256(canonical_json([tasks.digest(wanted), request, engine_version()]).encode()).hexdigest()
-    return workspace.store.jobs.submit(job_key(candidate.text, candidate.params, plan, device), KIND, candidate.id, request, again=again)
+    _check_device(device)
+    try:
+        plan = plan_hash(wanted, Options.of(options))
+    except (TypeError, ValueError) as error:
+        raise Misuse(f"options of the evaluation: {error}") from error
+    chosen = target or candidate.target
+    request = {"candidate": candidate.id, "task": name, "target": chosen, "device": device, "options": dict(options or {})}
+    asked = digest(plan, tasks.digest(wanted), chosen or "", workspace.settings.target or "", engine_version())
+    return workspace.store.jobs.submit(job_key(candidate.text, candidate.params, asked, device), KIND, candidate.id, request, again=again)
 
 
 def perform(workspace: Workspace, job: Job, owner: str) -> str:
     """Do a job in its own process: evaluate, then store run, prediction, failure and the job's end in one transaction; the run's id."""
-    from cake_backend.judge import evaluate
-
     store = workspace.store
     candidate = get_candidate(workspace, job.request["candidate"])
-    task = tasks.get(workspace, job.request["task"])
     identifier = fresh("r")
     folder = workspace.folder("runs") / identifier
     folder.mkdir(parents=True)
@@ -59,28 +58,64 @@ def perform(workspace: Workspace, job: Job, owner: str) -> str:
     def progress(stage: str, fraction: float = 0.0, message: str = "") -> None:
         store.jobs.report(job.id, owner, stage=stage, progress=fraction, message=message)
 
-    record = evaluate(
-        candidate.text,
-        params=dict(candidate.params),
-        task=task,
-        target=job.request["target"],
-        device=None if job.request["device"] == "auto" else job.request["device"],
-        options=dict(job.request["options"]),
-        progress=progress,
-        workdir=folder,
-    )
+    record = _record(workspace, candidate, job, progress, folder)
     with store.database.write():
         if not store.jobs.finish(job.id, owner, run=identifier):
             raise RuntimeError("the job was cancelled or adopted while its work was being done")
         store.runs.record(
-            candidate.id, record, status=record["status"], evidence=record["evidence"], identifier=identifier, job=job.id, task=task.name,
-            device=record.get("device"), target=record.get("target"), folder=str(folder),
+            candidate.id, record, status=record["status"], evidence=record["evidence"], identifier=identifier, job=job.id,
+            task=job.request["task"], device=record.get("device"), target=record.get("target"), folder=str(folder),
         )  # fmt: skip
         if record.get("prediction"):
             store.predictions.record(candidate.id, record.get("device"), record["prediction"])
-        if not record["status"].startswith("PASSED"):
+        if _blames(record["status"]):
             store.failures.record(
-                candidate.id, stage="judge", code=record["status"], message=record.get("summary", record["status"]), run=identifier,
-                environment={name: record[name] for name in _ENVIRONMENT if name in record},
+                candidate.id, stage="judge", code=record["status"], message=record["summary"], run=identifier,
+                environment={name: record[name] for name in _ENVIRONMENT if record.get(name) is not None},
             )  # fmt: skip
     return identifier
+
+
+def _record(workspace: Workspace, candidate: Candidate, job: Job, progress: Any, folder: Path) -> dict[str, Any]:
+    """The judge's record; the gates of the workspace, its own rules included, are asked first."""
+    from cake_backend.judge import evaluate
+
+    request = job.request
+    verdict, outline = judge_text(workspace, candidate, target=request["target"], task=request["task"])
+    rule = next((d for d in verdict["diagnostics"] if d["gate"] == "distilled" and d["severity"] == "error"), None)
+    if rule is not None:
+        summary = f"rejected by a rule of this workspace, line {rule['span']['line']}: [{rule['code']}] {rule['message']}"
+        return {
+            "status": "STATIC_REJECT",
+            "summary": summary,
+            "evidence": "none",
+            "verify": verdict,
+            "findings": [],
+            "task": request["task"],
+        }
+    return evaluate(
+        candidate.text,
+        params=dict(candidate.params),
+        task=tasks.get(workspace, request["task"]),
+        target=request["target"] or (None if outline.has_target else workspace.settings.target),
+        device=None if request["device"] == "auto" else request["device"],
+        options=request["options"],
+        progress=progress,
+        workdir=folder,
+    )
+
+
+def _blames(status: str) -> bool:
+    """Whether a status counts against the candidate, and not against the machine, the task or Cake."""
+    from cake_backend.judge import Status
+
+    return status in {s.value for s in Status if s.blames_candidate and not s.good}
+
+
+def _check_device(device: str) -> None:
+    from cake_ir.targets import DEVICES
+
+    kinds = ("auto", "gpu", "simulate")
+    number = device.removeprefix("gpu:")
+    if device not in kinds and device not in DEVICES and not (number != device and number.isdecimal()):
+        raise unknown("device", device, [*kinds, "gpu:0", *DEVICES])

@@ -11,11 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Names of the schedules, parameter values in force by name, and the content hash (None while the text does not specialise)."""
+    """Names of the schedules, parameter values in force by name, and the content hash (None while the text does not specialise).
+
+    `has_target` says whether every schedule names its target itself.
+    """
 
     schedules: tuple[str, ...] = ()
     params: dict[str, Any] = field(default_factory=dict)
     content_hash: str | None = None
+    has_target: bool = False
 
 
 def outline(text: str, *, params: Mapping[str, Any], target: str | None, default_target: str | None = None) -> Outline:
@@ -35,7 +39,9 @@ def outline(text: str, *, params: Mapping[str, Any], target: str | None, default
     hashes = [content_hash(program) for program in made if program is not None] if complete else []
     plan = [text] if module.plan else []  # a plan has no canonical form of its own: any change of the text is a change
     whole = hashes[0] if len(hashes) == 1 and not plan else digest(*hashes, *plan) if hashes else None
-    return Outline(tuple(template.name for template in module.schedules), in_force, whole)
+    return Outline(
+        tuple(template.name for template in module.schedules), in_force, whole, all(template.targets for template in module.schedules)
+    )
 
 
 def specialised(

@@ -83,7 +83,16 @@ def judge_text(
     target = target or candidate.target
     default = workspace.settings.target
     store = workspace.store
-    body = verify_text(candidate.text, params=candidate.params, target=target, extents=extents, filename=candidate.id, workspace=workspace)
+    task = task or candidate.task
+    body = verify_text(
+        candidate.text,
+        params=candidate.params,
+        target=target,
+        extents=extents,
+        filename=candidate.id,
+        workspace=workspace,
+        task=tasks.get(workspace, task) if task else None,
+    )
     outline = programs.outline(candidate.text, params=candidate.params, target=target, default_target=default)
     asked = question(target=target or default, extents=extents, task=task, rules=tuple(rule.code for rule in rules.approved(workspace)))
     with store.database.write():

@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import workspace as workspaces
+
+if TYPE_CHECKING:
+    from cake_backend.task import Task
 
 _ORDER = {"fail": 2, "undecided": 1, "pass": 0}
 
@@ -18,10 +21,12 @@ def verify_text(
     filename: str = "<text>",
     strict: bool = False,
     workspace: "workspaces.Workspace | None" = None,
+    task: "Task | None" = None,
 ) -> dict[str, Any]:
     """The verdict contract's object for `text`, with every finding, the `distilled` gate of the workspace included.
 
-    `target` is what to verify for, whatever the schedules name; schedules that name none otherwise use the workspace's default.
+    `target` is what to verify for, whatever the schedules name; schedules that name none otherwise use the workspace's default. With a
+    `task` the schedule's run-time parameters must be ones that the task binds.
     """
     import cake_verify
 
@@ -35,6 +40,10 @@ def verify_text(
         strict=strict,
     )
     body = cast(dict[str, Any], verdict.to_json(None))
+    if task is not None and not _stops(body):
+        found = _binding(text, task, params=params, target=target, default_target=workspace.settings.target if workspace else None)
+        if found:
+            body |= {"diagnostics": [*found, *body["diagnostics"]], "verdict": "fail"}
     if workspace is not None and not _stops(body):
         from . import rules
 
@@ -61,6 +70,30 @@ def question(*, target: str | None, extents: Mapping[str, int] | None, task: str
 def worst(verdicts: list[str]) -> str:
     """fail before undecided before pass."""
     return max(verdicts, key=lambda verdict: _ORDER[verdict], default="pass")
+
+
+def _binding(
+    text: str, task: "Task", *, params: Mapping[str, Any] | None, target: str | None, default_target: str | None
+) -> list[dict[str, Any]]:
+    """What keeps a text with one schedule from being bound to the task; plans bind their launches themselves."""
+    from cake_backend.judge.source import BINDING
+    from cake_ir.fault import Fault
+    from cake_verify.diagnostic import Diagnostic
+
+    from . import programs
+
+    made = programs.programs_of(text, params=dict(params or {}), target=target, default_target=default_target)
+    if len(made) != 1:
+        return []
+    (program,) = made
+    return [
+        Diagnostic.from_fault(
+            Fault(BINDING, fault.message, fault.span or program.span, help=f"did you mean `{fault.nearest}`?" if fault.nearest else ""),
+            program.name,
+            program.target,
+        ).to_json()
+        for fault in task.check_parameters(program.params)
+    ]
 
 
 def _stops(body: dict[str, Any]) -> bool:

@@ -9,10 +9,10 @@ from .. import __version__
 
 @functools.cache
 def engine_version() -> str:
-    """The release, and for a checkout a digest of the sources of the language and the gates, which change between releases."""
+    """The release, and for a checkout a digest of what can change between releases: language, gates, backend."""
     root = Path(__file__).resolve().parents[2]
     state = hashlib.sha256()
-    for package in ("cake_ir", "cake_verify"):
+    for package in ("cake_ir", "cake_verify", "cake_backend"):
         for path in sorted((root / package).rglob("*.py")):
             stat = path.stat()
             state.update(f"{path.relative_to(root)}:{stat.st_size}:{stat.st_mtime_ns}\n".encode())

@@ -22,8 +22,15 @@ class RunArguments(Arguments):
     task: shapes.TaskName = ""
     target: shapes.TargetName = ""
     device: Annotated[
-        str, Field(description="auto (a GPU if there is one, else the simulator), gpu, or simulate", pattern="^(auto|gpu|simulate)$")
+        str,
+        Field(
+            description="auto (a GPU if there is one, else the simulator), gpu, gpu:N, simulate, or a board such as H200-SXM to predict for",
+            max_length=60,
+        ),
     ] = "auto"
+    shapes: Annotated[list[str], Field(description="Names of the task's shapes to use; empty for all", max_length=16)] = Field(
+        default_factory=list
+    )
     timing: Annotated[bool, Field(description="Whether to time it too, not only to check its numbers")] = True
     again: Annotated[bool, Field(description="Evaluate anew although the same evaluation has been done")] = False
     wait_s: Annotated[float, Field(description="Seconds to wait for the result before answering with a job handle", ge=0, le=15)] = 12.0
@@ -77,7 +84,7 @@ def _submit(state: ServerState, arguments: RunArguments) -> tuple[Job, bool]:
         task=arguments.task or None,
         target=arguments.target or None,
         device=arguments.device,
-        options={"timing": arguments.timing},
+        options={"timing": arguments.timing, **({"shapes": arguments.shapes} if arguments.shapes else {})},
         again=arguments.again,
     )
 

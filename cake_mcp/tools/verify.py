@@ -56,8 +56,6 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
     workspace = state.workspace
     candidate = propose.get_candidate(workspace, arguments.candidate_id) if arguments.candidate_id else None
     task = arguments.task or (candidate.task if candidate else None)
-    if task:
-        tasks.get(workspace, task)
     target = arguments.target or (candidate.target if candidate else None)
     if candidate is not None and not arguments.params:
         body, _ = propose.judge_text(workspace, candidate, target=target, extents=arguments.extents, task=task)
@@ -65,7 +63,14 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
         text = candidate.text if candidate else arguments.text
         params = {**(candidate.params if candidate else {}), **arguments.params}
         params = {name: value for name, value in params.items() if value is not None}
-        body = verify_text(text, params=params, target=target, extents=arguments.extents, workspace=workspace)
+        body = verify_text(
+            text,
+            params=params,
+            target=target,
+            extents=arguments.extents,
+            workspace=workspace,
+            task=tasks.get(workspace, task) if task else None,
+        )
     page, counts, next_offset = shapes.diagnostics_page(body["diagnostics"], arguments.max_diagnostics, arguments.offset)
     return VerifyAnswer(
         summary=summary_of(body, counts),
