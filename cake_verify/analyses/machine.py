@@ -16,6 +16,7 @@ from cake_ir.walk.code import Context
 from cake_verify.analyses import steps_memory as memory
 from cake_verify.analyses import steps_sync as synchronise
 from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
 
 LIMIT = 20_000
@@ -48,6 +49,9 @@ class Machine:
             registers = memory.registers(self.plan, op, role in self.held)
             if registers is not None:
                 parts.append(registers)
+        rows = check_rows(self.plan, op)
+        if rows is not None:
+            parts.append(rows)
         for effect in self._effects(op):
             step = self._one(op, role, effect)
             if step is not None:

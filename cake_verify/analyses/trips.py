@@ -48,7 +48,7 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
                     twice.add(name)
             if isinstance(s.value, Op):
                 if s.value.name == "ld" and "tensor" in s.value.attrs:
-                    values[s.targets[0]] = Expr("ld", (s.value.operands["i"],), {"tensor": s.value.attrs["tensor"]}, I32, s.value.span)  # type: ignore[arg-type]
+                    values[s.targets[0]] = Expr("ld", (s.value.operands["i"],), {"tensor": s.value.attrs["tensor"], "op": s.value.id}, I32, s.value.span)  # type: ignore[arg-type]
             elif len(s.targets) == 1:
                 values[s.targets[0]] = s.value
     for name in twice:

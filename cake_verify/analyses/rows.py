@@ -1,0 +1,102 @@
+"""Row ranges of outputs whose rows are divided by offsets in memory: a store stays between its own offset and the next.
+
+Where a coordinate contains `lm.ld(G, i)` and somewhere `lm.ld(G, i + 1)` is read as well, G divides the rows; that it grows is an
+obligation of the launcher. Reads past the end only bring rows that nobody uses; a write there spoils the next sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Issue, Touch
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT, ViewT
+from cake_verify.analyses import trips
+from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.state import Found, Member
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range:
+    """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant)."""
+
+    op: Op
+    coordinate: int
+    tensor: str
+    read: int
+    rows_at: int | None
+    rows: int
+
+
+def _writes_tensor(op: Op, plan: Plan) -> bool:
+    for e in effects_of(op, plan.program):
+        touches = e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ()
+        if any(t.space == "gmem" and "w" in t.mode for t in touches):
+            return True
+    return False
+
+
+def _extent(op: Op, k: int) -> int | None:
+    """Elements that a store writes along coordinate `k`."""
+    box = op.attrs.get("box")
+    if isinstance(box, tuple):
+        return int(box[k])  # type: ignore[arg-type]  # boxes are integers
+    source = op.operands.get("view") or op.operands.get("x")
+    t = source.type if isinstance(source, Expr) else None
+    if isinstance(t, ViewT):
+        return t.cols if k == 0 else t.rows if k == 1 else 1
+    if isinstance(t, FragT):
+        if t.form == "rowvec":
+            return t.rows if k == 0 else 1
+        return t.cols if k == 0 else t.rows if k == 1 and t.rank > 1 else 1
+    return None
+
+
+def guarded(plan: Plan, op: Op) -> Range | None:
+    """The coordinate of a store that has to stay inside one sequence, if one does."""
+    coords = op.operands.get("coords")
+    if not isinstance(coords, tuple) or not _writes_tensor(op, plan) or op.operands.get("mask") is not None or op.attrs.get("clip"):
+        return None
+    prefix = trips.prefix_tensors(plan.program)
+    if not prefix:
+        return None
+    resolve = trips.resolver_of(plan.program, plan.sites[op.id].role)
+    for k, e in enumerate(coords):
+        for n in resolve(e).walk():
+            if n.op == "ld" and n.attrs["tensor"] in prefix:
+                extent = _extent(op, k)
+                if extent is None:
+                    return None
+                rows = plan.code.ops[op.id].index.get("rows")
+                is_rows = rows is not None and extent == _view_rows(op)
+                return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent)  # type: ignore[call-overload]
+    return None
+
+
+def _view_rows(op: Op) -> int:
+    view = op.operands.get("view")
+    return view.type.rows if isinstance(view, Expr) and isinstance(view.type, ViewT) else -1
+
+
+def check_rows(plan: Plan, op: Op) -> Step | None:
+    """A step that raises when the rows written leave the sequence that the coordinate belongs to."""
+    found = guarded(plan, op)
+    if found is None:
+        return None
+    at = plan.code.ops[op.id].index["coords"]
+    k, tensor, read, rows_at, fixed = found.coordinate, found.tensor, found.read, found.rows_at, found.rows
+
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        i = m.lds.get(read)
+        if i is None:
+            return None
+        start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
+        first = v[at][k]
+        n = fixed if rows_at is None else min(v[rows_at], fixed)
+        if n > 0 and not start <= first <= first + n <= end:
+            raise Found("S013", range=found, first=first, rows=n, start=start, end=end, index=i)
+        return None
+
+    return step
