@@ -29,8 +29,11 @@ CANDIDATES: tuple[BenchCandidate, ...] = (
     BenchCandidate("cake_gemm_group16", "gemm", "hopper", params={"GROUP": 16}, main=False),
     BenchCandidate("cake_gemm_sm80", "gemm", "ampere", main=False),
     BenchCandidate("cake_kmeans", "kmeans_assign", "hopper"),
-    BenchCandidate("cake_rmsnorm_2048", "rmsnorm", "hopper", params={"D": 2048}),
-    BenchCandidate("cake_rmsnorm_4096", "rmsnorm", "hopper", params={"D": 4096}),
-    BenchCandidate("cake_rmsnorm_7168", "rmsnorm", "hopper", params={"D": 7168}),
-    BenchCandidate("cake_rmsnorm_8192", "rmsnorm", "hopper", params={"D": 8192}),
+    *(
+        BenchCandidate(f"cake_rmsnorm_{d}_w{w}c{c}", "rmsnorm", "hopper", params={"D": d, "WARPS": w, "CTAS": c}, main=main)
+        for d, w, c, main in (
+            (2048, 4, 8, True), (2048, 8, 8, False), (4096, 8, 4, True), (4096, 16, 4, False), (7168, 14, 2, True), (7168, 28, 2, False),
+            (8192, 16, 2, True), (8192, 32, 2, False),
+        )
+    ),
 )
