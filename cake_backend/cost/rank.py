@@ -67,10 +67,12 @@ class Ranking:
         if budget < 1:
             return ()
         rng = random.Random(seed)
-        unknown = sorted(self.withheld)
+        gone = {d.id for d in self.dropped}
+        middling = {i: ("middling", "its group is not the first") for group in self.groups[1:] for i in group if i not in gone}
+        open_ = self.withheld or middling
+        unknown = sorted(open_)
         rng.shuffle(unknown)
         out: list[Pick] = []
-        gone = {d.id for d in self.dropped}
         known = [[i for i in group if i not in gone] for group in self.groups]
         for group in known:
             group.sort()
@@ -88,7 +90,7 @@ class Ranking:
                     out.append(Pick(i, "best of its design" if passes else "variant of a design already chosen", design[i]))
         spread = sorted(unknown, key=lambda i: design[i] in seen)  # designs not seen so far first
         for i in spread[: budget - len(out)]:
-            out.append(Pick(i, f"exploration: {self.withheld[i][0]}, {self.withheld[i][1]}", design[i]))
+            out.append(Pick(i, f"exploration: {open_[i][0]}, {open_[i][1]}", design[i]))
         for i in ranked:
             if len(out) < budget and all(p.id != i for p in out):
                 out.append(Pick(i, "variant of a design already chosen", design[i]))
@@ -134,9 +136,8 @@ def rank(candidates: Sequence[tuple[str, Program, Any]], bindings: Mapping[str, 
     withheld = {i: (p.withheld[0].code, p.withheld[0].text) for i, p in predictions.items() if not p.covered and not p.last}
     last = {i: p.last for i, p in predictions.items() if p.last}
     covered = [i for i in predictions if i not in withheld and i not in last]
-    decisive = {i: tuple(j for j in covered if j != i and certain(predictions[i], predictions[j], materiality)) for i in covered}
-    for i in covered:
-        decisive[i] += tuple(last)
+    compared = (*covered, *last)
+    decisive = {i: tuple(j for j in compared if j != i and certain(predictions[i], predictions[j], materiality)) for i in covered}
     groups = _groups(covered, decisive)
     return Ranking(
         device, groups, last, _cliffs(covered, predictions), withheld, duplicates, _designs(prints), decisive, predictions,
