@@ -11,6 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from cake_backend.executors.lease import LeaseTimeout
 from cake_backend.judge.admission import admit
 from cake_backend.judge.building import Built, build_program
 from cake_backend.judge.devices import Found, find_devices, runs_on, target_of
-from cake_backend.judge.plan import Options, make_plan
-from cake_backend.judge.session import Candidate, run_session
+from cake_backend.judge.plan import Options, Plan, make_plan
+from cake_backend.judge.session import Candidate, Session, run_session
 from cake_backend.judge.source import read_source
 from cake_backend.judge.status import Status
 from cake_backend.judge.verdict import judge_session
@@ -137,7 +138,7 @@ class _Run:
                 self.record["findings"].append({"kind": "assembler", "code": remark["code"], "line": remark["line"], "text": remark["text"]})
         if built.status is not None and built.status is not Status.NOT_LOWERED:
             return self.end(built.status, built.summary)
-        self._predict(program)
+        self._predict(program, gpu["name"] if gpu else None)
         on_gpu = gpu is not None and built.build is not None and built.status is None
         if on_gpu and gpu is not None and not runs_on(program.target, gpu):
             if only_gpu:
@@ -169,12 +170,9 @@ class _Run:
         return Found((), f"prediction for {self.device}"), None, False
 
     def _on_gpu(self, program: Any, ordinal: int, gpu: dict[str, Any]) -> dict[str, Any]:
-        built = self.built
-        assert built is not None and built.build is not None and built.build.cubin is not None and built.manifest is not None
-        candidate = Candidate(
-            built.build.cubin, built.manifest, dict(program.tunables), tuple(program.roles), tuple(program.barriers)
-        )
-        seal = hashlib.sha256(built.build.cubin + built.manifest.dumps().encode()).hexdigest()
+        assert self.built is not None
+        candidate = _candidate(self.built, program)
+        seal = hashlib.sha256(candidate.cubin + candidate.manifest.dumps().encode()).hexdigest()
         plan = make_plan(self.task, candidate.params, self.options, seal=seal)
         self.record |= {"device": gpu["name"], "gpu": gpu, "driver": gpu["driver"], "plan": plan.to_json(), "evidence": "measured"}
         if not plan.cases:
@@ -188,6 +186,9 @@ class _Run:
             return self.end(Status.INFRA_ERROR, str(error))
         self.progress("check", 0.9)
         verdict = judge_session(session, candidate, self.task)
+        if Status(verdict["status"]) in (Status.RUNTIME_ERROR, Status.TIMEOUT) and session.run is not None:
+            self.progress("report", 0.92)
+            verdict = self._with_hang_report(program, ordinal, session, verdict)
         status = Status(verdict["status"])
         cases = verdict["numerics"]
         wrong = [c for c in cases if c["status"] != Status.PASSED]
@@ -204,6 +205,29 @@ class _Run:
             self.record["counters"] = counters
         return self.end(status, verdict["summary"])
 
+    def _with_hang_report(self, program: Any, ordinal: int, session: Session, verdict: dict[str, Any]) -> dict[str, Any]:
+        """The verdict of a run that trapped or did not end, after the case in question ran once more with waits that report.
+
+        Waits of the ordinary build only trap, which is what costs nothing; so the report takes a build of its own.
+        """
+        case = session.unfinished()
+        trapped = any("CUDA_ERROR_LAUNCH_FAILED" in f["text"] for f in verdict["faults"])
+        if case is None or not (trapped or verdict["status"] == Status.TIMEOUT):
+            return verdict
+        built = build_program(program, self.text, timeout=self.options.compile_timeout, report=True)
+        if built.build is None or built.build.cubin is None:
+            return verdict
+        again = Plan((replace(case, timed=False, repeats=1),), session.plan.poison, session.plan.seal)
+        candidate = _candidate(built, program)
+        limited = replace(self.options, run_timeout=min(60.0, self.options.run_timeout))
+        second = judge_session(
+            run_session(candidate, self.task, again, limited, device=ordinal, cancel=self.cancel), candidate, self.task
+        )
+        if second["status"] != Status.HANG:
+            self.record["findings"].append({"kind": "hang", "text": f"run again with reporting waits: {second['summary']}"})
+            return verdict
+        return {**verdict, "status": second["status"], "summary": second["summary"], "hang": second["hang"]}
+
     def _simulated(self, program: Any) -> dict[str, Any]:
         from cake_backend.judge.simulation import simulate_cases
 
@@ -219,16 +243,26 @@ class _Run:
             return self.end(Status.NOT_LOWERED, f"simulated right; {self.built.summary}")
         return self.end(outcome.status, outcome.summary)
 
-    def _predict(self, program: Any) -> None:
+    def _predict(self, program: Any, gpu_name: str | None) -> None:
         """The cost model's opinion per benchmark shape, where it has one."""
         from cake_backend.judge.prediction import predict_shapes
 
         name = self.device if self.device and self.record["device"] == self.device else None
-        prediction, finding = predict_shapes(program, self.task, self.built.report if self.built else {}, device=name)
+        report = self.built.report if self.built else {}
+        try:
+            prediction, finding = predict_shapes(program, self.task, report, device=name, gpu_name=gpu_name)
+        except Exception as error:  # an opinion that fails must not cost the measurement that follows
+            prediction, finding = None, f"the cost model failed: {type(error).__name__}: {error}"[:300]
         if prediction:
             self.record["prediction"] = prediction
         if finding:
             self.record["findings"].append({"kind": "prediction", "text": finding})
+
+
+def _candidate(built: Built, program: Any) -> Candidate:
+    """What the worker runs, with the author's names in the order in which lowering numbers them."""
+    assert built.build is not None and built.build.cubin is not None and built.manifest is not None
+    return Candidate(built.build.cubin, built.manifest, dict(program.tunables), tuple(program.roles), tuple(program.barriers))
 
 
 def _headline(shapes: list[dict[str, Any]]) -> dict[str, Any]:

@@ -54,6 +54,13 @@ class Session:
         """Events of one kind, of one case where given."""
         return [e for e in self.events if e["event"] == event and (case is None or e.get("case") == case)]
 
+    def unfinished(self) -> Case | None:
+        """The first case that has not run as often as planned, or that was being timed when the worker ended."""
+        for case in self.plan.cases:
+            if len(self.of("run", case.id)) < case.repeats or (case.timed and not self.of("timing", case.id)):
+                return case
+        return None
+
 
 def scratch_folder(need: int) -> Path:
     """A new folder for bulk data: in memory where that has room for twice the need, else on disk."""

@@ -88,11 +88,8 @@ def _before_data(session: Session, candidate: Candidate, out: dict[str, Any]) ->
 
 
 def _last_case(session: Session) -> str:
-    seen = {e["case"] for e in session.of("run")}
-    for case in session.plan.cases:
-        if case.id not in seen:
-            return " in a held-out case" if case.heldout else f" in shape `{case.shape.name}`"
-    return ""
+    case = session.unfinished()
+    return "" if case is None else " in a held-out case" if case.heldout else f" in shape `{case.shape.name}`"
 
 
 def _fault(fault: dict[str, Any], session: Session, out: dict[str, Any]) -> tuple[Status, str]:
