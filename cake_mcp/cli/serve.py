@@ -1,5 +1,6 @@
 """`cake serve`: the MCP server over stdio, streamable HTTP or SSE."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -40,6 +41,8 @@ def main(argv: Sequence[str]) -> int:
     from .. import transports
     from ..state import ServerState
 
+    # Before the SDK sets up its own: one plain line a record, never a page of rendered traceback.
+    logging.basicConfig(level=options.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     state = ServerState(workspace)
     try:
         if options.transport == "stdio":

@@ -39,9 +39,7 @@ class BareServer:
         )
         self.lines: list[bytes] = []
         self._id = 0
-        self.request(
-            "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
-        )
+        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}})
         self.notify("notifications/initialized")
 
     def send(self, message: dict[str, Any]) -> None:
