@@ -27,8 +27,12 @@ CANDIDATES: tuple[BenchCandidate, ...] = (
     BenchCandidate("cake_gemm_bn128", "gemm", "hopper", params={"BN": 128}, main=False),
     BenchCandidate("cake_gemm_group1", "gemm", "hopper", params={"GROUP": 1}, main=False),
     BenchCandidate("cake_gemm_group16", "gemm", "hopper", params={"GROUP": 16}, main=False),
+    BenchCandidate("cake_gemm_one_consumer", "gemm", "hopper", params={"MEMBERS": 1, "STAGES": 5}, main=False),
     BenchCandidate("cake_gemm_sm80", "gemm", "ampere", main=False),
     BenchCandidate("cake_kmeans", "kmeans_assign", "hopper"),
+    BenchCandidate("cake_kmeans_resident", "kmeans_assign", "hopper_resident"),
+    BenchCandidate("cake_kmeans_four", "kmeans_assign", "hopper", params={"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}, main=False),
+    BenchCandidate("cake_kmeans_resident_four", "kmeans_assign", "hopper_resident", params={"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}, main=False),
     *(
         BenchCandidate(f"cake_rmsnorm_{d}_w{w}c{c}", "rmsnorm", "hopper", params={"D": d, "WARPS": w, "CTAS": c}, main=main)
         for d, w, c, main in (
