@@ -1,0 +1,154 @@
+"""Shared memory as bytes, seen through two proxies, and the elements of views in it.
+
+One byte array a (CTA, pool) and a second one for what the async proxy sees: ordinary writes reach it with the next `fence_proxy`. Both
+start, and are filled again under every copy in flight, with 0xFF, which is a NaN of every floating-point type. Views are placed by
+`cake_ir.layout`, so views that overlap, or disagree on a swizzle, read each other's bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cake_backend.simulate.floats import RAW, Array, numpy_dtype
+from cake_ir.layout import ViewLayout, offset_table
+from cake_ir.placement import view_layout
+from cake_ir.program import Program
+
+POISON = 0xFF
+GRANULE = 16
+"""Bytes of one cell of the guards: no asynchronous copy or operand is finer."""
+
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Elements of one view: `index` counts elements of `size` bytes from the pool's base, `granules` the 16-byte cells they touch."""
+
+    pool: str
+    size: int
+    index: Index
+    granules: Index
+
+
+class OutsideView(Exception):
+    """A rectangle leaves its view, or a stage number the view's stages."""
+
+
+class Placement:
+    """Where the elements of a program's views are; shared by all CTAs of a run."""
+
+    def __init__(self, program: Program) -> None:
+        self.layouts: dict[str, ViewLayout] = {name: view_layout(v) for name, v in program.views.items()}
+        self.pools: dict[str, str] = {name: v.pool for name, v in program.views.items()}
+        self.size: dict[str, int] = {name: numpy_dtype(v.dtype).itemsize for name, v in program.views.items()}
+        self._tables: dict[tuple[str, int], Index] = {}
+        self._cells: dict[Any, Cells] = {}
+
+    def table(self, view: str, stage: int) -> Index:
+        """Element numbers of one stage by (row, column)."""
+        found = self._tables.get((view, stage))
+        if found is None:
+            layout = self.layouts[view]
+            if not 0 <= stage < layout.stages:
+                raise OutsideView(f"stage {stage} of `{view}`, which has {layout.stages}")
+            flat = np.frombuffer(offset_table(layout, stage), np.int64)
+            found = (flat // self.size[view]).astype(np.intp).reshape(layout.rows, layout.cols)
+            self._tables[view, stage] = found
+        return found
+
+    def rectangle(self, view: str, stage: int, row: int, rows: int, col: int, cols: int, transposed: bool = False) -> Cells:
+        """A stored rectangle; `transposed` gives its cells by (column, row)."""
+        key = (view, stage, row, rows, col, cols, transposed)
+        found = self._cells.get(key)
+        if found is None:
+            self._inside(view, row, rows, col, cols)
+            index = self.table(view, stage)[row : row + rows, col : col + cols]
+            found = self._cells[key] = self._make(view, index.T if transposed else index)
+        return found
+
+    def elements(self, key: Any, view: str, stage: int, rows: Array, cols: Array) -> Cells:
+        """The elements at (rows, cols), broadcast against each other; `key` identifies the pattern for the cache."""
+        full = (view, stage, key)
+        found = self._cells.get(full)
+        if found is None:
+            layout = self.layouts[view]
+            if rows.size and (rows.min() < 0 or rows.max() >= layout.rows or cols.min() < 0 or cols.max() >= layout.cols):
+                raise OutsideView(f"rows {rows.min()}..{rows.max()}, columns {cols.min()}..{cols.max()} of `{view}`, which is {layout.rows} x {layout.cols}")
+            found = self._cells[full] = self._make(view, self.table(view, stage)[rows, cols])
+        return found
+
+    def _inside(self, view: str, row: int, rows: int, col: int, cols: int) -> None:
+        layout = self.layouts[view]
+        if row < 0 or col < 0 or row + rows > layout.rows or col + cols > layout.cols:
+            raise OutsideView(f"rows {row}..{row + rows}, columns {col}..{col + cols} of `{view}`, which is {layout.rows} x {layout.cols}")
+
+    def _make(self, view: str, index: Index) -> Cells:
+        size = self.size[view]
+        index = np.ascontiguousarray(index)
+        first = np.unique(index * size // GRANULE)
+        return Cells(self.pools[view], size, index, first)
+
+
+@dataclass(slots=True, eq=False)
+class Pool:
+    """The bytes of one pool of one CTA: `data` as threads see it, `seen` as the async proxy does; counters of work in flight a granule."""
+
+    nbytes: int
+    data: dict[int, Array] = field(default_factory=dict)
+    seen: dict[int, Array] = field(default_factory=dict)
+    reading: Array = field(default_factory=lambda: np.zeros(0, np.int16))
+    writing: Array = field(default_factory=lambda: np.zeros(0, np.int16))
+    unfenced: list[tuple[int, Index]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        whole = -(-self.nbytes // GRANULE) * GRANULE
+        for target in (self.data, self.seen):
+            raw = np.full(whole, POISON, np.uint8)
+            for bits, kind in RAW.items():
+                target[bits // 8] = raw.view(kind)
+        self.reading = np.zeros(whole // GRANULE, np.int16)
+        self.writing = np.zeros(whole // GRANULE, np.int16)
+
+    def read(self, cells: Cells) -> Array:
+        """Bits as an ordinary load sees them."""
+        return self.data[cells.size][cells.index]
+
+    def read_async(self, cells: Cells) -> Array:
+        """Bits as the async proxy sees them."""
+        return self.seen[cells.size][cells.index]
+
+    def write(self, cells: Cells, raw: Array) -> None:
+        """An ordinary store: the async proxy sees it after the next fence."""
+        self.data[cells.size][cells.index] = raw
+        self.unfenced.append((cells.size, cells.index))
+
+    def write_async(self, cells: Cells, raw: Array) -> None:
+        """Bits written by a copy engine, or poison under a copy in flight: seen by everyone."""
+        self.data[cells.size][cells.index] = raw
+        self.seen[cells.size][cells.index] = raw
+
+    def poison(self, cells: Cells) -> None:
+        """Make the bytes undefined."""
+        ones = RAW[cells.size * 8](~0 & (1 << cells.size * 8) - 1)
+        self.data[cells.size][cells.index] = ones
+        self.seen[cells.size][cells.index] = ones
+
+    def fence(self) -> None:
+        """Every ordinary write so far becomes visible to the async proxy."""
+        for size, index in self.unfenced:
+            self.seen[size][index] = self.data[size][index]
+        self.unfenced.clear()
+
+    def stale(self, cells: Cells) -> bool:
+        """Whether the async proxy would read other bits here than a thread."""
+        return bool(self.unfenced) and bool((self.data[cells.size][cells.index] != self.seen[cells.size][cells.index]).any())
+
+
+def is_poison(raw: Array) -> bool:
+    """Whether any element has all bits set."""
+    return bool((raw == raw.dtype.type(np.iinfo(raw.dtype).max)).any())

@@ -1,0 +1,228 @@
+"""`lm.mma`: wgmma groups of a warpgroup, mma.sync of a warp, tcgen05 of one thread.
+
+Products are exact; one operation's sum over its whole K is formed in float32 (by the BLAS library, in its order) and added to the
+accumulator once. The hardware adds every 16 (8, 32) elements of K with truncation, so the last bits differ. Integer operands accumulate
+in int32.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from cake_backend.simulate import floats
+from cake_backend.simulate.access import ViewAccess
+from cake_backend.simulate.elementwise import build, frag_type, grid
+from cake_backend.simulate.engines import Group, MmaUnit
+from cake_backend.simulate.faults import Abort, NotSimulated
+from cake_backend.simulate.floats import Array
+from cake_backend.simulate.machine import Site, Step, Vals
+from cake_backend.simulate.state import Warp
+from cake_backend.simulate.sync import enqueue, submit_group, tensor_unit
+from cake_backend.simulate.tmem import TmemAccess
+from cake_ir.program import Expr
+from cake_ir.types import FragT, ViewT
+
+
+def operand(x: Array, name: str) -> Array:
+    """Operand values as the tensor core takes them."""
+    return floats.truncated_tf32(x) if name in ("f32", "tf32") else x
+
+
+def product(a: Array, b: Array) -> Array:
+    """a[M,K] b[N,K]^T, summed over K in float32 (int32 for integers)."""
+    if a.dtype.kind in "iu":
+        return a.astype(np.int32) @ b.astype(np.int32).T
+    return a @ b.T
+
+
+def accumulated(acc: Array, p: Array, init: bool, name: str) -> Array:
+    """The accumulator after one operation, rounded to its type."""
+    total = p if init else acc + p
+    return floats.rounded(total.astype(np.float32, copy=False), name) if floats.is_float(name) else total.astype(np.int32, copy=False)
+
+
+def _place(site: Site, e: Expr) -> Callable[[Vals], tuple[str, int]]:
+    """(name, stage) of an accumulator."""
+    if e.op == "var":
+        key = (str(e.attrs["name"]), 0)
+        return lambda vals: key
+    if e.op == "frag_stage" and e.args[0].op == "var":
+        name, stages, slot = str(e.args[0].attrs["name"]), frag_type(e.args[0]).stages, build(site, e.args[1])
+        return lambda vals: (name, int(slot(None, vals)) % stages)  # type: ignore[arg-type]  # a slot reads no registers
+    raise NotSimulated("an accumulator that is a slice of a fragment", e.span)
+
+
+def _init(site: Site) -> Callable[[Vals], bool]:
+    i = site.code.index.get("init")
+    return (lambda vals: False) if i is None else (lambda vals: bool(vals[i]))
+
+
+def mma(site: Site) -> Step:
+    for scale in ("scale_a", "scale_b"):
+        if site.op.operands.get(scale) is not None:
+            raise NotSimulated("a block-scaled matrix multiplication", site.op.span)
+    return {"wgmma": _wgmma, "mma_sync": _mma_sync, "tcgen05": _tcgen05}[str(site.op.attrs["kind"])](site)
+
+
+def _mma_sync(site: Site) -> Step:
+    m, op = site.machine, site.op
+    trees = site.code.trees
+    acc, a, b = trees["acc"], build(site, trees["a"]), build(site, trees["b"])
+    t, ta, tb = frag_type(acc), frag_type(trees["a"]), frag_type(trees["b"])
+    parts, rows_a, rows_b = grid(site, t), grid(site, ta), grid(site, tb)
+    for w in range(site.width):
+        if not np.array_equal(parts[w].rows, rows_a[w].rows) or not np.array_equal(parts[w].cols[0], rows_b[w].rows[:, 0]):
+            raise NotSimulated("an mma whose fragments are split over the warps differently", op.span)
+    place, init = _place(site, acc), _init(site)
+
+    def step(warp: Warp, vals: Vals) -> None:
+        name, stage = place(vals)
+        start = init(vals)
+        old = parts[warp.warp].shape if start else m.read_place(warp, name, stage, op)
+        p = product(operand(a(warp, vals), ta.dtype), operand(b(warp, vals), tb.dtype))
+        value = accumulated(p if start else old, p, start, t.dtype)
+        if t.stages > 1 and isinstance(warp.regs.get(name), list):
+            value = [value if i == stage else x for i, x in enumerate(warp.regs[name])]
+        m.write_place(warp, name, value, op, stage)
+
+    return step
+
+
+# ------------------------------------------------------------------ wgmma
+
+
+def _wgmma(site: Site) -> Step:
+    m, op = site.machine, site.op
+    trees = site.code.trees
+    place, init = _place(site, trees["acc"]), _init(site)
+    t = frag_type(trees["acc"])
+    b = ViewAccess(site, "b")
+    a_view = ViewAccess(site, "a") if isinstance(op.operands["a"].type, ViewT) else None  # type: ignore[union-attr]  # operands are expressions
+    a_tree = trees.get("a")
+    a_name = (str(a_tree.attrs["name"]), 0) if a_tree is not None and a_tree.op == "var" else None
+    a_value = build(site, a_tree) if a_tree is not None and a_name is None else None
+    parts = grid(site, t)
+
+    def execute(group: Group) -> None:
+        order = sorted(group.warps)
+        first = group.warps[order[0]]
+        vals = group.vals[order[0]]
+        bv = operand(floats.decode(b.read_async(first, b.whole(first, vals, as_read=True)), b.dtype), b.dtype)
+        rows = np.concatenate([parts[w].rows[:, 0] for w in order])
+        if a_view is not None:
+            av = floats.decode(a_view.read_async(first, a_view.whole(first, vals, as_read=True)), a_view.dtype)[rows]
+            dtype = a_view.dtype
+        else:
+            assert a_tree is not None
+            dtype = frag_type(a_tree).dtype
+            av = np.concatenate([group.warps[w].regs[a_name[0]] if a_name else group.temporaries[w, "a"] for w in order])
+        p = product(operand(av, dtype), bv)
+        start, at = init(vals), 0
+        for w in order:
+            warp, count = group.warps[w], len(parts[w].rows)
+            key = place(group.vals[w])
+            warp.held_back[key] = accumulated(warp.held_back[key], p[at : at + count], start, t.dtype)
+            at += count
+
+    def step(warp: Warp, vals: Vals) -> None:
+        unit = _unit(warp)
+        if warp.issued == len(unit.groups):
+            unit.groups.append(Group(op, unit, execute))
+        group = unit.groups[warp.issued]
+        if group.op is not op:
+            raise Abort(m.located("X012", "the warps of a warpgroup issue different matrix multiplications", op, warp=warp, other=group.op))
+        key = place(vals)
+        uses = [(key, 0)]
+        _hold_back(site, warp, key, init(vals))
+        if a_name is not None:
+            m.read_place(warp, a_name[0], 0, op)
+            uses.append((a_name, 1))
+        elif a_value is not None:
+            group.temporaries[warp.warp, "a"] = a_value(warp, vals)
+        for k, mode in uses:
+            warp.busy.setdefault(k, [0, 0])[mode] += 1
+        group.temporaries[warp.warp] = uses
+        group.vals[warp.warp], group.warps[warp.warp] = vals, warp
+        warp.issued += 1
+        if len(group.warps) == unit.size:
+            work = submit_group(m, group, warp)
+            for access in (a_view, b) if a_view is not None else (b,):
+                cells, pool = access.whole(warp, vals), access.pool(warp.cta)
+                m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
+                work.guard(pool, cells, "r")
+
+    def _hold_back(site: Site, warp: Warp, key: tuple[str, int], start: bool) -> None:
+        """Take the accumulator out of the registers: until the group retires its place shows nothing."""
+        if key in warp.held_back:
+            return
+        name, stage = key
+        if name in warp.unwritten and not start:
+            m.note(op, f"`{name}` is accumulated into before anything was written to it")
+        value = warp.regs[name]
+        warp.held_back[key] = value[stage] if isinstance(value, list) else value
+        hidden = floats.poison(parts[warp.warp].shape, t.dtype)
+        if isinstance(value, list):
+            warp.regs[name] = [hidden if i == stage else x for i, x in enumerate(value)]
+        else:
+            warp.regs[name] = hidden
+
+    return step
+
+
+def _unit(warp: Warp) -> MmaUnit:
+    """The tensor-core queue of the warp's warpgroup."""
+    if warp.unit is None:
+        number = warp.warp // 4
+        units = warp.cta.units
+        key = (warp.role.name, warp.member, number)
+        if key not in units:
+            units[key] = MmaUnit(size=min(4, warp.width - 4 * number))
+        warp.unit = units[key]
+    return warp.unit
+
+
+# ------------------------------------------------------------------ tcgen05
+
+
+def _tcgen05(site: Site) -> Step:
+    m, op = site.machine, site.op
+    if op.attrs.get("ctas") == 2:
+        raise NotSimulated("a matrix multiplication of two CTAs", op.span)
+    acc, b, init = TmemAccess(site, "acc"), ViewAccess(site, "b"), _init(site)
+    kind = op.operands["a"].type  # type: ignore[union-attr]  # operands are expressions
+    a: Any = ViewAccess(site, "a") if isinstance(kind, ViewT) else TmemAccess(site, "a") if not isinstance(kind, FragT) else None
+    if a is None:
+        raise NotSimulated("a tcgen05 operand in registers", op.span)
+
+    def step(warp: Warp, vals: Vals) -> None:
+        if not warp.elected:
+            return
+
+        def execute(group: Group) -> None:
+            bv = operand(floats.decode(b.read_async(warp, b.whole(warp, vals, as_read=True)), b.dtype), b.dtype)
+            if isinstance(a, ViewAccess):
+                av = floats.decode(a.read_async(warp, a.whole(warp, vals, as_read=True)), a.dtype)
+            else:
+                av = a.read(warp, vals)
+            start = init(vals)
+            p = product(operand(av, a.dtype), bv)
+            old = p if start else acc.read(warp, vals)
+            if not start and np.isnan(old).all():
+                m.note(op, f"`{acc.name}` is accumulated into before anything was written to it")
+            acc.write(warp, vals, accumulated(old, p, start, acc.dtype))
+            work.release()
+
+        work: Any = None
+        group = enqueue(site, warp, tensor_unit(warp), execute, vals)
+        work = group.work
+        for access in (a, b) if isinstance(a, ViewAccess) else (b,):
+            cells, pool = access.whole(warp, vals), access.pool(warp.cta)
+            m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
+            work.guard(pool, cells, "r")
+
+    return step
+
+
+VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.mma": (mma,)}

@@ -1,0 +1,243 @@
+"""Reductions: in the thread (even and odd elements in two chains), over lanes, running arguments, across the warps of a role.
+
+The order of float additions is the emitted one: per thread the even and the odd columns are summed left to right and then added, lanes
+are combined pairwise by ascending distance, warps from warp 0 on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from cake_backend.simulate import floats
+from cake_backend.simulate.elementwise import Builder, Value, build, dtype, frag_type, grid
+from cake_backend.simulate.faults import NotSimulated
+from cake_backend.simulate.floats import Array
+from cake_backend.simulate.machine import Site, Step, Vals
+from cake_backend.simulate.registers import held
+from cake_backend.simulate.state import Warp
+from cake_ir.program import Expr
+from cake_ir.types import FragT, PairT, ViewT
+
+Combine = Callable[[Any, Any], Any]
+
+
+def combiner(op: str, name: str) -> Combine:
+    """One step of a reduction; float max and min ignore a NaN."""
+    if op == "add":
+        return np.add
+    if floats.is_float(name):
+        return np.fmax if op == "max" else np.fmin
+    return np.maximum if op == "max" else np.minimum
+
+
+def over_lanes(x: Array, f: Combine) -> Array:
+    """Combine along the last axis pairwise, as butterfly shuffles do."""
+    while x.shape[-1] > 1:
+        x = f(x[..., 0::2], x[..., 1::2])
+    return x
+
+
+def over_warp(x: Array, f: Combine) -> Array:
+    """Combine (32, 1) lanes into (1, 1), the largest distance first."""
+    while len(x) > 1:
+        half = len(x) // 2
+        x = f(x[:half], x[half:])
+    return x
+
+
+def _chains(x: Array, f: Combine) -> Array:
+    """Left to right over axis 1 of (rows, n, 2), then the two chains together: (rows,)."""
+    total = x[:, 0]
+    for j in range(1, x.shape[1]):
+        total = f(total, x[:, j])
+    return f(total[..., 0], total[..., 1])
+
+
+def _reduce(site: Site, e: Expr) -> Value:
+    x = e.args[0]
+    t = frag_type(x)
+    op = "add" if e.op == "sum" else str(e.attrs["op"])
+    f, inner, partial = combiner(op, t.dtype), build(site, x), bool(e.attrs.get("partial"))
+    wm, wn = t.warps or (site.width, 1)
+    if t.form == "vec":
+        if site.width > 1 and not partial:
+            raise NotSimulated("a reduction of a `vec` over several warps without scratch", e.span)
+        return lambda w, vals: _vec(site, t, inner(w, vals), w, f, op) if partial else over_warp(_vec(site, t, inner(w, vals), w, f, op), f)
+    if t.form in ("acc", "a") and e.attrs.get("axis") == 1:
+        if wn > 1 and t.form == "acc":
+            raise NotSimulated("a row reduction of a tile that several warps share along its columns", e.span)
+        return lambda w, vals: rows_of_tile(inner(w, vals), f, partial)
+    if t.form == "rows" and e.attrs.get("axis") == 1:
+        return lambda w, vals: _straight(inner(w, vals), f)
+    if t.form == "acc" and e.attrs.get("axis") == 0 and wm == 1 and not partial:
+        return lambda w, vals: _columns(inner(w, vals), f)
+    raise NotSimulated(f"a reduction of form `{t.form}` along axis {e.attrs.get('axis')}", e.span)
+
+
+def rows_of_tile(x: Array, f: Combine, partial: bool) -> Array:
+    """Row reduction of a warp's tile: (rows, 4) a lane of the quad, or (rows, 1) finished."""
+    r, c = x.shape
+    if c % 8:
+        raise NotSimulated(f"a row reduction over {c} columns")
+    lanes = np.ascontiguousarray(x.reshape(r, c // 8, 4, 2).transpose(0, 2, 1, 3)).reshape(r * 4, c // 8, 2)
+    quad = _chains(lanes, f).reshape(r, 4)
+    return quad if partial else over_lanes(quad, f)
+
+
+def _straight(x: Array, f: Combine) -> Array:
+    total = x[:, 0:1]
+    for j in range(1, x.shape[1]):
+        total = f(total, x[:, j : j + 1])
+    return total
+
+
+def _columns(x: Array, f: Combine) -> Array:
+    """Column reduction of one warp: a lane's rows, then the eight lanes that share a column."""
+    r, c = x.shape
+    lanes = x.reshape(r // 8, 8, c)
+    total = lanes[0]
+    for i in range(1, r // 8):
+        total = f(total, lanes[i])
+    return over_lanes(total.T, f).T
+
+
+def _vec(site: Site, t: FragT, x: Array, warp: Warp, f: Combine, op: str) -> Array:
+    """A thread's own elements: (32, 1)."""
+    h = held(t, site.width, warp.warp)
+    if (h.rows < 0).any():
+        neutral = {"add": 0, "max": -np.inf, "min": np.inf}[op]
+        x = np.where(h.rows < 0, x.dtype.type(neutral), x)
+    if x.shape[1] == 1:
+        return x
+    if x.shape[1] % 2:
+        raise NotSimulated("a reduction of an odd number of elements a thread")
+    return _chains(x.reshape(32, -1, 2), f)[:, None]
+
+
+def _finish(site: Site, e: Expr) -> Value:
+    x = build(site, e.args[0])
+    t = e.args[0].type
+    if isinstance(t, PairT):
+        return x
+    t = frag_type(e.args[0])
+    f = combiner(t.partial or "max", t.dtype)
+    if t.form == "scalar":
+        return lambda w, vals: over_warp(x(w, vals), f)
+    return lambda w, vals: over_lanes(np.asarray(x(w, vals)), f)
+
+
+def _running(site: Site, e: Expr) -> Value:
+    """argmin and argmax: the tile's own best, the lowest column on ties, merged into the running pair by a strict comparison.
+
+    A NaN never wins. The pair is kept finished: merging in any order gives the same answer, so chains and lanes need no copies.
+    """
+    names = e.attrs.get("operands") or ("x", "base", "into")
+    args = dict(zip(names, e.args, strict=False))  # type: ignore[arg-type]  # the frontend lists operand names
+    x, base, into = build(site, args["x"]), build(site, args["base"]) if "base" in args else None, build(site, args["into"])
+    t = frag_type(args["x"])
+    if (t.warps or (1, 1))[1] > 1 and t.form == "acc":
+        raise NotSimulated(f"`{e.op}` of a tile that several warps share along its columns", e.span)
+    low = e.op == "argmin"
+    columns = [h.cols[0] for h in grid(site, t)]
+
+    def run(warp: Warp, vals: Vals) -> Any:
+        scores = np.asarray(x(warp, vals))
+        worst = np.float32(np.inf if low else -np.inf)
+        scores = np.where(np.isnan(scores), worst, scores)
+        at = (scores.argmin(1) if low else scores.argmax(1))[:, None]
+        best = np.take_along_axis(scores, at, 1)
+        index = (columns[warp.warp][at] + (int(base(warp, vals)) if base is not None else 0)).astype(np.int32)
+        value, where = into(warp, vals)
+        wins = best < value if low else best > value
+        return np.where(wins, best, value), np.where(wins, index, where)
+
+    return run
+
+
+PURE: dict[str, Builder] = {"reduce": _reduce, "sum": _reduce, "finish": _finish, "argmin": _running, "argmax": _running}
+
+
+# ------------------------------------------------------------------ across the warps of a role
+
+
+def _across_write(site: Site) -> Step:
+    """This warp's own value into its cell of the scratch."""
+    m, op = site.machine, site.op
+    x = op.operands["x"]
+    assert isinstance(x, Expr)
+    tree, kind = site.code.trees["x"], str(op.attrs["op"])
+    t = frag_type(x)
+    f, inner = combiner(kind, t.dtype), build(site, tree)
+    if _by_row(op.type):
+        if t.warps is None or t.form not in ("acc", "rowvec"):
+            raise NotSimulated("a row reduction across warps of a tile that is not split over them", op.span)
+    elif t.form not in ("vec", "scalar"):
+        raise NotSimulated(f"a reduction of form `{t.form}` to a scalar across warps", op.span)
+    from cake_backend.simulate.move import view_access
+
+    access = view_access(site, "scratch")
+
+    def step(warp: Warp, vals: Vals) -> None:
+        value = np.asarray(inner(warp, vals))
+        me = warp.member * site.width + warp.warp
+        if _by_row(op.type):
+            rows = rows_of_tile(value, f, False) if t.form == "acc" else over_lanes(value, f)
+            cells = access.cells(warp, vals, ("across row", me), np.full((1, 1), me), held(frag_of(op.type), site.width, warp.warp).rows.T)
+            access.write(warp, cells, floats.encode(rows.T, t.dtype))
+            return
+        lane = over_warp(_vec(site, t, value, warp, f, kind), f) if t.form == "vec" else over_warp(value, f)
+        cells = access.cells(warp, vals, ("across", me), np.zeros((1, 1), np.intp), np.full((1, 1), me))
+        access.write(warp, cells, floats.encode(lane, t.dtype))
+
+    m.placement.table(access.view, 0)
+    return step
+
+
+def _across_read(site: Site) -> Step:
+    """All warps' values, combined from warp 0 on, into the result."""
+    m, op = site.machine, site.op
+    x = op.operands["x"]
+    assert isinstance(x, Expr) and site.result is not None
+    name, warps = site.result, m.program.roles[str(op.attrs["across"])].warps
+    f, d = combiner(str(op.attrs["op"]), dtype(x)), dtype(x)
+    from cake_backend.simulate.move import view_access
+
+    access = view_access(site, "scratch")
+    split = frag_type(x).warps
+
+    def step(warp: Warp, vals: Vals) -> None:
+        if _by_row(op.type):
+            wm = split[0] if split else 1
+            mates = [w for w in range(warps) if w % wm == warp.warp % wm]
+            rows = held(frag_of(op.type), site.width, warp.warp).rows.T
+            cells = access.cells(warp, vals, ("across rows", warp.warp), np.array(mates)[:, None], rows)
+            every = floats.decode(access.read(warp, cells), d)
+            total = every[0]
+            for row in every[1:]:
+                total = f(total, row)
+            m.write_place(warp, name, total[:, None], op)
+            return
+        cells = access.cells(warp, vals, "across all", np.zeros((1, 1), np.intp), np.arange(warps)[None, :])
+        every = floats.decode(access.read(warp, cells), d)
+        total = every[:, 0:1]
+        for i in range(1, warps):
+            total = f(total, every[:, i : i + 1])
+        m.write_place(warp, name, total, op)
+
+    return step
+
+
+def _by_row(t: object) -> bool:
+    return isinstance(t, FragT) and t.form == "rowvec"
+
+
+def frag_of(t: object) -> FragT:
+    assert isinstance(t, FragT)
+    return t
+
+
+VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.reduce_across": (_across_write, _across_read)}
+
+__all__ = ["PURE", "VALUES", "ViewT"]

@@ -1,0 +1,27 @@
+"""Every operation's semantics in one place: what the families define, and what is refused with its reason."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from cake_backend.simulate import elementwise, fragments, mma, move, reduce, sync, tmem
+from cake_backend.simulate.elementwise import Builder
+from cake_backend.simulate.machine import Site, Step
+
+SYNC = sync.STEPS
+
+VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
+    "lm.compute": (elementwise.compute,), **move.VALUES, **mma.VALUES, **tmem.VALUES, **reduce.VALUES,
+}  # fmt: skip
+
+PURE: dict[str, Builder] = {**elementwise.PURE, **fragments.PURE, **reduce.PURE}
+
+REFUSED: dict[str, str] = {
+    **move.REFUSED, **tmem.REFUSED, "lm.signal": "flags between CTAs", "lm.spin": "flags between CTAs", "lm.topk": "running sorted lists",
+    "lm.topk_list": "running sorted lists", "lm.scan": "prefix sums", "lm.amax_scale": "block scales",
+}  # fmt: skip
+
+
+def values_of(key: str) -> tuple[Callable[[Site], Step], ...]:
+    """The value parts of an operation, one for each run of touches and issues between its synchronisation effects."""
+    return VALUES.get(key, ())

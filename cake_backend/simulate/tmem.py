@@ -1,0 +1,130 @@
+"""Tensor memory: 128 lanes x 512 columns of 32 bits a CTA, and the moves between it and registers.
+
+Loads and stores of tensor memory are asynchronous until `tmem_wait`; a warp reaches only the 32 lanes of its number modulo 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from cake_backend.simulate import floats
+from cake_backend.simulate.elementwise import build, frag_type, grid
+from cake_backend.simulate.engines import Work
+from cake_backend.simulate.faults import Abort, NotSimulated, label
+from cake_backend.simulate.floats import Array
+from cake_backend.simulate.machine import Machine, Site, Step, Vals
+from cake_backend.simulate.state import Cta, Warp
+from cake_ir.program import Expr
+from cake_ir.types import FragT, TmemT
+
+LANES, COLUMNS = 128, 512
+
+
+def memory(cta: Cta) -> Array:
+    """The CTA's tensor memory, all bits set before anything was written."""
+    if cta.tmem is None:
+        cta.tmem = np.full((LANES, COLUMNS), 0xFFFFFFFF, np.uint32)
+    return cta.tmem
+
+
+class TmemAccess:
+    """A tensor-memory operand: lanes x columns of a declared region, 32-bit elements one a column, narrower ones packed."""
+
+    def __init__(self, site: Site, name: str) -> None:
+        e = site.op.operands[name]
+        assert isinstance(e, Expr) and isinstance(e.type, TmemT)
+        self.site, self.type, self.dtype, self.name = site, e.type, e.type.dtype, e.type.tmem
+        self.position = site.code.index[name]
+        self.first = site.machine.program.tmems[e.type.tmem].col
+        self.per = 4 // floats.numpy_dtype(self.dtype).itemsize
+
+    def region(self, warp: Warp, vals: Vals) -> Array:
+        """The 32-bit words of the operand."""
+        lo = self.first + int(vals[self.position]) // self.per
+        width = self.type.cols // self.per
+        if lo < 0 or lo + width > COLUMNS or self.type.lanes > LANES:
+            raise Abort(self.site.machine.located("X006", f"{label(self.site.op)} reaches columns {lo}..{lo + width} of tensor memory", self.site.op, warp=warp))
+        return memory(warp.cta)[: self.type.lanes, lo : lo + width]
+
+    def read(self, warp: Warp, vals: Vals) -> Array:
+        """Values of the whole operand."""
+        words = np.ascontiguousarray(self.region(warp, vals))
+        return floats.decode(words.view(floats.raw_dtype(self.dtype)), self.dtype)
+
+    def write(self, warp: Warp, vals: Vals, values: Array) -> None:
+        """Overwrite the whole operand."""
+        self.region(warp, vals)[...] = floats.encode(values, self.dtype).view(np.uint32)
+
+
+def _check_lanes(site: Site, warp: Warp) -> None:
+    if warp.number % 4 != warp.warp % 4:
+        raise Abort(
+            site.machine.located(
+                "X006", f"{label(site.op)}: warp {warp.number} of the CTA reaches lanes {32 * (warp.number % 4)} to {32 * (warp.number % 4) + 31} of tensor "
+                f"memory, its rows are in lanes {32 * (warp.warp % 4)} to {32 * (warp.warp % 4) + 31}", site.op, warp=warp,
+            )
+        )  # fmt: skip
+
+
+def _tmem_load(site: Site) -> Step:
+    m, op = site.machine, site.op
+    access, t, name = TmemAccess(site, "t"), op.type, site.result
+    assert isinstance(t, FragT) and name is not None
+    parts = grid(site, t)
+
+    def step(warp: Warp, vals: Vals) -> None:
+        _check_lanes(site, warp)
+        h, key = parts[warp.warp], (name, 0)
+        m.write_place(warp, name, floats.poison(h.shape, t.dtype), op)
+        warp.busy.setdefault(key, [0, 0])[0] += 1
+
+        def land(work: Work) -> None:
+            warp.held_back[key] = access.read(warp, vals)[h.rows, h.cols]
+
+        work = Work("tmem", op, warp, land)
+        warp.tensor_moves.setdefault("tmem_ld", []).append((work, key))
+        m.submit(work)
+
+    return step
+
+
+def _tmem_store(site: Site) -> Step:
+    m, op = site.machine, site.op
+    access, tree = TmemAccess(site, "t"), site.code.trees["x"]
+    t, x = frag_type(tree), build(site, tree)
+    if floats.numpy_dtype(t.dtype).itemsize != 4:
+        raise NotSimulated("a store of packed elements to tensor memory", op.span)
+    parts = grid(site, t)
+
+    def step(warp: Warp, vals: Vals) -> None:
+        _check_lanes(site, warp)
+        h, value = parts[warp.warp], x(warp, vals)
+
+        def land(work: Work) -> None:
+            access.region(warp, vals)[h.rows, h.cols] = floats.encode(value, t.dtype)
+
+        work = Work("tmem", op, warp, land)
+        warp.tensor_moves.setdefault("tmem_st", []).append((work, None))
+        m.submit(work)
+
+    return step
+
+
+def drain_moves(m: Machine, warp: Warp, engine: str) -> Any:
+    """`tmem_wait`: all loads (or stores) of this warp have completed; loaded registers show their values."""
+    moves = warp.tensor_moves.get(engine, [])
+    for work, _ in moves:
+        if not work.complete:
+            return m.block(warp, work.gate, "its tensor-memory moves")
+    for _, key in moves:
+        if key is not None:
+            warp.busy[key][0] -= 1
+            warp.regs[key[0]] = warp.held_back.pop(key)
+    moves.clear()
+    return None
+
+
+VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.tmem_load": (_tmem_load,), "lm.tmem_store": (_tmem_store,)}
+REFUSED: dict[str, str] = {"lm.tmem_copy": "a copy from shared to tensor memory"}
