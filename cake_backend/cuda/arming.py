@@ -51,7 +51,7 @@ def _loads(stmt: Stmt) -> list[tuple[Op, tuple[Expr, ...], tuple[str, ...]]]:
         return [(op, (), ())] if op.name in LOADS else []
     if isinstance(stmt, For):
         inside = [x for s in stmt.body for x in _loads(s)]
-        bound = tuple(t for s in stmt.body if isinstance(s, Assign) for t in s.targets) + (stmt.var,)
+        bound = (*(t for s in stmt.body if isinstance(s, Assign) for t in s.targets), stmt.var)
         trips = _trips(stmt)
         return [(op, (*trips, *more), (*bound, *names)) for op, more, names in inside]
     if isinstance(stmt, If):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from cake_backend.cuda import reduce
 from cake_backend.cuda.context import Binding, Context, Lazy, PairPlace, Place
-from cake_backend.cuda.elementwise import assign_elements, element, prepared, resolve
+from cake_backend.cuda.elementwise import assign_elements, element, literal_as, prepared, resolve
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import array_length, ctype, declare, elements, loop
 from cake_backend.cuda.masks import possible_failure
 from cake_backend.cuda.positions import At
 from cake_backend.cuda.scalars import number
 from cake_ir.program import Expr
+from cake_ir.span import NOWHERE
 from cake_ir.types import FragT, ListT, PairT, Type
 
 FRESH = ("frag", "rowvec", "colvec")
@@ -66,7 +67,7 @@ def is_lazy(ctx: Context, e: Expr) -> bool:
 
 def _model_only(e: Expr, x: Expr) -> bool:
     """Whether a variable is only the model of an `iota` or `in_bounds`, whose elements are not read."""
-    return all(x is not a or parent.op in ("iota", "in_bounds") and i == 0 for parent in e.walk() for i, a in enumerate(parent.args))
+    return all(x is not a or (parent.op in ("iota", "in_bounds") and i == 0) for parent in e.walk() for i, a in enumerate(parent.args))
 
 
 def evaluate_into(ctx: Context, target: Binding, e: Expr) -> None:
@@ -100,7 +101,7 @@ def _fill(ctx: Context, place: Place, init: object) -> None:
 def _packed_constant(init: object, place: Place) -> str:
     if init == 0:
         return "0u"
-    return not_lowered(f"a {place.type.dtype} fragment that starts as {init}", __import__("cake_ir.span", fromlist=["NOWHERE"]).NOWHERE)
+    return not_lowered(f"a {place.type.dtype} fragment that starts as {init}", NOWHERE)
 
 
 def _masked(ctx: Context, place: Place, e: Expr, branch: str) -> None:
@@ -109,8 +110,6 @@ def _masked(ctx: Context, place: Place, e: Expr, branch: str) -> None:
     if not (value.op == "var" and ctx.lookup(str(value.attrs["name"])) is place):
         assign_elements(ctx, place, prepared(ctx, value))
     with ctx.out.block(f"if ({branch})"):
-        same = Expr("place", (), {}, value.type, value.span)
-        del same
         count = elements(place.type, ctx.role.warps)
         if array_length(place.type, ctx.role.warps) != count:
             assign_elements(ctx, place, prepared(ctx, e))
@@ -118,8 +117,6 @@ def _masked(ctx: Context, place: Place, e: Expr, branch: str) -> None:
         condition, fallback = prepared(ctx, mask), prepared(ctx, other)
         with ctx.out.unrolled("i_", count):
             at = At(place.type, loop("i_"))
-            from cake_backend.cuda.elementwise import literal_as
-
             ctx.out.line(f"{place.name}[i_] = {element(ctx, condition, at)} ? {place.name}[i_] : {element(ctx, literal_as(fallback, e), at)};")
 
 

@@ -123,7 +123,7 @@ def assign_elements(ctx: Context, place: Place, e: Expr, offset: str = "") -> No
 
 def same_order(ctx: Context, a: FragT, b: FragT) -> bool:
     """Whether element i of one is element i of the other."""
-    return a.form == b.form and (a.rows, a.cols) == (b.rows, b.cols) or (a.form in TILES and b.form in TILES and (a.rows, a.cols) == (b.rows, b.cols))
+    return (a.form == b.form and (a.rows, a.cols) == (b.rows, b.cols)) or (a.form in TILES and b.form in TILES and (a.rows, a.cols) == (b.rows, b.cols))
 
 
 def word(ctx: Context, e: Expr, t: FragT, at: Index) -> str:

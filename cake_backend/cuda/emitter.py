@@ -156,7 +156,7 @@ class Emitter:
         told: Span | None = None
         for line in self.lines:
             text = "  " * line.depth + line.text
-            bare = line.text.startswith(("#", "}")) and not line.text.startswith("} ") or line.text == "{"
+            bare = (line.text.startswith(("#", "}")) and not line.text.startswith("} ")) or line.text == "{"
             if line.span is not None and not bare:
                 text = f"{text:<{COMMENT_COLUMN}} // {_comment(line.span, quoted, line.span != told)}"
                 told = line.span

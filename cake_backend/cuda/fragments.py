@@ -115,9 +115,10 @@ class Index:
         return Index(tuple(Term(t.var, t.scale // by, t.count) for t in whole.terms), whole.offset // by)
 
     def _general(self, by: int) -> str:
-        if len(self.terms) == 1 and by % self.terms[0].scale == 0 and self.offset < self.terms[0].scale:
-            return f"{self.terms[0].var} / {by // self.terms[0].scale}"
-        return f"({self.text}) / {by}" if len(self.terms) > 1 or self.offset or self.terms[0].scale != 1 else f"{self.text} / {by}"
+        sole = self.terms[0] if len(self.terms) == 1 else None
+        if sole is not None and by % sole.scale == 0 and self.offset < sole.scale:
+            return f"{sole.var} / {by // sole.scale}"
+        return f"({self.text}) / {by}" if " " in self.text else f"{self.text} / {by}"
 
     def modulo(self, by: int) -> str:
         """C text of `self % by`."""
@@ -135,8 +136,9 @@ class Index:
             return rest.quotient(1 << n).text
         if not n:
             return f"({rest.text}) & 1" if " " in rest.text else f"{rest.text} & 1"
-        if len(rest.terms) == 1 and rest.terms[0].scale == 1 << n and rest.offset < 1 << n:
-            return f"{rest.terms[0].var} & 1"
+        sole = rest.terms[0] if len(rest.terms) == 1 else None
+        if sole is not None and sole.scale == 1 << n and rest.offset < 1 << n:
+            return f"{sole.var} & 1"
         return f"(({rest.text}) >> {n}) & 1" if " " in rest.text else f"({rest.text} >> {n}) & 1"
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cake_backend.cuda.faults import not_lowered
 from cake_ir.program import Expr, For, If, Op, Stmt, op_of
 from cake_ir.types import FragT
-from cake_backend.cuda.faults import not_lowered
 
 Group = frozenset[str]
 State = tuple[Group, ...]
@@ -59,11 +59,12 @@ def _block(block: tuple[Stmt, ...], state: State, found: InFlight) -> State:
     for s in block:
         if isinstance(s, For):
             # Twice settles it: the back edge only appends, and a wait in the body bounds what stays.
-            for _ in range(3):
-                after = _block(s.body, state, found)
+            after = _block(s.body, state, found)
+            for _ in range(2):
                 if len(after) <= len(state):
                     break
                 state = after
+                after = _block(s.body, state, found)
             state = _longer(state, after)
             continue
         if isinstance(s, If):

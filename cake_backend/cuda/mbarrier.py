@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cake_backend.cuda.preamble import Device, asm_call
 
-TRAP_AFTER_POLLS = 0x10000000
-"""Polls of a trap-only wait before it gives up: seconds at the fastest polling rate, far beyond any legitimate wait."""
+TRAP_AFTER_POLLS = 0x4000000
+"""Polls of a trap-only wait before it gives up: about a second at the fastest polling rate, far beyond any legitimate wait."""
 
 REPORT_AFTER_CYCLES = 400_000_000
 """Clock cycles of a reporting wait before it writes its record: about 0.2 s."""
@@ -74,6 +74,7 @@ REPORT = Device(
     "hang_report",
     f"""
 DEVICE void hang_report(volatile u32* hang, u32 role, u32 barrier, u32 stage, u32 parity, u32 position, u32 tile) {{
+  if (hang == nullptr) {{ asm volatile("trap;"); __builtin_unreachable(); }}
   volatile u32* record = hang + ((u64)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5)) * {RECORD_WORDS};
   record[1] = role; record[2] = barrier; record[3] = stage; record[4] = parity; record[5] = position; record[6] = tile;
   record[7] = blockIdx.x; record[8] = threadIdx.x;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from cake_backend.cuda import mma_sync, wgmma
 from cake_backend.cuda.addresses import linear_column, rect
@@ -93,7 +94,7 @@ def _wgmma(ctx: Context, op: Op) -> None:
     assert isinstance(t, FragT) and isinstance(tb, ViewT)
     if t.warps is not None or ctx.role.warps != 4:
         not_lowered("a wgmma by anything but a warpgroup", op.span)
-    place, first = accumulator(ctx, op)
+    _, first = accumulator(ctx, op)
     blocks = t.rows // 64
     b_base, b_word, b_desc = _descriptor(ctx, b, op)
     from_registers = isinstance(a.type, FragT)
@@ -115,36 +116,18 @@ def _wgmma(ctx: Context, op: Op) -> None:
     pin_places(ctx, ctx.role.inflight.before.get(op.id, ()))
     call = ctx.use(wgmma.instruction(shape))
     with ctx.out.block(""):
-        if from_registers:
-            registers, a_offset = stage_place(ctx, a)
-            ctx.out.line(f"const u32 b_ = {b_base};")
-        else:
-            a_base, a_word, a_desc = _descriptor(ctx, a, op)
-            ctx.out.line(f"const u32 a_ = {a_base}, b_ = {b_base};")
+        source = _registers(ctx, a, steps) if from_registers else _shared(ctx, a, op)
+        ctx.out.line(f"const u32 {f'a_ = {source.base}, ' if source.base else ''}b_ = {b_base};")
         ctx.out.line(f"{ctx.use(wgmma.FENCE)}();")
 
         def issue(k: str) -> None:
             b_text = f"{describe}({b_word}, {plus('b_', _steps(b_desc.k_steps, k) if steps > 1 else '')})"
-            for_each_block(k, b_text)
-
-        def one(k: str, m: str, b_text: str) -> None:
-            where = first if not m else f"{first} + {shape.registers} * {m}"
-            if from_registers:
-                base = " + ".join(x for x in (f"{4 * steps} * {m}" if m else "", f"4 * {k}" if steps > 1 else "") if x)
-                names = [f"{registers.name}[{' + '.join(x for x in (base, str(i) if i or not base else '', a_offset) if x)}]" for i in range(4)]
-                a_text = ", ".join(names)
-            else:
-                row = f"{a_desc.row_steps[1]}u * {m}" if m else ""
-                a_text = f"{describe}({a_word}, {plus('a_', row, _steps(a_desc.k_steps, k) if steps > 1 else '')})"
-            ctx.out.line(f"{call}({where}, {a_text}, {b_text}, {flag});")
-
-        def for_each_block(k: str, b_text: str) -> None:
             if blocks == 1:
-                one(k, "", b_text)
+                ctx.out.line(f"{call}({first}, {source.text(k if steps > 1 else '', '')}, {b_text}, {flag});")
                 return
             # The 64-row blocks are the inner loop: neighbouring instructions then never share all operands.
             with ctx.out.unrolled("m_", blocks):
-                one(k, "m_", b_text)
+                ctx.out.line(f"{call}({first} + {shape.registers} * m_, {source.text(k if steps > 1 else '', 'm_')}, {b_text}, {flag});")
 
         if steps == 1:
             issue("0")
@@ -152,6 +135,35 @@ def _wgmma(ctx: Context, op: Op) -> None:
             with ctx.out.unrolled("k_", steps):
                 issue("k_")
         ctx.out.line(f"{ctx.use(wgmma.COMMIT)}();")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The A operand: the C text of its base address (none for registers), and of one instruction's operand by K step and 64-row block."""
+
+    base: str
+    text: Callable[[str, str], str]
+
+
+def _shared(ctx: Context, a: Expr, op: Op) -> Source:
+    base, word, fields = _descriptor(ctx, a, op)
+    describe = ctx.use(wgmma.DESCRIPTOR)
+
+    def text(k: str, m: str) -> str:
+        row = f"{fields.row_steps[1]}u * {m}" if m else ""
+        return f"{describe}({word}, {plus('a_', row, _steps(fields.k_steps, k) if k else '')})"
+
+    return Source(base, text)
+
+
+def _registers(ctx: Context, a: Expr, steps: int) -> Source:
+    place, offset = stage_place(ctx, a)
+
+    def text(k: str, m: str) -> str:
+        at = " + ".join(x for x in (offset, f"{4 * steps} * {m}" if m else "", f"4 * {k}" if k else "") if x)
+        return ", ".join(f"{place.name}[{' + '.join(x for x in (at, str(i) if i or not at else '') if x)}]" for i in range(4))
+
+    return Source("", text)
 
 
 def _mma_sync(ctx: Context, op: Op) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from cake_backend.cuda.context import Context, PairPlace, Place
 from cake_backend.cuda.fragments import ctype
 from cake_backend.cuda.preamble import pin
+from cake_backend.cuda.webs import expressions
 from cake_ir.program import Assign, Expr, Op
 from cake_ir.span import Span
-from cake_backend.cuda.webs import expressions
 
 
 def pin_places(ctx: Context, names: tuple[str, ...]) -> None:

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.fragments import (
-    Index, column_slot, colvec_col, elements, packing, row_slot, rowvec_row, tile_blocks, tile_col, tile_columns, tile_row,
+    Index,
+    column_slot,
+    colvec_col,
+    elements,
+    packing,
+    row_slot,
+    rowvec_row,
+    tile_blocks,
+    tile_col,
+    tile_columns,
+    tile_row,
 )  # fmt: skip
 from cake_ir.types import FragT
 

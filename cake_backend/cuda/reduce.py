@@ -9,6 +9,7 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, Term, elements, loop, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At
 from cake_backend.cuda.preamble import Device
+from cake_backend.cuda.scalars import factor
 from cake_backend.cuda.sync import named_sync
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, PairT
@@ -118,8 +119,8 @@ def running_argument(ctx: Context, target: PairPlace, e: Expr) -> None:
 
     Strict comparison in column order keeps the lowest index on ties, and a NaN never wins.
     """
-    names = e.attrs.get("operands") or ("x", "base", "into")
-    args = dict(zip(names, e.args, strict=False))  # type: ignore[arg-type]
+    names = e.attrs.get("operands")
+    args: dict[str, Expr] = dict(zip(names if isinstance(names, tuple) else ("x", "base", "into"), e.args, strict=False))  # type: ignore[arg-type]
     x, base, into = prepared(ctx, args["x"]), args.get("base"), args["into"]
     if into.op != "var" or ctx.lookup(str(into.attrs["name"])) is not target:
         from cake_backend.cuda.compute import evaluate_into
@@ -131,8 +132,6 @@ def running_argument(ctx: Context, target: PairPlace, e: Expr) -> None:
         not_lowered(f"`{e.op}` of a tile that several warps share along its columns", e.span)
     wins, worst, keep = ("<", "__int_as_float(0x7f800000)", "fminf") if e.op == "argmin" else (">", "__int_as_float(0xff800000)", "fmaxf")
     blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
-    from cake_backend.cuda.scalars import factor
-
     offset = "" if base is None or (base.op == "const" and base.attrs["value"] == 0) else f"{factor(ctx, base)} + "
     value, index = target.value.name, target.index.name
     for block in range(blocks):
@@ -164,7 +163,7 @@ def finish_pair(ctx: Context, target: PairPlace, e: Expr) -> None:
     wins = ">" if t.value.partial == "argmax" else "<"
     value, index = target.value.name, target.index.name
     chains = source.value.count // target.value.count
-    merge = "if (w_ {0} {1}[i_] || (w_ == {1}[i_] && at_ < {2}[i_])) {{ {1}[i_] = w_; {2}[i_] = at_; }}".format(wins, value, index)
+    merge = f"if (w_ {wins} {value}[i_] || (w_ == {value}[i_] && at_ < {index}[i_])) {{ {value}[i_] = w_; {index}[i_] = at_; }}"
     with ctx.out.unrolled("i_", target.value.count):
         ctx.out.line(f"{value}[i_] = {source.value.name}[{f'{chains} * i_' if chains > 1 else 'i_'}];")
         ctx.out.line(f"{index}[i_] = {source.index.name}[{f'{chains} * i_' if chains > 1 else 'i_'}];")

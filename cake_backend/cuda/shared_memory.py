@@ -11,7 +11,17 @@ from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import element, prepared, word
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import (
-    Index, Term, ctype, elements, loop, packing, rowvec_row, tile_blocks, tile_columns, warp_col, warp_row,
+    Index,
+    Term,
+    ctype,
+    elements,
+    loop,
+    packing,
+    rowvec_row,
+    tile_blocks,
+    tile_columns,
+    warp_col,
+    warp_row,
 )  # fmt: skip
 from cake_backend.cuda.positions import At, vec_element
 from cake_backend.cuda.preamble import Device
@@ -336,11 +346,9 @@ def _load_colvec(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: 
     bits = DTYPES[t.dtype].bits
     if layout.swizzle or r.transposed or bits not in (16, 32):
         not_lowered(f"a load of {t} from this view", op.span)
-    size = bits // 8
     count = elements(t, ctx.role.warps) // 2
     with ctx.out.unrolled("i_", count):
-        at = element_address(r, layout, "0u", f"8u * i_ + 2u * (lane & 3u)" + (f" + (u32)({warp_col(t)})" if warp_col(t) else ""))
-        del size
+        at = element_address(r, layout, "0u", "8u * i_ + 2u * (lane & 3u)" + (f" + (u32)({warp_col(t)})" if warp_col(t) else ""))
         if bits == 16:
             ctx.out.line(f"{ctx.use(access('load', 32))}({place.name}[i_], {at});")
         elif t.dtype == "f32":

@@ -117,7 +117,7 @@ def named_sync(ctx: Context, name: str, span: Span) -> None:
     if ctx.role.single:
         not_lowered("a named barrier in a role that one elected thread runs", span)
     threads, ids = named_threads(ctx, name), ctx.named_ids[name]
-    if ctx.program.named[name].per_member and len(ids) > 1:
+    if ctx.program.named[name].per_member:
         _per_member(ctx, ids, NAMED_SYNC, threads)
     else:
         ctx.out.line(f"{ctx.use(NAMED_SYNC)}<{ids[0]}, {threads}>();")

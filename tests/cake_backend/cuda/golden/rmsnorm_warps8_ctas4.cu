@@ -1,0 +1,98 @@
+// rmsnorm for sm_90a, lowered from Cake IR
+typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
+typedef signed char i8; typedef long long i64;
+#define DEVICE static __device__ __forceinline__
+
+DEVICE void load_global_128_const_keep(u32& r0, u32& r1, u32& r2, u32& r3, const void* p) {
+  asm("ld.global.nc.L1::evict_last.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "l"(p));
+}
+DEVICE void pdl_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+DEVICE void load_global_128_stream(u32& r0, u32& r1, u32& r2, u32& r3, const void* p) {
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "l"(p) : "memory");
+}
+DEVICE float unpack_bf16(u32 x, int i) { return __uint_as_float(i ? x & 0xffff0000u : x << 16); }
+DEVICE void store_shared_f32(u32 address, float x) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }
+DEVICE float load_shared_f32(u32 address) { float x; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory"); return x; }
+template <int ID, int THREADS> DEVICE void named_sync() { asm volatile("bar.sync %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
+DEVICE float rsqrt_approx(float x) { float r; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+DEVICE u32 pack_bf16(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(lo), "f"(hi)); return r; }
+DEVICE void store_global_128(void* p, u32 r0, u32 r1, u32 r2, u32 r3) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(p), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
+}
+DEVICE void pdl_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+
+extern "C" __global__ void __launch_bounds__(256, 4)
+rmsnorm(const u16* X, u64 X_stride0, const u16* __restrict__ W, u16* Y, u64 Y_stride0, int ROWS, float eps) {
+  extern __shared__ __align__(16) u8 smem_raw[];
+  const u32 pool = shared_address(smem_raw);
+  const u32 part = pool;                                                                             // L11: part = pool.view(offset=0, shape=(WARPS,), dtype=lm.f32, stage=2)
+  const int sched_r = ROWS;                                                                          // L15: sched = lm.scheduler(kind="static", tiles=(ROWS,), names=("r",))
+  const int sched_tiles = sched_r;                                                                   // L15
+  const u32 thread = threadIdx.x;                                                                    // L17: with work:
+  const u32 warp = thread >> 5;                                                                      // L17
+  const u32 lane = thread & 31u;                                                                     // L17
+  u32 ring_n = 0;                                                                                    // L17
+  u32 w[8];                                                                                          // L18: w = lm.load(W, coords=(0,), shape=(D,), form="vec", cache="keep")
+  #pragma unroll
+  for (int i_ = 0; i_ < 2; ++i_) {                                                                   // L18
+    const int at_ = (i_ * 256 + (int)thread) * 8;                                                    // L18
+    load_global_128_const_keep(w[4 * i_], w[4 * i_ + 1], w[4 * i_ + 2], w[4 * i_ + 3], W + at_);     // L18
+  }
+  pdl_wait();                                                                                        // L19: lm.pdl_wait()
+  #pragma unroll 1
+  for (int t = (int)blockIdx.x; t < sched_tiles; t += (int)gridDim.x) {                              // L20: for t in lm.tiles(sched):
+    u32 x[8];                                                                                        // L21: x = lm.load(X, coords=(0, t.r), shape=(D,), form="vec", cache="stream")
+    #pragma unroll
+    for (int i_ = 0; i_ < 2; ++i_) {                                                                 // L21
+      const int at_ = (i_ * 256 + (int)thread) * 8;                                                  // L21
+      load_global_128_stream(x[4 * i_], x[4 * i_ + 1], x[4 * i_ + 2], x[4 * i_ + 3], X + (u64)(t) * X_stride0 + at_); // L21
+    }
+    float xf[16];                                                                                    // L22: xf = lm.cast(x, lm.f32)
+    #pragma unroll
+    for (int i_ = 0; i_ < 8; ++i_) {                                                                 // L22
+      xf[2 * i_] = unpack_bf16(x[i_], 0);                                                            // L22
+      xf[2 * i_ + 1] = unpack_bf16(x[i_], 1);                                                        // L22
+    }
+    const u32 s = ring_n++;                                                                          // L23: s = lm.step(ring)
+    float ss[1];                                                                                     // L24: ss = lm.reduce(xf * xf, "add", across=work, scratch=part[s], sync=cta)
+    {
+      float even = __fmul_rn(xf[0], xf[0]), odd = __fmul_rn(xf[1], xf[1]);                           // L24
+      #pragma unroll
+      for (int i_ = 1; i_ < 8; ++i_) {                                                               // L24
+        even = even + __fmul_rn(xf[2 * i_], xf[2 * i_]);                                             // L24
+        odd = odd + __fmul_rn(xf[2 * i_ + 1], xf[2 * i_ + 1]);                                       // L24
+      }
+      ss[0] = even + odd;                                                                            // L24
+    }
+    #pragma unroll
+    for (int i_ = 0; i_ < 1; ++i_) {                                                                 // L24
+      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 16);                                    // L24
+      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 8);                                     // L24
+      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 4);                                     // L24
+      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 2);                                     // L24
+      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 1);                                     // L24
+    }
+    if (lane == 0) store_shared_f32(part + 32u * (s % 2u) + 4u * warp, ss[0]);                       // L24
+    named_sync<1, 256>();                                                                            // L24
+    ss[0] = load_shared_f32(part + 32u * (s % 2u));                                                  // L24
+    #pragma unroll
+    for (int i_ = 1; i_ < 8; ++i_) {                                                                 // L24
+      ss[0] = ss[0] + load_shared_f32(part + 32u * (s % 2u) + 4u * i_);                              // L24
+    }
+    float y[16];                                                                                     // L25: y = xf * lm.rsqrt(ss * (1.0 / D) + eps) * lm.cast(w, lm.f32)
+    float once[1];                                                                                   // L25
+    once[0] = rsqrt_approx(__fmaf_rn(0.000244140625f, ss[0], eps));                                  // L25
+    #pragma unroll
+    for (int i_ = 0; i_ < 8; ++i_) {                                                                 // L25
+      y[2 * i_] = __fmul_rn(__fmul_rn(xf[2 * i_], once[0]), unpack_bf16(w[i_], 0));                  // L25
+      y[2 * i_ + 1] = __fmul_rn(__fmul_rn(xf[2 * i_ + 1], once[0]), unpack_bf16(w[i_], 1));          // L25
+    }
+    #pragma unroll
+    for (int i_ = 0; i_ < 2; ++i_) {                                                                 // L26: lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.r))
+      const int at_ = (i_ * 256 + (int)thread) * 8;                                                  // L26
+      store_global_128(Y + (u64)(t) * Y_stride0 + at_, pack_bf16(y[8 * i_], y[8 * i_ + 1]), pack_bf16(y[8 * i_ + 2], y[8 * i_ + 3]), pack_bf16(y[8 * i_ + 4], y[8 * i_ + 5]), pack_bf16(y[8 * i_ + 6], y[8 * i_ + 7])); // L26
+    }
+  }
+  pdl_launch();                                                                                      // L27: lm.pdl_launch()
+}

@@ -1,0 +1,27 @@
+"""RMSNorm: one row a CTA iteration in 16-byte vectors, a two-slot scratch so that one barrier a row is enough."""
+
+
+@cake.schedule(target=("sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
+def rmsnorm(lm, X: LM.gmem2d[LM.bf16, "ROWS", "D"], W: LM.gmem1d[LM.bf16, "D"].const, Y: LM.gmem2d[LM.bf16, "ROWS", "D"], ROWS: LM.i32, eps: LM.f32,
+            *, D=4096, WARPS=4, CTAS=8):
+    """y = x * rsqrt(mean(x^2) + eps) * w; bound by memory bandwidth."""
+    lm.launch(grid="persistent", ctas_per_sm=CTAS)
+    lm.assume(D % (WARPS * 32 * 8) == 0)
+    pool = lm.smem(WARPS * 4 * 2)
+    part = pool.view(offset=0, shape=(WARPS,), dtype=lm.f32, stage=2)
+    work = lm.role(warps=range(0, WARPS))
+    cta = lm.named_barrier(work)
+    ring = lm.pipeline(stages=2)
+    sched = lm.scheduler(kind="static", tiles=(ROWS,), names=("r",))
+
+    with work:
+        w = lm.load(W, coords=(0,), shape=(D,), form="vec", cache="keep")       # weights: not written upstream
+        lm.pdl_wait()                                                           # X comes from the kernel before
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, t.r), shape=(D,), form="vec", cache="stream")
+            xf = lm.cast(x, lm.f32)
+            s = lm.step(ring)
+            ss = lm.reduce(xf * xf, "add", across=work, scratch=part[s], sync=cta)
+            y = xf * lm.rsqrt(ss * (1.0 / D) + eps) * lm.cast(w, lm.f32)
+            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.r))
+        lm.pdl_launch()
