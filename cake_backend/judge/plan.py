@@ -29,8 +29,8 @@ class Options:
     run_timeout: float = 240.0
     lease_timeout: float = 600.0
     compile_timeout: float = 120.0
-    simulate: bool | None = None
-    policies: int = 3
+    policies: int = 4
+    simulate_budget: float = 60.0
 
     @staticmethod
     def of(values: Mapping[str, Any] | None) -> Options:

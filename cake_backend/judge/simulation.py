@@ -1,0 +1,180 @@
+"""Numbers without a GPU: the task's small shapes through the simulator, under several interleavings, against the same oracle."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cake_backend.judge.check import Reference
+from cake_backend.judge.device.buffers import poison_pattern
+from cake_backend.judge.numerics import count_poison
+from cake_backend.judge.plan import SEED_BITS, Options
+from cake_backend.judge.status import Status
+from cake_backend.manifest import DTYPE_BYTES
+from cake_backend.task import Shape, Task, numpy_dtype
+
+if TYPE_CHECKING:
+    from cake_ir.fault import Fault
+    from cake_ir.program import Program
+
+Array = np.ndarray[Any, Any]
+
+# What a fault of the simulated machine means for the candidate; every other code is a run-time error.
+FAULT_STATUS: dict[str, Status] = {
+    "X001": Status.HANG,
+    "X003": Status.DEFERRED_WORK,
+    "X004": Status.NONDETERMINISTIC,
+    "X005": Status.NONDETERMINISTIC,
+    "X006": Status.OUT_OF_BOUNDS,
+    "X007": Status.INCORRECT_NUMERICAL,
+    "X008": Status.NONDETERMINISTIC,
+    "X009": Status.NONDETERMINISTIC,
+    "X010": Status.TIMEOUT,
+    "X011": Status.UNDECIDED,
+}
+
+
+@dataclass(slots=True)
+class Simulated:
+    """The outcome over all cases; `cases` is empty where nothing could be simulated."""
+
+    status: Status = Status.UNDECIDED
+    summary: str = "nothing was simulated"
+    cases: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        wrong = [c for c in self.cases if c["status"] != Status.PASSED_UNTIMED]
+        return {
+            "label": "simulated", "ok": bool(self.cases) and not wrong, "cases": self.cases, "wrong": len(wrong),
+            "seconds": round(self.seconds, 3),
+        }  # fmt: skip
+
+
+def simulate_cases(
+    program: Program,
+    task: Task,
+    options: Options,
+    *,
+    cancel: threading.Event | None = None,
+    progress: Callable[[float], None] | None = None,
+    rng: random.Random | None = None,
+) -> Simulated:
+    """Run the plan below until something is wrong, everything is done or the budget is spent.
+
+    The first small shape sees every distribution under the canonical order, then the other orders see the first distribution;
+    further shapes see one order and one distribution each. Each case has a fresh seed.
+    """
+    out = Simulated()
+    begun = time.monotonic()
+    draw = rng or random.Random(secrets.randbits(128))
+    trials = _trials(program, task, options, draw)
+    if not trials:
+        out.summary = "the candidate's parameters leave no small shape of the task to simulate"
+        return out
+    for n, (shape, distribution, policy) in enumerate(trials):
+        if cancel is not None and cancel.is_set():
+            out.status, out.summary = Status.CANCELLED, "stopped on request"
+            break
+        if n and time.monotonic() - begun > options.simulate_budget:
+            out.findings.append({"kind": "budget", "text": f"{len(trials) - n} of {len(trials)} simulated cases were left out for time"})
+            break
+        if progress is not None:
+            progress(n / len(trials))
+        case, faults = run_case(program, task, shape, distribution, policy, draw.getrandbits(SEED_BITS), draw.getrandbits(12))
+        case["case"] = f"s{n:03d}"
+        out.cases.append(case)
+        out.findings += faults
+        if case["status"] != Status.PASSED_UNTIMED:
+            out.status, out.summary = Status(case["status"]), case["summary"]
+            break
+    else:
+        out.status = Status.PASSED_UNTIMED
+    if out.status is Status.UNDECIDED and out.cases and all(c["status"] == Status.PASSED_UNTIMED for c in out.cases):
+        out.status = Status.PASSED_UNTIMED
+    if out.status is Status.PASSED_UNTIMED:
+        out.summary = f"right on {len(out.cases)} simulated cases; no GPU was there to run or time it"
+    out.seconds = time.monotonic() - begun
+    return out
+
+
+def _trials(program: Program, task: Task, options: Options, draw: random.Random) -> list[tuple[Shape, str, str]]:
+    """(shape, distribution, order). `late` shows most faults, so it is always among the orders; the others are drawn."""
+    from cake_backend.simulate import adversaries
+
+    shapes = [s for s in task.specialised(program.tunables) if s.kind == "sim" and (not options.shapes or s.name in options.shapes)]
+    names = [d.name for d in task.distributions if not options.distributions or d.name in options.distributions]
+    if not shapes or not names:
+        return []
+    orders = [p.name for p in adversaries(program) if p.name not in ("canonical", "late")]
+    policies = ["late", *draw.sample(orders, min(len(orders), max(0, options.policies - 1)))][: max(0, options.policies)]
+    trials = [(shapes[0], names[0], "canonical")]
+    trials += [(shapes[0], names[0], p) for p in policies]
+    trials += [(s, names[0], "canonical") for s in shapes[1:]]
+    trials += [(shapes[0], n, "canonical") for n in names[1:]]
+    return trials
+
+
+def run_case(
+    program: Program, task: Task, shape: Shape, distribution: str, policy: str, seed: int, poison: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """One simulated run: its case record (as for a measured one) and the faults that the machine met."""
+    from cake_backend.simulate import simulate
+
+    inputs = task.inputs(shape.axes, task.distribution(distribution), seed)
+    layouts = task.layouts(shape.axes)
+    pattern = poison_pattern(poison)
+    tensors: dict[str, Array] = {}
+    for name in program.tensors:
+        spec = task.tensors[name]
+        tensors[name] = inputs[name] if spec.mode != "out" else _poisoned(layouts[name].shape, spec.dtype, pattern)
+    scalars = {n: v for n, v in task.scalar_values(shape.axes).items() if n in program.scalars}
+    result = simulate(program, tensors, scalars, policy=policy, seed=seed & 0x7FFFFFFF)
+    case: dict[str, Any] = {
+        "status": Status.PASSED_UNTIMED.value, "summary": "", "shape": shape.name, "axes": dict(shape.axes), "distribution": distribution,
+        "policy": policy, "seed": seed, "heldout": False, "events": result.events, "seconds": round(result.seconds, 3), "outputs": {},
+    }  # fmt: skip
+    where = f"`{shape.name}` with `{distribution}` data, order `{policy}`"
+    findings = [_finding(f) for f in result.faults[:4]]
+    if result.faults:
+        first = result.faults[0]
+        case["status"] = FAULT_STATUS.get(first.code, Status.RUNTIME_ERROR).value
+        case["summary"] = f"simulated {where}, line {first.span.line}: [{first.code}] {first.message}"
+        return case, findings
+    modified = [n for n in tensors if task.tensors[n].mode == "in" and result.outputs[n].tobytes() != inputs[n].tobytes()]
+    outputs = {n: result.outputs[n] for n in tensors if task.tensors[n].mode != "in"}
+    verdicts = Reference(task, shape.axes, inputs, None).compare(outputs, task.distribution(distribution))
+    case["outputs"] = {n: v.to_json() for n, v in verdicts.items()}
+    case["unwritten"] = {
+        n: count for n, a in outputs.items() if (count := count_poison(a.tobytes(), pattern, DTYPE_BYTES[task.tensors[n].dtype]))
+    }
+    if modified:
+        case["status"], case["summary"] = Status.INPUT_MODIFIED.value, f"input `{modified[0]}` was changed in {where}"
+    for name, verdict in verdicts.items():
+        if not verdict.ok and case["status"] == Status.PASSED_UNTIMED:
+            told = f", {case['unwritten'][name]} never written" if name in case["unwritten"] else ""
+            case["status"] = Status.INCORRECT_NUMERICAL.value
+            case["summary"] = f"output `{name}` is wrong for {where}: {verdict.reason}{told}"
+    return case, findings
+
+
+def _poisoned(shape: tuple[int, ...], dtype: str, pattern: int) -> Array:
+    """An array whose bytes are the 32-bit pattern over and over, as on the device."""
+    want = numpy_dtype(dtype)
+    count = int(np.prod(shape, dtype=np.int64)) * want.itemsize
+    words = np.full(-(-count // 4), pattern, np.uint32)
+    return words.view(np.uint8)[:count].view(want).reshape(shape)
+
+
+def _finding(fault: Fault) -> dict[str, Any]:
+    return {
+        "kind": "simulator", "code": fault.code, "line": fault.span.line, "text": fault.message, "trace": list(fault.trace), "help": fault.help,
+    }  # fmt: skip
