@@ -1,7 +1,8 @@
 """The gates in order, and when to stop.
 
-Construct, conformance and consistency report everything they find. Safety and schedule need a program whose pieces fit, so they are
-skipped while one of the first three has an error. Notes come last and never change the verdict.
+Construct, conformance, consistency and schedule are static and report everything they find. Safety needs a program whose pieces fit: it
+is skipped while one of the first three has an error, or while the schedule breaks a rule of which its findings would be consequences.
+Notes come last and never change the verdict.
 """
 
 from __future__ import annotations
@@ -79,10 +80,10 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
             broken |= gate(run, name, each)
     if not program.target:
         run.undecided = True
-    if not broken:
-        roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
-        if not roots & gate(run, "schedule", program):
-            _safety(run, program)
+    roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
+    disordered = gate(run, "schedule", program)
+    if not broken and not roots & disordered:
+        _safety(run, program)
     gate(run, "notes", program)
 
 

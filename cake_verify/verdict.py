@@ -12,6 +12,9 @@ Outcome = Literal["pass", "fail", "undecided"]
 MAX_ERRORS = 5
 """Errors that are shown; the rest are counted, since later ones are often consequences."""
 
+_BEFORE = {"consistency": "conformance", "schedule": "safety"}
+"""Gates whose errors on a line are consequences of another gate's errors on that line."""
+
 _SEVERITY = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -76,7 +79,12 @@ class Verdict:
 
 
 def ordered(found: list[Diagnostic], gate_order: tuple[str, ...]) -> tuple[Diagnostic, ...]:
-    """Errors before warnings before notes, each in gate order and then text order; duplicates removed."""
+    """Errors before warnings before notes, each in gate order and then text order; duplicates and consequences removed.
+
+    Where two gates that look at one thing in turn both find an error on a line, the later one's follows from the earlier one's.
+    """
     rank = {gate: i for i, gate in enumerate(gate_order)}
     unique = list({d.key: d for d in reversed(found)}.values())
+    lines = {(d.gate, d.span.line) for d in unique if d.severity == "error"}
+    unique = [d for d in unique if d.severity != "error" or (_BEFORE.get(d.gate), d.span.line) not in lines]
     return tuple(sorted(unique, key=lambda d: (_SEVERITY.get(d.severity, 3), rank.get(d.gate, len(rank)), d.span)))

@@ -14,12 +14,16 @@ _DEPTH = 24
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """lo <= v <= hi and v = rem (mod `mod`); `mod` 0 means v = rem exactly. Infinite ends are floats."""
+    """lo <= v <= hi and v = rem (mod `mod`); `mod` 0 means v = rem exactly. Infinite ends are floats.
+
+    `tight` says that both ends are taken by some member or iteration, as far as no condition around forbids it.
+    """
 
     lo: float
     hi: float
     mod: int = 1
     rem: int = 0
+    tight: bool = False
 
     @property
     def exact(self) -> int | None:
@@ -46,14 +50,14 @@ NATURAL = Range(0, math.inf)
 
 
 def const(v: int) -> Range:
-    return Range(v, v, 0, v)
+    return Range(v, v, 0, v, True)
 
 
-def span(lo: float, hi: float, step: int = 1, rem: int = 0) -> Range:
-    """[lo, hi] in steps."""
+def span(lo: float, hi: float, tight: bool = False) -> Range:
+    """[lo, hi]."""
     if lo == hi and math.isfinite(lo):
         return const(int(lo))
-    return Range(lo, hi, max(1, step), rem % max(1, step))
+    return Range(lo, hi, 1, 0, tight)
 
 
 def join(a: Range, b: Range) -> Range:
@@ -66,7 +70,7 @@ def add(a: Range, b: Range, sign: int = 1) -> Range:
     lo, hi = (a.lo + b.lo, a.hi + b.hi) if sign > 0 else (a.lo - b.hi, a.hi - b.lo)
     mod = math.gcd(a.mod, b.mod)
     rem = a.rem + sign * b.rem
-    return Range(lo, hi, mod, rem % mod if mod else rem)
+    return Range(lo, hi, mod, rem % mod if mod else rem, a.tight and b.tight)
 
 
 def mul(a: Range, b: Range) -> Range:
@@ -74,7 +78,7 @@ def mul(a: Range, b: Range) -> Range:
     # (ma x + ra)(mb y + rb) = ra rb modulo gcd(ma mb, ma rb, mb ra)
     mod = math.gcd(math.gcd(a.mod * b.mod, a.mod * b.rem), b.mod * a.rem)
     rem = a.rem * b.rem
-    return Range(min(ends), max(ends), mod, rem % mod if mod else rem)
+    return Range(min(ends), max(ends), mod, rem % mod if mod else rem, a.tight and b.tight)
 
 
 def _times(x: float, y: float) -> float:
@@ -99,7 +103,7 @@ def modulo(a: Range, b: Range) -> Range:
     if a.mod == 0:
         return const(a.rem % d)
     g = math.gcd(a.mod, d)
-    if 0 <= a.lo and a.hi < d:
+    if a.lo >= 0 and a.hi < d:
         return a
     return Range(a.rem % g, d - 1 - (d - 1 - a.rem) % g, g, a.rem % g)
 
@@ -138,7 +142,7 @@ class _Evaluator:
                 return NATURAL if a.lo >= 0 else ANY
             return span(-(-a.lo // d) if math.isfinite(a.lo) else a.lo, -(-a.hi // d) if math.isfinite(a.hi) else a.hi)
         if op == "role_index":
-            return span(0, self.program.roles[str(e.attrs["role"])].members - 1)
+            return span(0, self.program.roles[str(e.attrs["role"])].members - 1, True)
         if op == "slot_index":
             return span(0, self.program.rings[str(e.attrs["ring"])].stages - 1)
         if op == "param":
@@ -164,7 +168,7 @@ class _Evaluator:
             if loop.lo is None or loop.hi is None:
                 return ANY
             lo, hi = self.value(loop.lo, depth), self.value(loop.hi, depth)
-            r = span(lo.lo, hi.hi - 1)
+            r = span(lo.lo, hi.hi - 1, lo.exact is not None and hi.exact is not None)
             out = r if out is None else join(out, r)
         if len(bindings) > 1 and any(_mentions(b.value, name) for b in bindings):
             return ANY  # a running value: no fixpoint is sought

@@ -178,3 +178,46 @@ def tile(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32]):
         lm.store(C, x, coords=(0, 0))
 '''
 """One output tile through tensor memory."""
+
+NEAREST = '''
+@cake.schedule(target="sm_90a")
+def nearest(lm, X: LM.tma2d[LM.bf16], MU: LM.tma2d[LM.bf16], IDX: LM.gmem1d[LM.i32], NP: LM.i32, NK: LM.i32):
+    lm.launch(grid="tiles")
+    pool = lm.smem(40960)
+    x = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    mu = pool.view(offset=8192, shape=(128, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    xp = lm.pipeline(stages=1)
+    x_full = lm.barrier(pipeline=xp, prod=[load], cons=[math], arrive="tx")
+    ring = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True)
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(NP, 64),), names=("m",))
+    kt = lm.cdiv(NK, 128)
+    with load:
+        for t in lm.tiles(sched):
+            sx = lm.step(xp)
+            x.tma_load(X, coords=(0, t.m * 64), stage=sx, barrier=x_full)
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                mu.tma_load(MU, coords=(0, k * 128), stage=s, barrier=full)
+    with math:
+        acc = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            sx = lm.step(xp)
+            lm.wait(x_full, stage=sx)
+            best = (lm.rowvec(acc, init=-lm.inf), lm.rowvec(acc, init=0))
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(full, stage=s)
+                lm.mma(acc, x, mu[s], init=True)
+                lm.mma_wait(pending=0)
+                lm.arrive(empty, stage=s)
+                score = lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)
+                best = lm.argmax(score, axis=1, base=k * 128, into=best)
+            val, idx = lm.finish(best)
+            lm.store(IDX, idx, coords=(t.m * 64,), mask=lm.iota(acc, axis=0, base=t.m * 64) < NP)
+'''
+"""The best of many rows for each row: an argmax fused behind an MMA, with the filled columns masked."""

@@ -26,7 +26,8 @@ PAGE = Page(
     sources=("HW000",),
 )
 
-_SAME = {"TMEM": "TCGEN05"}
+_SAME = {"TMEM": "TCGEN05", "MBARRIER_TX": "TMA"}
+"""Features that no target has one without the other: one cause, one message."""
 _FOR_KIND = {"wgmma": "WGMMA", "tcgen05": "TCGEN05"}
 
 
@@ -52,11 +53,6 @@ def _uses(program: Program) -> Iterator[tuple[str, Span, str]]:
     """(feature, where, what) of everything that needs one, declarations first."""
     for d in program.tmems.values():
         yield "TMEM", d.span, f"`{d.name}`"
-    for b in program.barriers.values():
-        if b.arrive == "tx":
-            yield "MBARRIER_TX", b.span, f"`{b.name}`"
-        elif b.arrive == "mma":
-            yield "TCGEN05", b.span, f"`{b.name}`"
     for r in program.roles.values():
         if r.regs is not None:
             yield "SETMAXNREG", r.spans.get("regs", r.span), f"`regs` of `{r.name}`"
@@ -68,6 +64,11 @@ def _uses(program: Program) -> Iterator[tuple[str, Span, str]]:
         feature = _FOR_KIND.get(str(op.attrs.get("kind"))) if op.name == "mma" else spec_of(op).needs
         if feature is not None and feature != "CLUSTER":  # clusters are H005's
             yield feature, op.span, f"`{'lm' if spec_of(op).on == 'lm' else 'view'}.{op.name}`" + (" on shared-memory views" if feature == "WGMMA" else "")
+    for b in program.barriers.values():
+        if b.arrive == "tx":
+            yield "MBARRIER_TX", b.span, f"`{b.name}`"
+        elif b.arrive == "mma":
+            yield "TCGEN05", b.span, f"`{b.name}`"
 
 
 def _help(feature: str, name: str) -> str:

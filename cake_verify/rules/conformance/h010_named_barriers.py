@@ -18,7 +18,7 @@ PAGE = Page(
     title="more named barriers than ids",
     statement="Named barriers (one id each, or one a member) and turns (one a member) take at most 15 hardware ids together.",
     why="A block has 16 barriers and the first is the block's own. The assembler refuses a seventeenth only where its number is written out.",
-    failing=edit(COPY, ("    with work:", "    first = lm.named_barrier(work)\n    pairs = lm.role(warps=range(4, 20), members=16)\n    own = lm.named_barrier(pairs, per_member=True)\n    with work:")),
+    failing=edit(COPY, ("    with work:", "    pairs = lm.role(warps=range(4, 20), members=16)\n    own = lm.named_barrier(pairs, per_member=True)\n    with pairs:\n        lm.sync(own)\n    with work:")),
     passing=COPY,
     limits="Barriers whose lifetimes do not overlap are not folded onto one id. The hidden barrier of `arrive=\"member\"` is counted where lowering needs it.",
     sources=("HW073",),

@@ -1,0 +1,152 @@
+"""D010: what the copy engine fills in beyond a tensor does not win a minimum or maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.span import Span
+from cake_ir.types import ViewT
+from cake_verify.analyses import ranges
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import NEAREST, edit
+
+PAGE = Page(
+    code="D010",
+    title="zero fill is not neutral here",
+    statement="Rows that a tensor copy fills with zeros beyond the tensor's end are masked before a minimum, a maximum or an argmin runs over them.",
+    why="Zero is neutral for a sum of products and for nothing else: a filled centroid looks like the origin and wins the argmin of points near it, for extents that are no "
+    "multiple of the tile.",
+    failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
+    passing=NEAREST,
+    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), E no known multiple of B. Any mask by `lm.iota` or "
+    "`lm.in_bounds` on the way counts as one that is right.",
+    sources=("HW048",),
+)
+
+_SELECTS = {"argmin": "min", "argmax": "max", "topk": "max", "reduce": ""}
+
+
+def check(program: Program) -> Iterator[Fault]:
+    ragged = {name: (hi, span) for name, hi, span in _ragged(program)}
+    if not ragged:
+        return
+    for block in program.body:
+        yield from _Flow(program, block.role, ragged).run(block.body)
+
+
+def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:
+    """(view, loop bound as text, the load) of copies whose last tile reaches past the tensor for some extents."""
+    for site in sites(program).ops:
+        op = site.op
+        view, coords = op.operands.get("view"), op.operands.get("coords")
+        if op.name != "tma_load" or not isinstance(view, Expr) or not isinstance(view.type, ViewT) or not isinstance(coords, tuple):
+            continue
+        axis, extent = (0, view.type.cols) if view.type.rank == 1 else (1, view.type.rows)
+        if op.attrs.get("box") is None and axis < len(coords):
+            bound = _reaches_past(program, site, coords[axis], extent)
+            if bound:
+                yield view.type.view, bound, op.span
+
+
+def _reaches_past(program: Program, site: Site, e: Expr, extent: int) -> str | None:
+    """The bound of the loop that takes `e` past the end, where it certainly does for some extent."""
+    if e.op != "mul":
+        return None
+    var, factor = (e.args[0], e.args[1]) if e.args[1].op == "const" else (e.args[1], e.args[0])
+    if var.op != "var" or factor.op != "const" or factor.attrs["value"] != extent:
+        return None
+    loop = next((s for s in site.loops if s.var == var.attrs["name"]), None)
+    if loop is None or loop.hi is None or loop.lo is None or ranges.of(program, None, loop.lo).exact != 0:
+        return None
+    hi = _resolve(program, loop.hi)
+    if hi.op != "cdiv" or hi.args[1].attrs.get("value") != extent or ranges.of(program, None, hi.args[0]).multiple_of(extent):
+        return None
+    return _text(hi)
+
+
+def _resolve(program: Program, e: Expr) -> Expr:
+    let = program.lets.get(str(e.attrs.get("name"))) if e.op == "var" else None
+    return let.value if let is not None else e
+
+
+def _text(e: Expr) -> str:
+    return f"({e.op} {' '.join(_text(a) for a in e.args)} {sorted((k, v) for k, v in e.attrs.items())})"
+
+
+class _Flow:
+    """Which places hold values of filled columns, in text order; a place's state is the copy that filled them."""
+
+    def __init__(self, program: Program, role: str, ragged: dict[str, tuple[str, Span]]) -> None:
+        self.program, self.role, self.ragged = program, role, ragged
+        self.state: dict[str, tuple[str, Span] | None] = {}
+        self.found: list[Fault] = []
+        # Names bound to a masked value somewhere in the role: a name keeps one meaning in practice.
+        self.infinite = {t for s in sites(program).of_role(role) for t in s.targets if s.op.name == "compute" and _is_mask(s.op.operands["value"])}
+
+    def run(self, body: tuple[Stmt, ...], loops: tuple[str, ...] = ()) -> list[Fault]:
+        for s in body:
+            if isinstance(s, For):
+                hi = _text(_resolve(self.program, s.hi)) if s.hi is not None else ""
+                self.run(s.body, (*loops, hi))
+            elif isinstance(s, If):
+                self.run(s.then, loops)
+                self.run(s.orelse, loops)
+            else:
+                op = op_of(s)
+                if op is not None:
+                    self.op(op, s.targets if isinstance(s, Assign) else (), loops)
+        return self.found
+
+    def op(self, op: Op, targets: tuple[str, ...], loops: tuple[str, ...]) -> None:
+        value = op.operands.get("value")
+        result: tuple[str, Span] | None = None
+        if op.name == "mma":
+            acc, b = op.operands["acc"], op.operands["b"]
+            if isinstance(acc, Expr) and acc.op == "var" and isinstance(b, Expr) and isinstance(b.type, ViewT) and not b.type.transposed:
+                self.state[str(acc.attrs["name"])] = self.ragged.get(b.type.view)
+            return
+        if op.name == "load" and op.attrs.get("form") == "colvec":
+            view = op.operands.get("view")
+            result = self.ragged.get(view.type.view) if isinstance(view, Expr) and isinstance(view.type, ViewT) else None
+        elif op.name == "compute" and isinstance(value, Expr):
+            result = self.value(value, loops)
+        for name in targets:
+            self.state[name] = result
+
+    def value(self, e: Expr, loops: tuple[str, ...]) -> tuple[str, Span] | None:
+        """The copy whose fill may show in `e`; reports where a selection runs over it."""
+        if e.op == "var":
+            return self.state.get(str(e.attrs["name"]))
+        if e.op in ("where", "select") and any(x.op in ("iota", "in_bounds") for x in e.args[0].walk()):
+            return None
+        parts = [self.value(a, loops) for a in e.args]
+        if e.op in _SELECTS:
+            kind = _SELECTS[e.op] or str(e.attrs.get("op"))
+            filled = parts[0] if parts else None
+            bounded_below = kind == "max" and any(x.op == "abs" for x in e.args[0].walk())  # an absolute value is never below the fill
+            if filled and kind in ("min", "max") and e.attrs.get("axis") == 1 and filled[0] in loops and not bounded_below:
+                self.found.append(Fault(
+                    "D010", f"zeros filled in beyond the tensor reach this {e.op if e.op != 'reduce' else kind}, for which zero is not neutral", e.span,
+                    ((filled[1], "the last tile of this copy is filled with zeros"),),
+                    f"mask first: `lm.where(lm.iota(x, axis=1, base=..) < .., x, {'lm.inf' if kind == 'min' else '-lm.inf'})`, or state with `lm.assume` that the extent is a "
+                    "multiple of the tile", (), {"reduction": kind},
+                ))  # fmt: skip
+            return None
+        if e.op in ("add", "sub") and any(self.masked(a) for a in e.args):
+            return None
+        return next((p for p in parts if p is not None), None)
+
+    def masked(self, e: Expr) -> bool:
+        """Whether `e` is infinite exactly where it was masked, so that a sum with it is too."""
+        if e.op == "where":
+            return any(x.op in ("iota", "in_bounds") for x in e.args[0].walk()) and any(
+                x.op == "const" and abs(float(x.attrs["value"])) == float("inf") for x in e.args[1:]  # type: ignore[arg-type]  # a number by its type
+            )
+        return e.op == "var" and e.attrs["name"] in self.infinite
+
+
+def _is_mask(e: object) -> bool:
+    return isinstance(e, Expr) and e.op == "where" and any(x.op in ("iota", "in_bounds") for x in e.args[0].walk())

@@ -1,0 +1,90 @@
+"""D016: shared-memory operands are laid out as the tensor core reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.descriptors import operand_problem
+from cake_ir.fault import Edit, Fault, Fix
+from cake_ir.layout import SWIZZLES, view_problem
+from cake_ir.program import Expr, Program, View
+from cake_ir.span import Span
+from cake_ir.targets import target
+from cake_ir.types import ViewT
+from cake_verify.analyses.ranges import Range
+from cake_verify.analyses.rectangles import Rectangle, rectangles
+from cake_verify.analyses.sites import sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import TILE, edit
+
+PAGE = Page(
+    code="D016",
+    title="the MMA does not read a view like this",
+    statement="A shared-memory operand of wgmma or tcgen05 is part of a swizzled view: whole groups of 8 rows, K a multiple of one instruction's K, columns that start on an "
+    "instruction's K (or on a panel, where the view is read transposed).",
+    why="The instruction finds its operand through a descriptor of a few numbers. A rectangle that these numbers cannot describe is read from wrong places.",
+    failing=edit(TILE, ("shape=(128, 64), dtype=lm.bf16, swizzle=\"128b\"", "shape=(128, 64), dtype=lm.bf16")),
+    passing=TILE,
+    limits="Origins are judged by interval and congruence: what cannot be shown to be misaligned is accepted.",
+    sources=("HW061", "HW089"),
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    told: set[tuple[str, str]] = set()
+    for site in sites(program).ops:
+        op = site.op
+        if op.name != "mma" or op.attrs["kind"] == "mma_sync" or not _exists(program, str(op.attrs["kind"])):
+            continue
+        for name in ("a", "b"):
+            e = op.operands[name]
+            if not isinstance(e, Expr) or not isinstance(e.type, ViewT):
+                continue
+            for r in rectangles(program, site.role.name, e):
+                problem = None if view_problem(r.layout) else _problem(r, str(op.attrs["kind"]))
+                if not problem or (r.name, problem) in told:
+                    continue
+                told.add((r.name, problem))
+                related = [(r.view.span, "declared here")] + [(s, f"filled by `{n}`") for s, n in _fills(program, r.view)][:2]
+                yield Fault("D016", f"`{r.name}` cannot be `{name}` of this MMA: {problem}", op.spans.get(name, op.span), tuple(related), _help(r), _fixes(r),
+                            {"view": r.name, "operand": name, "swizzle": r.view.swizzle, "kind": str(op.attrs["kind"])})  # fmt: skip
+
+
+def _exists(program: Program, family: str) -> bool:
+    """Whether the target has the instruction at all; H001 says so where it does not."""
+    return not program.target or target(program.target).has({"wgmma": "WGMMA", "tcgen05": "TCGEN05"}[family])
+
+
+def _problem(r: Rectangle, family: str) -> str | None:
+    tf32 = r.view.dtype == "tf32"
+    return operand_problem(r.layout, _sample(r.row), r.rows, _sample(r.col), r.cols, r.transposed, family, tf32)
+
+
+def _sample(r: Range) -> int:
+    """A value that is as aligned as anything the range can prove."""
+    if r.exact is not None:
+        return r.exact
+    return r.rem if r.mod > 1 else 0
+
+
+def _fills(program: Program, v: View) -> Iterator[tuple[Span, str]]:
+    for op in program.ops:
+        e = op.operands.get("view")
+        if op.name in ("tma_load", "cp_async", "store") and isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == v.name:
+            yield op.span, op.name
+
+
+def _help(r: Rectangle) -> str:
+    return "the copies and stores that fill the view follow its swizzle by themselves" if r.view.swizzle is None else ""
+
+
+def _fixes(r: Rectangle) -> tuple[Fix, ...]:
+    if r.view.swizzle is not None:
+        return ()
+    fits = next((n for n, m in SWIZZLES.items() if r.layout.row_bytes % m.span == 0 and r.view.offset % m.pattern == 0), None)
+    if fits is None:
+        return ()
+    if "swizzle" in r.view.spans:
+        return (Fix((Edit(r.view.spans["swizzle"], f'"{fits}"'),), "certain", f"swizzle by {fits}"),)
+    at = r.view.span.end()
+    return (Fix((Edit(Span(at.line, at.column - 1, at.line, at.column - 1), f', swizzle="{fits}"'),), "certain", f"swizzle by {fits}"),)

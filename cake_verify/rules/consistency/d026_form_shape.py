@@ -1,0 +1,52 @@
+"""D026: a register form can hold this shape with the warps that execute it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.forms import fragment_problem
+from cake_ir.placement import fragment
+from cake_ir.program import Expr, Op, Program
+from cake_ir.types import FragT, PairT
+from cake_verify.analyses.sites import sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import TILE, edit
+
+PAGE = Page(
+    code="D026",
+    title="the form cannot hold this shape",
+    statement="Rows and columns of a fragment divide over the warps and lanes of its form: `acc` and `a` rows in blocks of 16 a warp, `acc` columns in blocks of 8, `rows` in blocks of 32 a warp.",
+    why="A form fixes which thread owns which element. A shape that does not divide has elements that no thread owns.",
+    failing=edit(TILE, ("lm.store(C, acc, coords=(0, 0))", "lm.store(C, acc, coords=(0, 0))\n        x = lm.frag(shape=(40, 8), dtype=lm.f32, form=\"acc\", init=0.0)")),
+    passing=TILE,
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    told: set[tuple[FragT, int]] = set()
+    accumulators = {acc.type for op in program.ops if isinstance(acc := op.operands.get("acc"), Expr)}
+    for site in sites(program).ops:
+        warps = site.role.member_warps
+        for t, e in _types(site.op):
+            if (t, warps) in told or t in accumulators:  # H004 judges the shapes of accumulators
+                continue
+            told.add((t, warps))
+            problem = fragment_problem(fragment(t, warps))
+            if problem:
+                yield Fault("D026", problem, e.span if e is not None else site.op.span, ((site.role.span, f"a member of `{site.role.name}` has {warps} warps"),),
+                            facts={"form": t.form, "rows": t.rows, "cols": t.cols, "warps": warps})  # fmt: skip
+
+
+def _types(op: Op) -> Iterator[tuple[FragT, Expr | None]]:
+    """Fragment types of an operation's operands, nodes inside them included, and of its result."""
+    for operand in op.operands.values():
+        for e in operand if isinstance(operand, tuple) else (operand,):
+            if isinstance(e, Expr):
+                for node in e.walk():
+                    if isinstance(node.type, FragT):
+                        yield node.type, node
+                    elif isinstance(node.type, PairT):
+                        yield node.type.value, node
+    if isinstance(op.type, FragT):
+        yield op.type, None

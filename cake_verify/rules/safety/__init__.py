@@ -1,0 +1,1 @@
+"""Rules of the safety gate, one code a file."""

@@ -1,0 +1,181 @@
+"""Q001: every tile of an output is written by one block, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, For, If, Program
+from cake_ir.types import FragT, TileT, ViewT
+from cake_verify.analyses import ranges
+from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import LOOP, edit
+
+PAGE = Page(
+    code="Q001",
+    title="outputs not covered once",
+    statement="The coordinates of a store depend on every axis of the tile space, on the member and on the loops that repeat it, each with the stride of what the inner ones cover.",
+    why="A tile axis that does not occur makes all blocks along it write one place; a stride below the extent makes neighbours overlap, one above it leaves a gap that nobody writes.",
+    failing=edit(LOOP, ("c.tma_store(C, coords=(t.n * 128, t.m * 64))", "c.tma_store(C, coords=(t.n * 128, 0))")),
+    passing=LOOP,
+    limits="Decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
+    "around it; whether the tile counts fit the tensor needs declared extents.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """One source of repetition: its stride along an axis, how many values it takes (None: not known)."""
+
+    name: str
+    stride: int
+    count: int | None
+
+
+def check(program: Program) -> Iterator[Fault]:
+    writers: dict[str, list[Site]] = {}
+    for s in sites(program).ops:
+        if s.op.name in ("tma_store", "store") and isinstance(s.op.attrs.get("tensor"), str) and isinstance(s.op.operands.get("coords"), tuple):
+            writers.setdefault(str(s.op.attrs["tensor"]), []).append(s)
+    for stores in writers.values():
+        for s in stores:
+            fault = _store(program, s, alone=len(stores) == 1)
+            if fault:
+                yield fault
+
+
+def _store(program: Program, s: Site, alone: bool) -> Fault | None:
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    lines = [affine(program, s.role.name, e) for e in coords]
+    known = [a for a in lines if a is not None]
+    if len(known) < len(lines):
+        mentioned = set().union(*({*a.terms} for a in known), *(_names(program, s, e) for e, a in zip(coords, lines, strict=True) if a is None))
+    else:
+        mentioned = set().union(*({*a.terms} for a in known)) if known else set()
+    fault = _missing(program, s, mentioned)
+    if fault or len(known) < len(lines):
+        return fault
+    for axis, line in enumerate(known):
+        fault = _strides(program, s, axis, line, alone)
+        if fault:
+            return fault
+    return None
+
+
+def _names(program: Program, s: Site, e: Expr, depth: int = 8) -> set[str]:
+    """Everything that a coordinate which is not linear depends on, by the same names as linear ones."""
+    out: set[str] = set()
+    for node in e.walk():
+        if node.op == "field":
+            out.add(f"{node.args[0].attrs.get('name')}.{node.attrs['name']}")
+        elif node.op == "role_index":
+            out.add("member")
+        elif node.op == "var":
+            name = str(node.attrs["name"])
+            out.add(name)
+            key = (s.role.name, name)
+            for b in sites(program).bindings.get(key, ()) if depth else ():
+                out |= _names(program, s, b.value, depth - 1)
+            for r in sites(program).results.get(key, ()) if depth else ():
+                for operand in r.op.operands.values():
+                    for x in operand if isinstance(operand, tuple) else (operand,):
+                        if isinstance(x, Expr):
+                            out |= _names(program, s, x, depth - 1)
+        elif node.op == "slot_index":
+            out.add("slot")
+    return out
+
+
+def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
+    """A tile axis, or the member, that no coordinate and no condition around the store depends on."""
+    guards = {n for c in s.path if isinstance(c, If) for n in _names(program, s, c.cond)}
+    mask = s.op.operands.get("mask")
+    if isinstance(mask, Expr):
+        guards |= _names(program, s, mask)
+    seen = mentioned | guards
+    span = s.op.spans.get("coords", s.op.span)
+    for loop in s.loops:
+        if loop.kind != "tiles" or not isinstance(loop.var_type, TileT):
+            continue
+        d = program.schedulers[str(loop.scheduler)]
+        if d.kind == "grouped":
+            continue
+        for k, name in enumerate(d.names):
+            if f"{loop.var}.{name}" not in seen and ranges.of(program, None, d.tiles[k]).exact != 1:
+                return Fault("Q001", f"tiles along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{loop.var}.{name}` runs here"),),
+                             f"let a coordinate depend on `{loop.var}.{name}`", (), {"axis": name, "tensor": str(s.op.attrs["tensor"])})  # fmt: skip
+    if s.role.members > 1 and "member" not in seen:
+        return Fault("Q001", f"the {s.role.members} members of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((s.role.span, f"{s.role.members} members"),),
+                     f"let a coordinate depend on `{s.role.name}.index`, or store under `if {s.role.name}.index == 0:`", (), {"members": s.role.members})  # fmt: skip
+    return None
+
+
+def _extent(s: Site, axis: int) -> int | None:
+    """Elements that one store covers along an axis, innermost first."""
+    if s.op.name == "tma_store":
+        view, box = s.op.operands["view"], s.op.attrs.get("box")
+        if s.op.operands.get("rows") is not None:
+            return None
+        if isinstance(box, tuple):
+            return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
+        t = view.type if isinstance(view, Expr) else None
+        if not isinstance(t, ViewT):
+            return None
+        return t.cols if axis == 0 else t.rows if axis == 1 and t.rank == 2 else 1
+    x = s.op.operands.get("x")
+    t = x.type if isinstance(x, Expr) else None
+    if not isinstance(t, FragT):
+        return 1
+    if t.form == "rowvec":
+        return t.rows if axis == 0 else 1
+    return t.cols if axis == 0 else t.rows if axis == 1 and t.rank == 2 else 1
+
+
+def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) -> Fault | None:
+    """Whether the terms of one coordinate step over what the smaller ones cover."""
+    extent = _extent(s, axis)
+    if extent is None or any(c < 0 for c in line.terms.values()):
+        return None
+    terms = sorted((_Term(n, c, _count(program, s, n)) for n, c in line.terms.items() if c), key=lambda t: t.stride)
+    tensor, span = s.op.attrs["tensor"], s.op.spans.get("coords", s.op.span)
+    covered, inner = extent, f"one store covers {extent}"
+    for t in terms:
+        if t.count == 1:
+            continue
+        if t.stride < covered:
+            return Fault("Q001", f"stores to `{tensor}` overlap: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
+        if t.stride > covered and alone and not any(isinstance(c, If) for c in s.path) and s.op.operands.get("mask") is None:
+            return Fault("Q001", f"stores to `{tensor}` leave gaps: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
+        if t.count is None:
+            return None  # what lies outside an unbounded term is somebody else's range
+        covered, inner = t.stride * t.count, f"the inner loops cover {t.stride * t.count}"
+    return None
+
+
+def _shown(s: Site, name: str) -> str:
+    return f"{s.role.name}.index" if name == "member" else name
+
+
+def _count(program: Program, s: Site, name: str) -> int | None:
+    """How many values a term takes, None if that is not known."""
+    if name == "member":
+        return s.role.members
+    if "." in name:
+        loop = next((x for x in s.loops if x.var == name.partition(".")[0]), None)
+        if loop is None:
+            return None
+        d = program.schedulers[str(loop.scheduler)]
+        return ranges.of(program, None, d.tiles[d.names.index(name.partition(".")[2])]).exact if d.kind != "grouped" else None
+    loop = next((x for x in s.loops if x.var == name), None)
+    return _trips(program, s, loop) if loop is not None else None
+
+
+def _trips(program: Program, s: Site, loop: For) -> int | None:
+    if loop.lo is None or loop.hi is None:
+        return None
+    lo, hi = (ranges.of(program, s.role.name, e).exact for e in (loop.lo, loop.hi))
+    return hi - lo if lo is not None and hi is not None else None
