@@ -1,0 +1,49 @@
+"""Edits that mend a fault, as text changes of the schedule."""
+
+from __future__ import annotations
+
+from cake_ir.fault import Edit, Fix, Grade
+from cake_ir.program import Op, Program, Stmt
+from cake_ir.span import Span
+from cake_verify.analyses.plan import Plan
+
+
+def before(stmt_span: Span, *lines: str, grade: Grade = "likely", title: str = "") -> Fix:
+    """Put lines in front of a statement, indented like it."""
+    pad = "\n" + " " * (stmt_span.column - 1)
+    return Fix((Edit(stmt_span.start(), "".join(text + pad for text in lines)),), grade, title or f"insert `{'; '.join(lines)}`")
+
+
+def after(stmt_span: Span, *lines: str, grade: Grade = "likely", title: str = "") -> Fix:
+    """Put lines behind a statement, indented like it; a comment at its end stays on the last of them."""
+    pad = "\n" + " " * (stmt_span.column - 1)
+    return Fix((Edit(stmt_span.end(), "".join(pad + text for text in lines)),), grade, title or f"insert `{'; '.join(lines)}`")
+
+
+def replace(span: Span, text: str, grade: Grade = "likely", title: str = "") -> Fix:
+    """Write something else in place of a span."""
+    return Fix((Edit(span, text),), grade, title or f"write `{text}`")
+
+
+def add_argument(call: Span, text: str, grade: Grade = "likely") -> Fix:
+    """Add an argument at the end of a call."""
+    at = Span(call.end_line, call.end_column - 1, call.end_line, call.end_column - 1)
+    return Fix((Edit(at, f", {text}"),), grade, f"add `{text}`")
+
+
+def remove(stmt_span: Span, grade: Grade = "idea") -> Fix:
+    """Leave a statement out; `pass` keeps its block valid."""
+    return Fix((Edit(stmt_span, "pass"),), grade, "leave it out")
+
+
+def stmt_span(plan: Plan, op: Op) -> Span:
+    """The span of the statement that executes an operation."""
+    stmt: Stmt = plan.sites[op.id].stmt
+    return stmt.span
+
+
+def own_barrier(program: Program, role: str) -> str | None:
+    """A named barrier that the warps of one member of the role can meet at."""
+    alone = [b.name for b in program.named.values() if b.roles == (role,)]
+    per = [b.name for b in program.named.values() if b.roles == (role,) and b.per_member]
+    return (per or alone or [None])[0]  # type: ignore[list-item]

@@ -1,0 +1,262 @@
+"""Faults of barriers, counts, turns and things left over, told as faults."""
+
+from __future__ import annotations
+
+from cake_ir.fault import Fault, Fix
+from cake_ir.ops.effects import Arrive, Commit, Issue, Wait
+from cake_ir.program import Op
+from cake_ir.span import Span
+from cake_verify.analyses import edits
+from cake_verify.analyses.replay import Entry, Replay
+from cake_verify.analyses.report_deadlock import contributors, early_release
+from cake_verify.analyses.state import Bar, Found, Member
+from cake_verify.analyses.words import call, sync_points, trace, who
+
+
+def _now(r: Replay, found: Found) -> tuple[Member, Op]:
+    m = found.member
+    assert m is not None and m.pending is not None
+    return m, r.plan.program.ops[m.pending[0]]
+
+
+def _name(r: Replay, bar: Bar) -> str:
+    return r.plan.names[bar.decl]
+
+
+def _gifts(r: Replay, bar: Bar) -> list[tuple[Entry, str]]:
+    """The latest contributions to one barrier object."""
+    name = _name(r, bar)
+    stages = r.plan.program.rings[r.plan.program.barriers[name].pipeline].stages
+    found = [e for e in r.log if e.op.attrs.get("barrier") == name and not r.is_a(e.op, Wait) and (r.slot(e.op, e.values) or 0) % stages == bar.stage]
+    return [(e, "") for e in found[-6:]]
+
+
+def over_arrival(r: Replay, found: Found) -> Fault:
+    """More arrivals in one phase than the barrier counts."""
+    m, op = _now(r, found)
+    bar: Bar = found.data["bar"]
+    name = _name(r, bar)
+    early = r.early_release()
+    if early is not None:
+        return early_release(r, *early)
+    message = f"`{name}` gets more arrivals in one phase than the {bar.count} it counts: {call(op)} of {who(r, m)} is one too many"
+    related = [(r.plan.program.barriers[name].span, f"counts {bar.count}")]
+    related += [(e.op.span, f"{who(r, e.member)} arrives here") for e, _ in _gifts(r, bar)[-2:] if e.op is not op]
+    facts = {"barrier": name, "expected": bar.count, "found": bar.count - bar.pend + found.data["units"], "role": m.role, "setting": str(r.setting)}
+    return Fault("S022", message, op.span, tuple(related), help="each producer arrives once a slot, after waiting for its turn of the ring",
+                 facts=facts, trace=trace(r, _gifts(r, bar), (m, "one too many")))  # fmt: skip
+
+
+def unstable(r: Replay, found: Found) -> Fault:
+    """An arrival that may count for an earlier phase than the one it is meant for."""
+    m, op = _now(r, found)
+    bar: Bar = found.data["bar"]
+    name = _name(r, bar)
+    early = r.early_release()
+    if early is not None:
+        return early_release(r, *early)
+    others = sorted({c.role for c in contributors(r, bar)} - {m.role}) or [m.role]
+    fixes: list[Fix] = []
+    verb = "brings its bytes" if r.is_a(op, Issue) else "arrives"
+    message = f"{who(r, m)} {verb} on `{name}` without knowing that phase {bar.n - 1} is complete, so it may count for that phase"
+    odd = r.odd_phase()
+    span: Span = op.span
+    related = [(r.plan.program.barriers[name].span, f"also counts `{others[0]}`")]
+    if odd is not None and odd.op is not op:
+        related.append((odd.op.span, "this arrival already named another slot than the one in use"))
+    facts = {"barrier": name, "phase": bar.n, "role": m.role, "setting": str(r.setting)}
+    return Fault("S021", message, span, tuple(related), help="wait for the partner's barrier of this slot before arriving for the next phase",
+                 fixes=tuple(fixes), facts=facts, trace=trace(r, [*_gifts(r, bar), *sync_points(r, (m,), len(r.log))], (m, "may count too early")))  # fmt: skip
+
+
+def early_pass(r: Replay, found: Found) -> Fault:
+    """A wait that parity may let pass one phase too early."""
+    m, op = _now(r, found)
+    bar: Bar = found.data["bar"]
+    name, k = _name(r, bar), found.data["phase"]
+    message = f"{who(r, m)} waits for phase {k} of `{name}` without having seen phase {k - 1}: parity lets it pass one phase early"
+    waits = [e for e in r.log if e.member is m and r.is_a(e.op, Wait) and e.op.attrs.get("barrier") == name]
+    return Fault("S019", message, op.span, tuple((e.op.span, "earlier wait") for e in waits[-1:]), facts={"barrier": name, "phase": k, "role": m.role,
+                 "setting": str(r.setting)}, help="wait for every phase of a barrier, or not at all", trace=trace(r, [(e, "") for e in waits[-3:]], (m, "may pass early")))  # fmt: skip
+
+
+def late_pass(r: Replay, found: Found) -> Fault:
+    """A wait that may still be going on when the phase after it completes, so that parity hides it."""
+    bar: Bar = found.data["bar"]
+    name, k = _name(r, bar), found.data["phase"]
+    m, op = _now(r, found)
+    missing = found.data["missing"]
+    waits = [e for e in r.log if r.is_a(e.op, Wait) and e.op.attrs.get("barrier") == name and e.bits() & missing]
+    waiter = waits[-1] if waits else None
+    span = waiter.op.span if waiter else op.span
+    subject = who(r, waiter.member) if waiter else who(r, m)
+    message = f"phase {k} of `{name}` may complete while {subject} still waits for phase {k - 1}: equal parity would keep it waiting"
+    related = ((op.span, f"{who(r, m)} completes the later phase here"),) if waiter else ()
+    return Fault("S020", message, span, related, facts={"barrier": name, "phase": k, "setting": str(r.setting)},
+                 help="whoever completes a phase has to know that all waits for the one before have returned: does every waiter also release?",
+                 trace=trace(r, [(waiter, "waits"), *_gifts(r, bar)], (m, "completes the next phase")))  # fmt: skip
+
+
+def left_open(r: Replay, found: Found) -> Fault:
+    """A phase that has been given something and never completes."""
+    bar: Bar = found.data["bar"]
+    name = _name(r, bar)
+    barrier = r.plan.program.barriers[name]
+    gave = r.gifts(bar)
+    least = min((gave.get(c.number, 0) for c in contributors(r, bar)), default=0)
+    short = [c for c in contributors(r, bar) if gave.get(c.number, 0) == least]
+    more = _gifts(r, bar)[-1:]
+    message = f"`{name}` slot {bar.stage} ends with {bar.count - bar.pend} of {bar.count} arrivals"
+    if bar.tx:
+        message = f"`{name}` slot {bar.stage} ends {abs(bar.tx)} bytes {'short' if bar.tx > 0 else 'over'}"
+    if short:
+        message += f": {who(r, short[0])} gave less often than the others"
+    sites = r.plan.arrivals[name].shares
+    related = [(s.op.span, f"`{share.role}` gives here") for share in sites for s in share.sites][:3]
+    facts = {"barrier": name, "expected": bar.count, "found": bar.count - bar.pend, "bytes": bar.tx, "setting": str(r.setting)}
+    span = more[0][0].op.span if more else barrier.span
+    return Fault(found.code, message, span, tuple(related), facts=facts, trace=trace(r, _gifts(r, bar), None), help="every contributor gives once a phase")
+
+
+def never_waited(r: Replay, found: Found) -> Fault:
+    """Asynchronous work that nobody observes before the kernel ends."""
+    engine = found.data["engine"]
+    facts = {"engine": engine, "count": found.data["count"], "setting": str(r.setting)}
+    if engine == "tma":
+        bar: Bar = found.data["bar"]
+        name = _name(r, bar)
+        load = next((e for e in reversed(r.log) if e.op.attrs.get("barrier") == name and r.is_a(e.op, Issue)), None)
+        op = load.op if load else None
+        message = f"{found.data['count']} phase(s) of loads on `{name}` are never waited for: the kernel may end while they write"
+        return Fault("S025", message, op.span if op else r.plan.program.barriers[name].span, ((r.plan.program.barriers[name].span, "completes here"),),
+                     facts=facts | {"barrier": name}, trace=trace(r, [(load, "never waited for")], None), help="wait for every load that is issued")  # fmt: skip
+    m = found.member
+    assert m is not None
+    op = r.plan.program.ops[found.data["op"]] if found.data["op"] >= 0 else None
+    issued = next((e for e in reversed(r.log) if e.member is m and (op is None or e.op is op)), None)
+    block = [b for b in r.plan.program.body if b.role == m.role][-1]
+    wait = {"wgmma": "lm.mma_wait(pending=0)", "cp_async": "lm.cp_wait(pending=0)", "tmem_ld": 'lm.tmem_wait("ld")', "tmem_st": 'lm.tmem_wait("st")'}.get(engine)
+    what = {"wgmma": "MMA groups", "cp_async": "cp.async copies", "tcgen05": "MMAs", "tmem_ld": "tensor-memory loads", "tmem_st": "tensor-memory stores"}[engine]
+    fixes = (edits.after(block.body[-1].span, wait),) if wait else ()
+    message = f"{who(r, m)} ends with {what} in flight that nothing waits for"
+    help_text = f"wait for them: `{wait}`" if wait else "commit them to a barrier that somebody waits for: `lm.commit(..)`"
+    if engine == "tcgen05":
+        message = f"{who(r, m)} issues MMAs whose result is never committed to a barrier: nobody can know when it is there"
+    return Fault("S025", message, op.span if op else block.head, facts=facts | {"role": m.role}, fixes=fixes, help=help_text,
+                 trace=trace(r, [(issued, "in flight at the end")], None))  # fmt: skip
+
+
+def stores_at_exit(r: Replay, found: Found) -> Fault:
+    """Bulk stores whose source may be gone before it is read."""
+    m = found.member
+    assert m is not None
+    op = r.plan.program.ops[found.data["op"]]
+    issued = next((e for e in reversed(r.log) if e.member is m and e.op is op), None)
+    block = [b for b in r.plan.program.body if b.role == m.role][-1]
+    message = f"{who(r, m)} ends while its last bulk store may still read shared memory"
+    return Fault("S011", message, op.span, fixes=(edits.after(block.body[-1].span, "lm.store_wait(pending=0)"),), facts={"role": m.role, "setting": str(r.setting)},
+                 help="wait before the role ends: `lm.store_wait(pending=0)`", trace=trace(r, [(issued, "in flight at the end")], None))  # fmt: skip
+
+
+def turns(r: Replay, found: Found) -> Fault:
+    """Turns taken or passed on out of order, or not equally often."""
+    name = found.data["turns"]
+    decl = r.plan.program.turns[name]
+    if found.data["held"]:
+        arrives = next((s.op for s in r.plan.sites.values() if s.op.attrs.get("barrier") == name), None)
+        message = f"the members of `{decl.role}` do not take their turns of `{name}` equally often: {found.data['taken']}"
+        return Fault("S015", message, arrives.span if arrives else decl.span, ((decl.span, "declared here"),), facts={"turns": name, "taken": found.data["taken"],
+                     "setting": str(r.setting)}, help="every member waits for its turn and passes it on once an iteration")  # fmt: skip
+    m, op = _now(r, found)
+    message = f"{who(r, m)} passes on the turn of `{name}` without holding it"
+    fixes = (edits.before(edits.stmt_span(r.plan, op), f"lm.wait({name})"),)
+    return Fault("S015", message, op.span, ((decl.span, "declared here"),), fixes=fixes, facts={"turns": name, "role": m.role, "setting": str(r.setting)},
+                 help=f"wait for the turn first: `lm.wait({name})`", trace=trace(r, [], (m, "has no turn to pass on")))  # fmt: skip
+
+
+def named(r: Replay, found: Found) -> Fault:
+    """A named barrier with more threads than it counts."""
+    m, op = _now(r, found)
+    meet = found.data["meet"]
+    name = str(op.attrs.get("barrier") or op.attrs.get("sync"))
+    decl = r.plan.program.named.get(name)
+    message = f"{who(r, m)} brings `{name}` to {meet.got} threads, it counts {meet.need}"
+    related = ((decl.span, f"counts {meet.need} threads"),) if decl else ()
+    return Fault("S010", message, op.span, related, facts={"barrier": name, "expected": meet.need, "found": meet.got, "role": m.role, "setting": str(r.setting)},
+                 help="declare every role that comes to the barrier", trace=trace(r, [], (m, "one too many")))  # fmt: skip
+
+
+def coordinates(r: Replay, found: Found) -> Fault:
+    """Slices of one multicast that come from different places."""
+    m, op = _now(r, found)
+    message = f"the CTAs of the cluster load slices of different tiles with one multicast: {list(found.data['other'])} and {list(found.data['coords'])}"
+    return Fault("S030", message, op.spans.get("coords", op.span), facts={"expected": list(found.data["other"]), "found": list(found.data["coords"]),
+                 "setting": str(r.setting)}, help="coordinates of a multicast load are the same in every CTA that shares it; is the axis the right one?",
+                 trace=trace(r, [], (m, "other coordinates")))  # fmt: skip
+
+
+def before_step(r: Replay, found: Found) -> Fault:
+    """A slot looked back at before the ring has been stepped often enough."""
+    m, op = _now(r, found)
+    message = f"{call(op)} names a slot before the first: the ring has not been stepped that often yet (position {found.data['slot']})"
+    return Fault("S031", message, op.spans.get("stage", op.span), facts={"slot": found.data["slot"], "setting": str(r.setting)},
+                 help="guard the look back, e.g. `if k > 0:`", trace=trace(r, [], (m, "no such slot")))  # fmt: skip
+
+
+def outside_view(r: Replay, found: Found) -> Fault:
+    """A rectangle that leaves its view."""
+    m, op = _now(r, found)
+    d = found.data
+    view = r.plan.program.views[d["view"]]
+    shape = "x".join(map(str, view.shape))
+    message = f"{call(op)} touches rows {d['row']}..{d['row'] + d['rows']}, columns {d['col']}..{d['col'] + d['cols']} of `{d['view']}`, which is {shape}"
+    return Fault("S032", message, op.span, ((view.span, f"{shape} elements"),), facts={"view": d["view"], "setting": str(r.setting)},
+                 help="the part has to lie inside the view for every member", trace=trace(r, [], (m, "outside the view")))  # fmt: skip
+
+
+def rows_left(r: Replay, found: Found) -> Fault:
+    """A store past the end of its sequence."""
+    from cake_verify.analyses.trips import spoken
+
+    m, op = _now(r, found)
+    d = found.data
+    found_range = d["range"]
+    read = r.plan.program.ops[found_range.read]
+    message = (f"{call(op)} writes {d['rows']} rows from row {d['first']} on, but the sequence ends at row {d['end']}: "
+               f"the rows behind it belong to the next one")  # fmt: skip
+    coordinate = op.operands["coords"][found_range.coordinate]  # type: ignore[index]  # stores have coordinates
+    end = _end_name(r, m.role, found_range.tensor, found_range.read)
+    fixes: list[Fix] = []
+    if end:
+        text = f"lm.min({found_range.rows}, {end} - ({spoken(coordinate)}))"
+        if "rows" in op.spans:
+            fixes.append(edits.replace(op.spans["rows"], text))
+        elif op.name in ("tma_store", "bulk_store"):
+            fixes.append(edits.add_argument(op.span, f"rows={text}"))
+    return Fault("S013", message, op.spans.get("rows", op.span), ((read.span, f"the sequence starts at `{found_range.tensor}[{d['index']}]` = {d['start']}"),),
+                 fixes=tuple(fixes), facts={"tensor": found_range.tensor, "expected": d["end"] - d["first"], "found": d["rows"], "setting": str(r.setting)},
+                 help="store only the rows that are left: " + (fixes[0].title if fixes else "`rows=`"), trace=trace(r, [], (m, "past the end")))  # fmt: skip
+
+
+def _end_name(r: Replay, role: str, tensor: str, read: int) -> str | None:
+    """The author's name for the offset after the one that was read."""
+    from cake_ir.program import Assign, Expr, statements
+    from cake_verify.analyses import trips
+
+    resolve = trips.resolver_of(r.plan.program, role)
+    start = trips.canonical(resolve(r.plan.program.ops[read].operands["i"]))  # type: ignore[arg-type]  # reads have one index
+    best = None
+    for block in r.plan.program.body:
+        if block.role != role:
+            continue
+        for s in statements(block.body):
+            if isinstance(s, Assign) and isinstance(s.value, Expr) and len(s.targets) == 1:
+                e = resolve(s.value)
+                if e.op == "ld" and e.attrs["tensor"] == tensor:
+                    i = trips.canonical(e.args[0])
+                    if i != start and (i == f"({start}+1)" or trips.canonical(Expr("sub", (e.args[0], resolve(r.plan.program.ops[read].operands["i"])))) == "(1)"):  # type: ignore[arg-type]
+                        best = s.targets[0]
+    return best.rsplit("_", 1)[0] if best and best.rsplit("_", 1)[-1].isdigit() else best
+
+
+__all__ = ["Arrive", "Commit"]

@@ -1,0 +1,291 @@
+"""Deadlocks: who waits for whom, and which missing or misplaced step is to blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cake_ir.derive.clusters import guarded_loads
+from cake_ir.derive.structure import members_at
+from cake_ir.fault import Fault, Fix
+from cake_ir.ops.effects import Arrive, ClusterSync, Drain, Issue, Sync, Turn, Wait
+from cake_ir.program import Op
+from cake_ir.span import Span
+from cake_verify.analyses import edits
+from cake_verify.analyses.replay import Entry, Replay
+from cake_verify.analyses.state import Bar, Member
+from cake_verify.analyses.words import call, line, slot_text, trace, who
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocked:
+    """One blocked member: what it waits for in words, who could still give it, and the barrier object if it is one."""
+
+    member: Member
+    op: Op
+    what: str
+    missing: tuple[Member, ...]
+    bar: Bar | None = None
+    phase: int = 0
+
+
+def deadlock(r: Replay) -> Fault:
+    """The report of a run in which nobody can go on."""
+    assert r.stuck is not None
+    blocked = [_blocked(r, m) for m in r.stuck]
+    return _in_flight(r) or _turn(r, blocked) or _never_comes(r, blocked) or _kept(r, blocked) or _odd(r, blocked) or _cycle(r, blocked)
+
+
+def _blocked(r: Replay, m: Member) -> Blocked:
+    assert m.pending is not None
+    number, values = m.pending
+    op = r.plan.program.ops[number]
+    name = str(op.attrs.get("barrier") or op.attrs.get("sync") or "")
+    if r.is_a(op, Wait):
+        n = r.slot(op, values) or 0
+        barrier = r.plan.program.barriers[name]
+        stages = r.plan.program.rings[barrier.pipeline].stages
+        k = n // stages - (1 if barrier.primed else 0)
+        bar = m.cta.bars[r.plan.number[name]][n % stages]
+        gave = r.gifts(bar)
+        missing = tuple(c for c in contributors(r, bar) if gave.get(c.number, 0) <= bar.n)
+        have = bar.count - bar.pend
+        what = f"`{name}` slot {bar.stage} phase {k}: {have} of {bar.count} arrivals" + (f", {bar.tx} bytes short" if bar.tx > 0 else "")
+        return Blocked(m, op, what, missing, bar, k)
+    if r.is_a(op, Turn):
+        members = [x for x in r.world.members if x.cta is m.cta and x.role == m.role]
+        before = members[(m.index - 1) % len(members)]
+        return Blocked(m, op, f"its turn of `{name}`", (before,))
+    if r.is_a(op, Sync):
+        decl = r.plan.program.named[name]
+        others = [x for x in r.world.members if x.cta is m.cta and x.role in decl.roles and x.waiting < 0 and not decl.per_member]
+        return Blocked(m, op, f"the others at `{name}`", tuple(others))
+    others = [x for x in r.world.members if x.waiting < 0]
+    return Blocked(m, op, "the rest of the cluster", tuple(others))
+
+
+def contributors(r: Replay, bar: Bar) -> list[Member]:
+    """The members that have to give to a barrier object in every phase."""
+    name = r.plan.names[bar.decl]
+    targets = r.plan.targets(name)
+    out = []
+    for share in r.plan.arrivals[name].shares:
+        indices = {i for s in share.sites for i in members_at(r.plan.program, s)} or set(range(share.members))
+        loads = any(r.is_a(s.op, Issue) for s in share.sites)
+        for m in r.world.members:
+            reach = (m.cta.rank,) if loads else targets[m.cta.rank]
+            if m.role == share.role and m.index in indices and bar.cta in reach:
+                out.append(m)
+    return out
+
+
+def _waits(r: Replay, blocked: list[Blocked]) -> tuple[str, ...]:
+    """The wait-for relation, one blocked member a line."""
+    out = []
+    for b in blocked[:8]:
+        assert b.member.pending is not None
+        note = f"waits for {b.what}"
+        if b.missing:
+            names = list(dict.fromkeys(who(r, x).replace("`", "") + (" (ended)" if x.done else "") for x in b.missing))
+            note += "; missing: " + ", ".join(names[:3]) + (" .." if len(names) > 3 else "")
+        out.append(line(r, b.member, b.op, b.member.pending[1], b.member.variables(), note.replace("`", "")))
+    return tuple(out)
+
+
+def _in_flight(r: Replay) -> Fault | None:
+    """A slot released too early, which here ends in a deadlock instead of a race."""
+    found = r.early_release()
+    if found is None:
+        return None
+    return early_release(r, *found)
+
+
+def early_release(r: Replay, release: Entry, group: int) -> Fault:
+    """An arrival that frees a slot while a group of the same member reads it."""
+    user = r.plan.program.ops[group]
+    barrier = release.op.attrs["barrier"]
+    issued = next(e for e in reversed(r.log[: release.number]) if e.member is release.member and e.op is user)
+    fixes = [edits.before(edits.stmt_span(r.plan, release.op), f"lm.{'store_wait' if r.is_a(user, Issue) and user.name != 'mma' else 'mma_wait'}(pending=0)")]
+    stage = release.op.spans.get("stage")
+    e = release.op.operands.get("stage")
+    if stage is not None and len(release.flying) > 0 and getattr(e, "op", "") == "var":
+        fixes.insert(0, edits.replace(stage, f"{e.attrs['name']}.prev()", "likely"))  # type: ignore[union-attr]  # a variable expression
+    if user.name == "mma":
+        message = f"slot released on `{barrier}` while the MMA group that reads it may be in flight"
+    else:
+        message = f"slot released on `{barrier}` while a bulk store may still read it"
+    facts = {"barrier": barrier, "role": release.member.role, "setting": str(r.setting)}
+    lines = trace(r, [(issued, "may still read the slot"), (release, "releases it")], None)
+    return Fault("S005", message, release.op.span, ((user.span, "this is still reading the slot"),), fixes=tuple(fixes), facts=facts, trace=lines,
+                 help="release the slot of the group that the last wait retired, or wait for this one first")  # fmt: skip
+
+
+def _turn(r: Replay, blocked: list[Blocked]) -> Fault | None:
+    """A turn that somebody took and never passed on."""
+    for b in blocked:
+        if not r.is_a(b.op, Turn):
+            continue
+        name = str(b.op.attrs["barrier"])
+        turns = b.member.cta.turns[name]
+        if sum(t[0] - t[1] for t in turns):
+            continue
+        mine = [e for e in r.log if e.member.cta is b.member.cta and e.op.attrs.get("barrier") == name]
+        if not mine:
+            continue
+        holder = mine[-1]
+        if holder.member is not b.member and not r.is_a(_next_op(r, holder.member), Turn) and not holder.member.done:
+            continue
+        after = holder
+        for e in r.log[holder.number + 1 :]:
+            if e.member is holder.member and r.is_a(e.op, Issue):
+                after = e
+            if e.member is holder.member and r.is_a(e.op, Drain):
+                break
+        fix = edits.after(edits.stmt_span(r.plan, after.op), f"lm.arrive({name})")
+        message = f"{who(r, holder.member)} takes its turn of `{name}` and never passes it on"
+        facts = {"turns": name, "role": holder.member.role, "setting": str(r.setting)}
+        return Fault("S015", message, after.op.span, ((holder.op.span, "takes the turn"), (b.op.span, f"{who(r, b.member)} waits for it here")),
+                     fixes=(fix,), facts=facts, trace=_waits(r, blocked), help=f"every wait for a turn is followed by `lm.arrive({name})`")  # fmt: skip
+    return None
+
+
+def _next_op(r: Replay, m: Member) -> Op:
+    return r.plan.program.ops[m.pending[0]] if m.pending is not None else r.plan.program.ops[0]
+
+
+def _never_comes(r: Replay, blocked: list[Blocked]) -> Fault | None:
+    """A wait whose every missing contributor has ended."""
+    for b in blocked:
+        if not b.missing or not all(x.done for x in b.missing):
+            continue
+        lost = b.missing[0]
+        if r.is_a(b.op, Sync, ClusterSync):
+            name = b.op.attrs.get("barrier") or "the cluster barrier"
+            code = "S010" if r.is_a(b.op, Sync) else "S009"
+            message = f"{who(r, b.member)} waits at `{name}`, and {who(r, lost)} ends without coming there"
+            return Fault(code, message, b.op.span, _other_sites(r, b.op, lost.role), help="every participant comes to the barrier equally often",
+                         facts={"barrier": str(name), "role": lost.role, "setting": str(r.setting)}, trace=_waits(r, blocked))  # fmt: skip
+        if b.bar is None:
+            continue
+        kept = _kept(r, [b])
+        if kept is not None:
+            return kept
+        name = r.plan.names[b.bar.decl]
+        share = next((s for s in r.plan.arrivals[name].shares if s.role == lost.role), None)
+        sites = share.sites if share else ()
+        related = [(s.op.span, f"`{lost.role}` gives here") for s in sites[:2]]
+        related += _loops(r, b.op, sites[0].op if sites else None)
+        message = f"{who(r, b.member)} waits for phase {b.phase} of `{name}`, but {who(r, lost)} has ended after {b.bar.n}"
+        facts = {"barrier": name, "expected": b.phase + 1, "found": b.bar.n, "role": lost.role, "setting": str(r.setting)}
+        return Fault("S008", message, b.op.span, tuple(related), facts=facts, trace=_waits(r, blocked),
+                     help="both roles have to step the ring equally often: compare their trip counts")  # fmt: skip
+    return None
+
+
+def _other_sites(r: Replay, op: Op, role: str) -> tuple[tuple[Span, str], ...]:
+    name = op.attrs.get("barrier")
+    return tuple((s.op.span, f"`{role}` comes here") for s in r.plan.sites.values() if s.role == role and s.op.attrs.get("barrier") == name)[:2]
+
+
+def _loops(r: Replay, *ops: Op | None) -> list[tuple[Span, str]]:
+    """The innermost loops around operations, to compare trip counts."""
+    out = []
+    for op in ops:
+        if op is not None and r.plan.sites[op.id].loops:
+            site = r.plan.sites[op.id]
+            out.append((site.loops[-1].head, f"trip count of `{site.role}`"))
+    return out
+
+
+def _kept(r: Replay, blocked: list[Blocked]) -> Fault | None:
+    """A slot that its reader waited for and never released although it has gone on."""
+    guards = guarded_loads(r.plan.program)
+    for b in blocked:
+        if b.bar is None or r.plan.names[b.bar.decl] not in guards:
+            continue
+        name = r.plan.names[b.bar.decl]
+        stages = r.plan.program.rings[r.plan.program.barriers[name].pipeline].stages
+        fulls = {str(s.op.attrs["barrier"]) for s in guards[name]}
+        views = {s.op.operands["view"].type.view for s in guards[name]}  # type: ignore[union-attr]  # loads have views
+        gave = r.gifts(b.bar)
+        for m in b.missing:
+            taken = [e for e in r.log if e.member is m and r.is_a(e.op, Wait) and e.op.attrs.get("barrier") in fulls
+                     and (r.slot(e.op, e.values) or 0) % stages == b.bar.stage]  # fmt: skip
+            if len({r.slot(e.op, e.values) for e in taken}) <= gave.get(m.number, 0):
+                continue
+            slots = sorted({r.slot(e.op, e.values) or 0 for e in taken})
+            first = next(e for e in taken if r.slot(e.op, e.values) == slots[min(gave.get(m.number, 0), len(slots) - 1)])
+            return _keeps(r, b, m, first, name, views, blocked)
+    return None
+
+
+def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set[str], blocked: list[Blocked]) -> Fault:
+    n = r.slot(taken.op, taken.values) or 0
+    program = r.plan.program
+    last, operand = taken, None
+    for e in r.log[taken.number :]:
+        if e.member is not m:
+            continue
+        for o, _, _ in r.touches(e.op):
+            t = e.op.operands[o].type  # type: ignore[union-attr]  # touches name view operands
+            value = e.values[r.plan.code.ops[e.op.id].index[o]]
+            if t.view in views and value[0] % program.views[t.view].stages == n % program.views[t.view].stages:  # type: ignore[union-attr]
+                last, operand = e, o
+    at = last
+    if r.is_a(last.op, Issue):
+        for e in r.log[last.number + 1 :]:
+            if e.member is m and r.is_a(e.op, Drain) and not any(op == last.op.id for op, _ in e.flying):
+                at = e
+                break
+    slot = (slot_text(r, last.op, operand) if operand else None) or "s"
+    releases = [s for s in r.plan.sites.values() if s.role == m.role and s.op.attrs.get("barrier") == name and r.is_a(s.op, Arrive)]
+    fixes: list[Fix] = [edits.after(edits.stmt_span(r.plan, at.op), f"lm.arrive({name}, stage={slot})")]
+    related = [(taken.op.span, "waits for the slot here"), (b.op.span, f"{who(r, b.member)} waits for its release here")]
+    related += [(s.op.span, "other slots are released here") for s in releases[:2]]
+    message = f"{who(r, m)} never releases slot {taken_slot(r, taken)} on `{name}` after its last use"
+    if at.op is not last.op:
+        message += f": it is free once {call(at.op)} has returned"
+    facts = {"barrier": name, "role": m.role, "expected": b.bar.count if b.bar else None, "found": b.bar.count - b.bar.pend if b.bar else None,
+             "setting": str(r.setting)}  # fmt: skip
+    return Fault("S008", message, at.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=_waits(r, blocked),
+                 help=f"release it: `lm.arrive({name}, stage={slot})`")  # fmt: skip
+
+
+def taken_slot(r: Replay, e: Entry) -> int:
+    """The slot index that a wait names."""
+    barrier = r.plan.program.barriers[str(e.op.attrs["barrier"])]
+    return (r.slot(e.op, e.values) or 0) % r.plan.program.rings[barrier.pipeline].stages
+
+
+def _odd(r: Replay, blocked: list[Blocked]) -> Fault | None:
+    """An arrival out of turn, some slots released twice and others never."""
+    e = r.odd_phase()
+    if e is None:
+        return None
+    name = e.op.attrs["barrier"]
+    message = f"{who(r, e.member)} arrives on `{name}` for slot {taken_slot(r, e)} out of order: each slot is released once a phase"
+    facts = {"barrier": name, "role": e.member.role, "setting": str(r.setting)}
+    return Fault("S008", message, e.op.span, tuple((b.op.span, f"{who(r, b.member)} waits here") for b in blocked[:2]), facts=facts,
+                 trace=_waits(r, blocked), help="does the arrival name the slot that was used?")  # fmt: skip
+
+
+def _cycle(r: Replay, blocked: list[Blocked]) -> Fault:
+    """Members that wait for each other."""
+    by = {b.member.number: b for b in blocked}
+    path: list[int] = []
+    at = blocked[0].member.number
+    while at not in path:
+        path.append(at)
+        after = [x.number for x in by[at].missing if x.number in by]
+        if not after:
+            break
+        at = after[0]
+    ring = [by[n] for n in (path[path.index(at) :] if at in path else path)]
+    text = ", ".join(f"{who(r, b.member)} waits for {b.what.split(':')[0]}" for b in ring[:3])
+    code = "S023" if len(ring) > 1 else "S008"
+    message = f"deadlock: {text}" if len(ring) > 1 else f"{text}, which nobody gives"
+    related = tuple((b.op.span, f"{who(r, b.member)} waits for {b.what}") for b in ring[1:4])
+    primary = ring[0]
+    if r.is_a(primary.op, Sync) and primary.missing:
+        related += _other_sites(r, primary.op, primary.missing[0].role)
+    return Fault(code, message, primary.op.span, related, facts={"setting": str(r.setting), "members": [b.member.role for b in ring]},
+                 trace=_waits(r, ring + [b for b in blocked if b not in ring]), help="somebody in this circle has to give before it waits")  # fmt: skip

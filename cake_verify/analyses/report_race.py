@@ -1,0 +1,388 @@
+"""Races, unfenced accesses and registers in flight, told as faults."""
+
+from __future__ import annotations
+
+from cake_ir.derive.clusters import guarded_loads
+from cake_ir.fault import Fault, Fix
+from cake_ir.ops.effects import Arrive, Drain, Issue, Sync, Touch
+from cake_ir.program import Expr, Op
+from cake_ir.span import Span
+from cake_ir.types import ViewT
+from cake_verify.analyses import edits
+from cake_verify.analyses.replay import Entry, Replay
+from cake_verify.analyses.state import Cta, Found, Member
+from cake_verify.analyses.words import call, slot_text, span_of, sync_points, trace, who
+
+
+class Site:
+    """The access that met the fault: its member, operation, the view operand that touches the atom."""
+
+    def __init__(self, r: Replay, found: Found) -> None:
+        assert found.member is not None and found.member.pending is not None
+        self.member: Member = found.member
+        number, self.values = found.member.pending
+        self.op: Op = r.plan.program.ops[number]
+        self.atom: int = found.data["atom"]
+        self.cta: Cta = found.data["cta"]
+        self.operand = next(iter(self._operands(r)), "view")
+
+    def _operands(self, r: Replay) -> list[str]:
+        entry = Entry(len(r.log), self.member, self.op, self.values, {}, 0, 0, 0, ())
+        return [o for o, _, _ in r.touched(entry, self.atom, self.cta)]
+
+    @property
+    def view(self) -> str:
+        e = self.op.operands.get(self.operand)
+        return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else "shared memory"
+
+    @property
+    def span(self) -> Span:
+        return span_of(self.op, self.operand) if self.operand in ("a", "b", "scratch") else self.op.span
+
+
+def view_of(op: Op, operand: str) -> str:
+    e = op.operands.get(operand)
+    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else "shared memory"
+
+
+def race(r: Replay, found: Found) -> Fault:
+    """A read that may come before the write it needs (S004), or a write that may come before earlier accesses have ended (S003)."""
+    s = Site(r, found)
+    missing = found.data["missing"]
+    if found.code == "S004":
+        write = r.last_write(s.atom, s.cta)
+        assert write is not None
+        return _read(r, s, *write, missing)
+    reader = r.unknown_reader(s.atom, s.cta, missing)
+    if reader is not None:
+        return _overwrite(r, s, *reader, missing)
+    write = r.last_write(s.atom, s.cta)
+    assert write is not None
+    return _twice(r, s, *write)
+
+
+# ------------------------------------------------------------------ read before it is written
+
+
+def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault:
+    program, m = r.plan.program, s.member
+    name = s.view
+    other = view_of(write.op, operand)
+    related = [(write.op.span, f"written here by {who(r, write.member)}")]
+    lines = trace(r, [(write, "writes"), *sync_points(r, (write.member, m), len(r.log))], (m, "reads, not ordered after the write"))
+    facts = {"view": name, "reader": m.role, "writer": write.member.role, "setting": str(r.setting)}
+    fixes: list[Fix] = []
+    where = edits.stmt_span(r.plan, s.op)
+    engine = _engine(r, write.op)
+    code = "S004"
+    if other != name:
+        code = "S007"
+    if engine == "tma":
+        barrier = str(write.op.attrs["barrier"])
+        message = f"{call(s.op)} reads `{name}` before {who(r, m)} has waited for `{barrier}`, on which the load that fills it completes"
+        related[0] = (write.op.span, f"filled here, complete when `{barrier}` is")
+        slot = slot_text(r, s.op, s.operand)
+        stage = f", stage={slot}" if slot else ""
+        fixes.append(edits.before(where, f"lm.wait({barrier}{stage})"))
+        facts |= {"barrier": barrier, "expected": f"lm.wait({barrier})"}
+    elif engine == "cp_async" and write.member is m:
+        return _copies(r, s, write, missing, lines, facts)
+    elif write.member is m:
+        sync = edits.own_barrier(program, m.role)
+        message = f"{call(s.op)} reads bytes of `{name}` that other lanes of {who(r, m)} wrote, and nothing makes them meet in between"
+        related[0] = (write.op.span, "written here, by other lanes too")
+        if sync:
+            fixes.append(edits.before(where, f"lm.sync({sync})"))
+    else:
+        message = f"{who(r, m)} reads `{name}` without being ordered after {who(r, write.member)}, which writes it"
+        shared = [b.name for b in program.named.values() if {m.role, write.member.role} <= set(b.roles) and not b.per_member]
+        if shared:
+            fixes.append(edits.before(where, f"lm.sync({shared[0]})"))
+    return Fault(code, message, s.span, tuple(related), help=_help(fixes, "order the read after the write"), fixes=tuple(fixes), facts=facts, trace=lines)
+
+
+def _engine(r: Replay, op: Op) -> str | None:
+    return next((e.engine for e in r.effects(op) if isinstance(e, Issue)), None)
+
+
+def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ...], facts: dict[str, object]) -> Fault:
+    """A read of bytes that the member's own cp.async copies bring."""
+    m, name = s.member, s.view
+    drain = r.before(len(r.log), m, Drain)
+    left = next((i for i, (bits, _) in enumerate(m.cp) if bits & missing), None)
+    related = [(write.op.span, "copied here")]
+    fixes: list[Fix] = []
+    if left is None and any(b & missing for b, _ in m.cp_open):
+        message = f"{call(s.op)} reads `{name}` while the copies that fill it are in a group that nothing has closed"
+        fixes.append(edits.after(edits.stmt_span(r.plan, write.op), "lm.cp_commit()"))
+        span = s.span
+    elif left is not None:
+        pending = len(m.cp) - left - 1
+        message = f"{call(s.op)} reads `{name}` while the copies that fill it may be in flight: {pending} younger groups exist, the wait leaves more"
+        facts |= {"expected": pending}
+        span = s.span
+        if drain is not None and "pending" in drain.op.spans:
+            found = int(drain.op.attrs.get("pending") or 0)  # type: ignore[call-overload]  # a compile-time int
+            facts |= {"found": found}
+            message = f"`lm.cp_wait(pending={found})` leaves the copies of the tile that is read next in flight: at most {pending} groups may be pending"
+            fixes.append(edits.replace(drain.op.spans["pending"], str(pending)))
+            related.append((s.span, f"reads `{name}`"))
+            span = drain.op.spans["pending"]
+        else:
+            fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.cp_wait(pending={pending})"))
+    else:
+        sync = edits.own_barrier(r.plan.program, m.role)
+        message = f"{call(s.op)} reads bytes of `{name}` that other threads of {who(r, m)} copied: `lm.cp_wait` covers a thread's own copies only"
+        span = s.span
+        if drain is not None:
+            related.append((drain.op.span, "here each thread waits for its own copies"))
+            span = drain.op.span
+            related.append((s.span, f"reads `{name}`"))
+            if sync:
+                fixes.append(edits.after(edits.stmt_span(r.plan, drain.op), f"lm.sync({sync})"))
+    return Fault("S004", message, span, tuple(related), help=_help(fixes, "wait for the group, then let all threads meet"), fixes=tuple(fixes),
+                 facts=facts, trace=lines)  # fmt: skip
+
+
+# ------------------------------------------------------------------ written before earlier reads have ended
+
+
+def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> Fault:
+    program, m = r.plan.program, s.member
+    name, victim = view_of(read.op, operand), read.member
+    facts: dict[str, object] = {"view": name, "reader": victim.role, "writer": m.role, "setting": str(r.setting)}
+    code = "S003" if s.view == name else "S007"
+    engine = _engine(r, read.op)
+    guard = _guard(r, s)
+    release = _release(r, victim, guard, read, s)
+    head = [(read, "reads"), (release, "releases"), *sync_points(r, (victim, m), len(r.log))]
+    lines = trace(r, head, (m, "overwrites"))
+    reads = (span_of(read.op, operand) if operand in ("a", "b") else read.op.span, f"{who(r, victim)} reads `{name}` here")
+    writes = (s.span, f"{who(r, m)} overwrites it here")
+    if victim.cta is not m.cta and guard and program.barriers[guard].scope != "cluster":
+        barrier = program.barriers[guard]
+        fixes: tuple[Fix, ...] = (edits.add_argument(barrier.span, 'scope="cluster"', "certain"),)
+        if "scope" in barrier.spans:
+            fixes = (edits.replace(barrier.spans["scope"], '"cluster"', "certain"),)
+        message = f"`{guard}` frees slots of `{name}` for this CTA only, but the multicast load writes them in every CTA of the cluster"
+        return Fault("S012", message, barrier.span, (writes, reads), fixes=fixes, trace=lines, facts=facts | {"barrier": guard, "expected": "cluster", "found": "cta"},
+                     help='count the arrivals of all CTAs that read the slot: `scope="cluster"`')  # fmt: skip
+    if engine in ("wgmma", "tcgen05") and release is not None and release.number > read.number:
+        return _released_in_flight(r, s, read, release, name, reads, writes, facts, lines)
+    if engine == "bulk":
+        return _store_in_flight(r, s, read, release, name, reads, writes, facts, lines, missing, code)
+    if victim is m:
+        return _own_lanes(r, s, read, name, reads, facts, lines, code)
+    return _unordered(r, s, read, release, guard, name, reads, writes, facts, lines, code)
+
+
+def _released_in_flight(r: Replay, s: Site, read: Entry, release: Entry, name: str, reads: tuple[Span, str], writes: tuple[Span, str],
+                        facts: dict[str, object], lines: tuple[str, ...]) -> Fault:  # fmt: skip
+    younger = sum(1 for e in r.log[read.number + 1 : release.number] if e.member is read.member and _engine(r, e.op) == "wgmma")
+    barrier = release.op.attrs.get("barrier")
+    message = f"a slot of `{name}` is released on `{barrier}` while an MMA group may still read it"
+    fixes = (edits.before(edits.stmt_span(r.plan, release.op), f"lm.mma_wait(pending={younger})"),)
+    return Fault("S005", message, release.op.span, (reads, writes), fixes=fixes, trace=lines, facts=facts | {"barrier": barrier, "expected_pending": younger},
+                 help=f"wait for the group first: `lm.mma_wait(pending={younger})`")  # fmt: skip
+
+
+def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, name: str, reads: tuple[Span, str], writes: tuple[Span, str],
+                     facts: dict[str, object], lines: tuple[str, ...], missing: int, code: str) -> Fault:  # fmt: skip
+    m, victim = s.member, read.member
+    later = sum(1 for e in r.log[read.number + 1 :] if e.member is victim and _engine(r, e.op) == "bulk")
+    waited = missing & victim.E
+    sync = edits.own_barrier(r.plan.program, victim.role)
+    span, related = s.span, [(read.op.span, f"the copy engine may still read `{name}` for this store")]
+    fixes: list[Fix] = []
+    if victim is m and waited:
+        message = f"{call(s.op)} may overwrite `{name}` before a store has read it: only the issuing thread has waited for that store"
+        if sync:
+            fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})"))
+    else:
+        message = f"{call(s.op)} may overwrite `{name}` while an earlier bulk store still reads it"
+        line = f"lm.store_wait(pending={later})"
+        meet = r.before(len(r.log), victim, Sync)
+        if victim is m and meet is not None and meet.number > read.number:
+            fixes.append(edits.before(edits.stmt_span(r.plan, meet.op), line))
+        elif release is not None and victim is not m:
+            fixes.append(edits.before(edits.stmt_span(r.plan, release.op), line))
+            message = f"`{name}` is released on `{release.op.attrs.get('barrier')}` while a bulk store may still read it"
+            span = release.op.span
+            related.append(writes)
+        else:
+            fixes.append(edits.before(edits.stmt_span(r.plan, s.op), line, *([f"lm.sync({sync})"] if sync else [])))
+        facts = facts | {"expected_pending": later}
+    return Fault("S011", message, span, tuple(related), help=_help(fixes, "wait until the store has read its source, then let all threads meet"),
+                 fixes=tuple(fixes), facts=facts, trace=lines)  # fmt: skip
+
+
+def _own_lanes(r: Replay, s: Site, read: Entry, name: str, reads: tuple[Span, str], facts: dict[str, object], lines: tuple[str, ...], code: str) -> Fault:
+    m = s.member
+    sync = edits.own_barrier(r.plan.program, m.role)
+    fixes = [edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})")] if sync else []
+    message = f"{call(s.op)} overwrites `{s.view}` while other lanes of {who(r, m)} may still read `{name}`: nothing makes them meet in between"
+    return Fault(code, message, s.span, (reads,), help=_help(fixes, "let all threads meet between the read and the write"), fixes=tuple(fixes),
+                 facts=facts, trace=lines)  # fmt: skip
+
+
+def _unordered(r: Replay, s: Site, read: Entry, release: Entry | None, guard: str | None, name: str, reads: tuple[Span, str], writes: tuple[Span, str],
+               facts: dict[str, object], lines: tuple[str, ...], code: str) -> Fault:  # fmt: skip
+    m = s.member
+    fixes: list[Fix] = []
+    if release is not None and release.number < read.number:
+        message = f"{call(read.op)} reads `{name}` after {who(r, read.member)} has released the slot on `{release.op.attrs.get('barrier')}`"
+        return Fault(code, message, release.op.span, (reads, writes), help="release the slot after its last read",
+                     facts=facts | {"barrier": release.op.attrs.get("barrier")}, trace=lines)  # fmt: skip
+    message = f"{call(s.op)} overwrites `{name}` without waiting until {who(r, read.member)} has read it"
+    waits = [b for b in r.plan.program.barriers.values() if read.member.role in b.prod and m.role in b.cons and b.primed]
+    slot = s.op.operands.get("stage")
+    if waits and isinstance(slot, Expr):
+        from cake_verify.analyses.words import spoken_slot
+
+        best = next((b for b in waits if b.name == guard), waits[0])
+        fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.wait({best.name}, stage={spoken_slot(slot)})"))
+    return Fault(code, message, s.span, (reads,), help=_help(fixes, "wait for the readers before writing"), fixes=tuple(fixes),
+                 facts=facts | ({"barrier": guard} if guard else {}), trace=lines)  # fmt: skip
+
+
+def _guard(r: Replay, s: Site) -> str | None:
+    """The barrier whose wait guards a load."""
+    return next((name for name, loads in guarded_loads(r.plan.program).items() if any(x.op is s.op for x in loads)), None)
+
+
+def _release(r: Replay, victim: Member, guard: str | None, read: Entry, s: Site) -> Entry | None:
+    """The arrival with which the reader gave the slot away: the first one of that slot after the read, else its last one before it."""
+    if guard is None:
+        return None
+    slot = s.values[r.plan.code.ops[s.op.id].index["stage"]] if "stage" in r.plan.code.ops[s.op.id].index else None
+    stages = r.plan.program.rings[r.plan.program.barriers[guard].pipeline].stages
+    mine = [e for e in r.log if e.member is victim and r.is_a(e.op, Arrive) and e.op.attrs.get("barrier") == guard]
+    same = [e for e in mine if slot is None or (r.slot(e.op, e.values) or 0) % stages == slot % stages]
+    later = [e for e in same if e.number > read.number]
+    return later[0] if later else same[-1] if same else None
+
+
+def _twice(r: Replay, s: Site, write: Entry, operand: str) -> Fault:
+    """Two writes of the same bytes that nothing orders."""
+    m, name = s.member, s.view
+    lines = trace(r, [(write, "writes"), *sync_points(r, (write.member, m), len(r.log))], (m, "writes again"))
+    facts = {"view": name, "setting": str(r.setting)}
+    related = ((write.op.span, f"written here by {who(r, write.member)}"),)
+    code = "S003" if view_of(write.op, operand) == name else "S007"
+    if write.op is s.op and write.member.role == m.role and write.member is not m:
+        message = f"every member of `{m.role}` writes the same bytes of `{name}` with this operation"
+        return Fault(code, message, s.op.span, (), help="members repeat what a role's body says: split the rows with `.index`, or let one member do it",
+                     facts=facts, trace=lines)  # fmt: skip
+    fixes: list[Fix] = []
+    if _engine(r, write.op) == "tma":
+        message = f"{call(s.op)} writes `{name}` before the load that was writing it is known to be complete"
+    elif write.member is m:
+        message = f"{call(s.op)} writes bytes of `{name}` that other lanes of {who(r, m)} may still be writing"
+        sync = edits.own_barrier(r.plan.program, m.role)
+        if sync:
+            fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})"))
+    else:
+        message = f"{who(r, m)} and {who(r, write.member)} write the same bytes of `{name}`, and nothing orders them"
+    slot = s.op.operands.get("stage")
+    waits = [b for b in r.plan.program.barriers.values() if m.role in b.cons and b.primed and s.op.attrs.get("barrier")
+             and b.pipeline == r.plan.program.barriers[str(s.op.attrs["barrier"])].pipeline]  # fmt: skip
+    if waits and isinstance(slot, Expr) and not fixes:
+        from cake_verify.analyses.words import spoken_slot
+
+        fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.wait({waits[0].name}, stage={spoken_slot(slot)})"))
+    return Fault(code, message, s.span, related, help=_help(fixes, "order the two writes"), fixes=tuple(fixes), facts=facts, trace=lines)
+
+
+# ------------------------------------------------------------------ the async proxy
+
+
+def unfenced(r: Replay, found: Found) -> Fault:
+    """An async-proxy access of bytes last written through the generic proxy, without the writer's fence in between."""
+    s = Site(r, found)
+    write = r.last_write(s.atom, s.cta)
+    assert write is not None
+    entry, operand = write
+    name = view_of(entry.op, operand)
+    verb = "overwrites" if found.data["write"] else "reads"
+    lines = trace(r, [(entry, "ordinary write"), *sync_points(r, (entry.member, s.member), len(r.log))], (s.member, f"{verb} through the async proxy"))
+    message = f"{call(s.op)} {verb} `{name}` through the async proxy, but no `lm.fence_proxy()` of its writer comes after the ordinary write"
+    where = edits.stmt_span(r.plan, entry.op)
+    fix = edits.after(where, "lm.fence_proxy()")
+    if _engine(r, entry.op) == "cp_async":
+        drain = next((e for e in r.log[entry.number :] if e.member is entry.member and r.is_a(e.op, Drain)), None)
+        fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()") if drain else fix
+    related = ((entry.op.span, f"{who(r, entry.member)} writes it here"),)
+    return Fault("S006", message, s.span, related, fixes=(fix,), trace=lines, facts={"view": name, "writer": entry.member.role, "setting": str(r.setting)},
+                 help="the threads that wrote fence after the write and before they meet the thread that issues")  # fmt: skip
+
+
+def uninitialised(r: Replay, found: Found) -> Fault:
+    """A read of shared memory that nothing has written."""
+    s = Site(r, found)
+    lines = trace(r, sync_points(r, (s.member,), len(r.log)), (s.member, "reads"))
+    related = tuple((x.op.span, f"writes `{s.view}`") for x in r.plan.sites.values()
+                    if any(m == "w" and view_of(x.op, o) == s.view for o, m, _ in r.touches(x.op)))[:3]  # fmt: skip
+    message = f"{call(s.op)} reads bytes of `{s.view}` that nothing has written"
+    return Fault("S027", message, s.span, related, help="fill the slot before it is read; does the read use the slot that was filled?",
+                 facts={"view": s.view, "setting": str(r.setting)}, trace=lines)  # fmt: skip
+
+
+# ------------------------------------------------------------------ registers
+
+
+def places(r: Replay, m: Member, mask: int) -> list[str]:
+    """The names of a mask's places."""
+    names = r.plan.places[m.role].names
+    return [n for i, n in enumerate(names) if mask >> i & 1]
+
+
+def in_flight(r: Replay, found: Found) -> Fault:
+    """An accumulator or an A fragment touched while a group uses it."""
+    m = found.member
+    assert m is not None and m.pending is not None
+    op = r.plan.program.ops[m.pending[0]]
+    mask = found.data["places"]
+    name = places(r, m, mask)[0]
+    verb = "overwritten" if found.data["write"] else "read"
+    if found.data.get("tmem"):
+        message = f"`{name}` is used before `lm.tmem_wait(\"ld\")` has made its load complete"
+        fix = edits.before(edits.stmt_span(r.plan, op), 'lm.tmem_wait("ld")')
+        return Fault("S014", message, op.span, fixes=(fix,), help="wait for the loads first", facts={"place": name}, trace=trace(r, [], (m, "uses it")))
+    at = max(i for i, g in enumerate(m.mma) if (g[1] | g[2]) & mask)
+    group = m.mma[at]
+    user = r.plan.program.ops[group[3]]
+    pending = len(m.mma) - 1 - at
+    issued = next((e for e in reversed(r.log) if e.member is m and e.op is user), None)
+    drain = r.before(len(r.log), m, Drain)
+    use = "accumulates into it" if group[1] & mask else "reads it as operand"
+    message = f"`{name}` is {verb} while an MMA group that {use} may be in flight"
+    fixes: list[Fix] = []
+    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans:
+        fixes.append(edits.replace(drain.op.spans["pending"], str(pending)))
+    fixes.append(edits.before(edits.stmt_span(r.plan, op), f"lm.mma_wait(pending={pending})"))
+    return Fault("S005", message, op.span, ((user.span, f"this group {use}"),), help=f"wait for the group first: `lm.mma_wait(pending={pending})`",
+                 fixes=tuple(fixes), facts={"place": name, "expected_pending": pending, "in_flight": len(m.mma), "setting": str(r.setting)},
+                 trace=trace(r, [(issued, "issues the group"), (drain, "")], (m, f"{name} is {verb}")))  # fmt: skip
+
+
+def undefined(r: Replay, found: Found) -> Fault:
+    """A fragment read before it has a value."""
+    m = found.member
+    assert m is not None and m.pending is not None
+    op = r.plan.program.ops[m.pending[0]]
+    name = places(r, m, found.data["places"])[0]
+    start = op.operands.get("init")
+    is_acc = isinstance(op.operands.get("acc"), Expr)
+    message = f"`{name}` is {'accumulated into' if is_acc else 'read'} before it has a value"
+    fixes = []
+    if is_acc and start is not None and "init" in op.spans:
+        fixes.append(edits.replace(op.spans["init"], "True", "idea"))
+    return Fault("S029", message, op.span, help="start it: `init=` of the first MMA, or `init=0.0` where the fragment is declared", fixes=tuple(fixes),
+                 facts={"place": name, "setting": str(r.setting)}, trace=trace(r, [], (m, "reads it")))  # fmt: skip
+
+
+def _help(fixes: list[Fix], otherwise: str) -> str:
+    return fixes[0].title if fixes else otherwise
+
+
+__all__ = ["Touch", "in_flight", "race", "undefined", "unfenced", "uninitialised"]

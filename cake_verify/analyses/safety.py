@@ -1,0 +1,100 @@
+"""The safety gate: static rules, then one canonical run on phase numbers for every trip setting.
+
+`check` is the entry point. A fault is the first of its setting, told with this program's names, a trace and edits; settings that lead to
+the same fault are merged, smallest first. What cannot be decided is said, and is never a pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cake_ir.fault import Fault
+from cake_ir.program import Program
+from cake_verify.analyses.exit import check_exit
+from cake_verify.analyses.machine import Machine, Stuck
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.replay import replay, start
+from cake_verify.analyses.report import report
+from cake_verify.analyses.settings import Setting, Settings
+from cake_verify.analyses.state import Found, Undecided
+from cake_verify.analyses.trips import spoken
+from cake_verify.rule import checks
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyResult:
+    """What the gate found: `faults`, `undecided` questions (severity note), `notes`, the events walked and the settings used."""
+
+    faults: tuple[Fault, ...]
+    undecided: tuple[Fault, ...]
+    events: int
+    settings: tuple[Setting, ...]
+    notes: tuple[Fault, ...] = ()
+
+
+def check(program: Program) -> SafetyResult:
+    """Decide a program. The program has to have passed the gates before this one."""
+    static = [fault for _, rule in checks("safety") for fault in rule(program)]
+    if any(f.severity == "error" for f in static):
+        return SafetyResult(tuple(static), (), 0, ())
+    plan = Plan(program)
+    machine = Machine(plan)
+    search = Settings(program)
+    settings, lost = search.find()
+    faults: list[Fault] = []
+    undecided: list[Fault] = []
+    events = 0
+    used: set[int] = set()
+    wrote: set[int] = set()
+    fenced: set[int] = set()
+    for setting in settings:
+        world = start(machine, setting, search.prefix)
+        failed = False
+        try:
+            machine.run(world)
+            check_exit(plan, world)
+        except (Found, Stuck):
+            failed = True
+        except Undecided as u:
+            span = program.ops[u.op].span if u.op is not None else program.span
+            undecided.append(Fault("S090", f"not decided: {u.why}", span, severity="note", facts={"setting": str(setting)}))
+            break
+        events += world.events
+        if failed:
+            fault = report(replay(machine, setting, search.prefix))
+            if fault is not None and not any(_same(fault, f) for f in faults):
+                faults.append(fault)
+            continue
+        for cta in world.ctas:
+            used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
+        used |= world.used
+        wrote |= world.wrote
+        fenced |= world.fenced
+    if not faults and not undecided:
+        faults += [_dead(plan, op) for op in sorted(wrote - used)]
+    if not faults:
+        undecided += [_lost(loop) for loop in lost]
+        if not settings:
+            undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
+    order = sorted(faults, key=lambda f: f.code != "S005")
+    return SafetyResult((*static, *order), tuple(undecided), events, tuple(settings))
+
+
+def _same(a: Fault, b: Fault) -> bool:
+    return a.code == b.code and a.span == b.span
+
+
+def _dead(plan: Plan, number: int) -> Fault:
+    op = plan.program.ops[number]
+    view = next((e.type.view for e in op.operands.values() if hasattr(e, "type") and hasattr(e.type, "view")), "shared memory")  # type: ignore[union-attr]
+    return Fault("S028", f"what is written to `{view}` here is never read: every value is overwritten or left behind at the end", op.span,
+                 help="read it, store it, or leave the write out", facts={"view": view})  # fmt: skip
+
+
+def _lost(loop: object) -> Fault:
+    text = spoken(loop.hi)  # type: ignore[attr-defined]  # a Loop
+    return Fault("S090", f"not decided: no arguments tried give this loop more than one iteration (its bound is {text})", loop.stmt.head,  # type: ignore[attr-defined]
+                 severity="note", facts={"expression": text}, help="state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
+
+
+__all__ = ["SafetyResult", "check"]
