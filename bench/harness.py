@@ -17,7 +17,7 @@ import torch
 
 from cake_backend.judge.statistics import ratio_interval, summarise
 
-FLUSH_BYTES = 256 << 20
+FLUSH_BYTES = 512 << 20  # long enough to write that a slow host has queued the launch behind it
 GRAPH_SECONDS = 8e-3
 MAX_CALLS = 400
 WARMUP = 3
@@ -26,7 +26,11 @@ Call = Callable[[int], Any]
 
 @dataclass(slots=True)
 class Contender:
-    """One implementation: `call(i)` enqueues it on input set i on torch's current stream. `kind`: cake, hand or peer."""
+    """One implementation: `call(i)` enqueues it on input set i on torch's current stream. `kind`: cake, hand or peer.
+
+    `outputs` gives the key of the set under which an output is left, where that is not the output's own name: what allocates its
+    result must not replace the tensor that others write to.
+    """
 
     name: str
     call: Call
@@ -34,6 +38,7 @@ class Contender:
     note: str = ""
     graph: bool = True
     facts: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
     times: dict[str, list[float]] = field(default_factory=dict)
     error: str | None = None
     checked: dict[str, Any] = field(default_factory=dict)

@@ -82,18 +82,18 @@ def rmsnorm_peers(sets: Sets, gpu: Gpu) -> list[Contender]:
         fast = torch.compile(plain, dynamic=False)
 
         def call(i: int) -> None:
-            sets[i]["Y"] = fast(sets[i]["X"], sets[i]["W"])
+            sets[i]["Y_compiled"] = fast(sets[i]["X"], sets[i]["W"])
 
         call(0)
         torch.cuda.synchronize()
-        return Contender("torch_compile", call, note="inductor, static shape; allocates its output")
+        return Contender("torch_compile", call, note="inductor, static shape; allocates its output", outputs={"Y": "Y_compiled"})
 
     def own() -> Contender:
         def call(i: int) -> None:
             s = sets[i]
-            s["Y"] = torch.nn.functional.rms_norm(s["X"], (s["X"].shape[1],), s["W"], EPS)
+            s["Y_torch"] = torch.nn.functional.rms_norm(s["X"], (s["X"].shape[1],), s["W"], EPS)
 
-        return Contender("torch_rms_norm", call, note="F.rms_norm; allocates its output")
+        return Contender("torch_rms_norm", call, note="F.rms_norm; allocates its output", outputs={"Y": "Y_torch"})
 
     return [attempt("torch_compile", compiled), attempt("torch_rms_norm", own)]
 

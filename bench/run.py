@@ -83,16 +83,20 @@ class Checker:
         poison(self.task, self.sets[:1])
         contender.call(0)
         torch.cuda.synchronize()
-        outputs = {}
+        outputs, unwritten = {}, {}
         for name, t in self.task.tensors.items():
             if t.mode == "in":
                 continue
-            found = self.sets[0][name]
-            untouched = bool((found == -7).all()) if t.dtype == "i32" else bool(torch.isnan(found).all())
-            if not (untouched and t.optional):
-                outputs[name] = to_numpy(found, t.dtype)
+            found = self.sets[0][contender.outputs.get(name, name)]
+            left = int((found == -7).sum() if t.dtype == "i32" else torch.isnan(found).sum())  # the whole output, not a sample
+            if not (left == found.numel() and t.optional):
+                outputs[name], unwritten[name] = to_numpy(found, t.dtype), left
         verdicts = self.reference.compare(outputs, self.task.distribution("normal"))
-        return {n: {"ok": v.ok, "worst": min(v.worst, 1e30), "reason": v.reason, "failures": v.failures, **v.extra} for n, v in verdicts.items()}
+        return {
+            n: {"ok": v.ok and not unwritten[n], "worst": min(v.worst, 1e30), "reason": v.reason, "failures": v.failures,
+                "unwritten": unwritten[n], **v.extra}
+            for n, v in verdicts.items()
+        }  # fmt: skip
 
     def guard(self, contender: Contender, when: str) -> None:
         """Record a check; a contender that is wrong or raises is out."""
@@ -101,7 +105,9 @@ class Checker:
         try:
             contender.checked[when] = found = self.check(contender)
             if not all(v["ok"] for v in found.values()):
-                contender.error = f"wrong {when} timing: " + "; ".join(f"{n}: {v['reason']}" for n, v in found.items() if not v["ok"])
+                contender.error = f"wrong {when} timing: " + "; ".join(
+                    f"{n}: {v['reason']}, {v['unwritten']} unwritten" for n, v in found.items() if not v["ok"]
+                )
                 contender.times = {}
         except Exception as error:  # as in the harness: one contender's failure must not end the others
             contender.error, contender.times = f"{type(error).__name__}: {error}"[:300], {}

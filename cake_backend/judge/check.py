@@ -14,7 +14,8 @@ from cake_backend.task import Axes, Distribution, Task
 
 Array = np.ndarray[Any, Any]
 
-FULL_WORK = 4e9  # flops up to which the oracle computes every row
+FULL_WORK = 4e9  # flops up to which the oracle computes every row ..
+FULL_ELEMENTS = 2**22  # .. if the outputs have at most so many elements
 SAMPLED_ROWS = 256
 BLOCK = 64
 
@@ -22,7 +23,9 @@ BLOCK = 64
 def sample_rows(task: Task, axes: Axes, rng: np.random.Generator, count: int = SAMPLED_ROWS) -> Array | None:
     """Rows to check at a shape, sorted, or None for all: first, last, one contiguous block (so that a wrong tile shows), random ones."""
     total = task.rows(axes)
-    if task.work(axes)["flops"] <= FULL_WORK or total <= count:
+    layouts = task.layouts(axes)
+    elements = sum(prod(layouts[n].shape) for n, t in task.tensors.items() if t.mode != "in")
+    if total <= count or (task.work(axes)["flops"] <= FULL_WORK and elements <= FULL_ELEMENTS):
         return None
     start = int(rng.integers(0, max(1, total - BLOCK)))
     chosen = {0, total - 1, *range(start, min(total, start + BLOCK))}
