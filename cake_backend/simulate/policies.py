@@ -12,6 +12,8 @@ uniform                       any, one operation at a time
 eager                         asynchronous work as soon as it is issued; warps at random
 late                          asynchronous work only when no warp can go
 late:KIND                     the same for one kind (tma store mma cp_async tmem), the other kinds at random
+last:OP                       the same for the work that operation number OP issues
+newest                        as late, the youngest work before older
 starve:ROLE or ROLE.MEMBER    everything else, late work included; the starved warps one operation at a time
 hungry:ROLE or ROLE.MEMBER    as starve, but the starved warps go before late multiplications and stores
 lead:W / lag:W                warp W of every member runs ahead of (behind) the others as far as barriers let it
@@ -53,13 +55,13 @@ class Policy:
         return self.name.partition(":")[2]
 
 
-_HEADS = ("canonical", "uniform", "eager", "late", "starve", "hungry", "lead", "lag", "drift", "priorities")
+_HEADS = ("canonical", "uniform", "eager", "late", "last", "newest", "starve", "hungry", "lead", "lag", "drift", "priorities")
 
 
 def policy_named(name: str) -> Policy:
     """The policy of that name; raises `ValueError` for an unknown one."""
     p = Policy(name)
-    if p.head not in _HEADS or (p.head == "late" and p.argument and p.argument not in KINDS) or (p.head in ("lead", "lag") and not p.argument.isdigit()):
+    if p.head not in _HEADS or (p.head == "late" and p.argument and p.argument not in KINDS) or (p.head in ("lead", "lag", "last") and not p.argument.isdigit()):
         raise ValueError(f"no interleaving policy is called {name}")
     return p
 
@@ -72,6 +74,8 @@ def adversaries(program: Program) -> tuple[Policy, ...]:
     kinds = {_ENGINE_KINDS[e.engine] for op in program.ops for e in effects_of(op, program) if isinstance(e, Issue)}
     names = ["canonical", "uniform", "late"]
     names += [f"late:{k}" for k in KINDS if k in kinds and len(kinds) > 1]
+    issuers = [op.id for op in program.ops if any(isinstance(e, Issue) for e in effects_of(op, program))]
+    names += [f"last:{i}" for i in issuers] + ["newest"] if len(issuers) > 1 else []
     roles = [program.roles[b.role] for b in program.body]
     for r in dict.fromkeys(roles):
         whole = [r.name] if len(roles) > 1 else []
@@ -91,7 +95,7 @@ class Chooser:
         self.random = random.Random(f"{policy.name} {seed}")
         self.head, self.argument = policy.head, policy.argument
         self.clock = 0
-        self.leaders: dict[tuple[int, str, int], int] = {}
+        self.entered = 0
         self.ordered = self.head == "canonical"
         self.drawn: dict[str, float] = {}
 
@@ -109,6 +113,11 @@ class Chooser:
             return self.random.choice((0, 0, 9))
         if self.head == "priorities":
             return self.drawn.setdefault(f"{work.kind}", self.random.random()) if self.random.random() < 0.7 else self.random.random()
+        if self.head == "last":
+            return 9 if self.argument == str(work.op.id) else 0
+        if self.head == "newest":
+            self.entered += 1
+            return 1e9 - self.entered
         if self.head == "late":
             return 9 if self.argument in ("", work.kind) else 0
         return 0
@@ -153,6 +162,6 @@ class Chooser:
             return _FOREVER
         if self.head in ("starve", "hungry") and actor.rank > 0:
             return 1
-        if self.head in ("lead", "lag", "late", "starve", "hungry"):
+        if self.head in ("lead", "lag", "late", "last", "newest", "starve", "hungry"):
             return 1 + int(self.random.random() * 6)
         return 1 if self.random.random() < 0.5 else 4
