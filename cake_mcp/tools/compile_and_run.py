@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ..binding import Answer, Arguments, Reporter, ToolSpec
 from ..cleaning import clip, clip_all
+from ..operations import record
 from ..state import ServerState
 from ..store import Job, Run
 from . import jobs, shapes
@@ -95,7 +96,7 @@ def answer_for(state: ServerState, job: Job) -> RunAnswer:
     if run is None:
         return _unfinished(state, job)
     body = run.body
-    sections = {name: clip_all(body[name], 600, 12) for name in _SECTIONS if isinstance(body.get(name), dict)}
+    sections = clip_all(record.brief(body), 400, 12)
     return RunAnswer(
         summary=clip(f"{run.id} {run.status} ({run.evidence}): {body.get('summary', '')}", 300),
         ok=run.status.startswith("PASSED"),
@@ -125,22 +126,19 @@ def _unfinished(state: ServerState, job: Job) -> RunAnswer:
 
 
 def _next(run: Run) -> list[str]:
-    if run.status.startswith("PASSED"):
-        actions = [f"diagnose {run.id} to see what bounds it"]
-        if run.evidence != "measured":
-            actions.append("time it on a machine with a GPU: what is said about its speed is a prediction")
-        return actions
-    return [f"diagnose {run.id} to see what went wrong and where the fix belongs"]
+    if not run.status.startswith("PASSED"):
+        first = run.body.get("first_action")
+        return [f"diagnose {run.id} to see what went wrong and where the fix belongs", *([first] if first else [])]
+    actions = [f"diagnose {run.id} to see what bounds it"]
+    if run.evidence != "measured":
+        actions.append("time it on a machine with a GPU: what is said about its speed is a prediction")
+    return actions
 
 
 def text(answer: RunAnswer) -> str:
     """The text twin."""
     lines = [answer.summary]
-    for name in _SECTIONS:
-        section = getattr(answer, name)
-        if section:
-            shown = ", ".join(f"{k}={clip(str(v), 60)}" for k, v in section.items() if not isinstance(v, dict | list))
-            lines.append(f"{name}: {clip(shown, 400)}")
+    lines += record.lines({name: section for name in _SECTIONS if (section := getattr(answer, name))})
     return shapes.with_next(lines, answer.next_actions)
 
 
