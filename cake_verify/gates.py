@@ -156,7 +156,7 @@ def _chosen(run: Run, module: Module, schedule: str | None, params: dict[str, An
         one = module.schedule(schedule)
         if one is None:
             names = [s.name for s in templates]
-            run.add([Fault("N034", "there is no schedule of that name", NOWHERE, help=did_you_mean(schedule, names, "schedule"))], None, None)
+            run.add([Fault("N066", "there is no schedule of that name", NOWHERE, help=did_you_mean(schedule, names, "schedule"))], None, None)
             return ()
         templates = (one,)
     known = {name for t in (*module.schedules, *([module.plan] if module.plan else [])) for name in t.tunables}

@@ -22,8 +22,8 @@ ROOMS = ("construct", "conformance", "consistency", "safety", "schedule", "notes
 class Page:
     """What `cake explain CODE` prints: the rule in one sentence, why it matters, a text that breaks it and one that keeps it.
 
-    `failing` and `passing` are complete texts; `target` and `params` are what they are verified with where the text does not say.
-    `sources` are ids of hardware contracts. `severity` is the usual one.
+    `failing` and `passing` are complete texts; `params` are values of tunables that the failing one is verified with. `sources` are ids of
+    hardware contracts. `severity` is the usual one.
     """
 
     code: str
@@ -35,7 +35,6 @@ class Page:
     limits: str = ""
     sources: tuple[str, ...] = ()
     severity: str = "error"
-    target: str | None = None
     params: tuple[tuple[str, object], ...] = ()
 
     def to_markdown(self) -> str:

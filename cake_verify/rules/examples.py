@@ -221,3 +221,13 @@ def nearest(lm, X: LM.tma2d[LM.bf16], MU: LM.tma2d[LM.bf16], IDX: LM.gmem1d[LM.i
             lm.store(IDX, idx, coords=(t.m * 64,), mask=lm.iota(acc, axis=0, base=t.m * 64) < NP)
 '''
 """The best of many rows for each row: an argmax fused behind an MMA, with the filled columns masked."""
+
+PLAN = COPY + '''
+
+@cake.plan()
+def twice(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32]):
+    z = lm.workspace(shape=(512,), dtype=lm.f32)
+    lm.run(copy, X=X, Y=z)
+    lm.run(copy, X=z, Y=Y)
+'''
+"""Two launches with a workspace between them."""
