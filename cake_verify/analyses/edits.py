@@ -42,6 +42,15 @@ def stmt_span(plan: Plan, op: Op) -> Span:
     return stmt.span
 
 
+def level_with(plan: Plan, op: Op, other: Op) -> Span:
+    """The statement around `op` that stands in a block which also holds `other`: in front of branches that `other` is not in."""
+    site, theirs = plan.sites[op.id], {id(s) for s, _ in plan.sites[other.id].around}
+    for s, _ in site.around:
+        if id(s) not in theirs:
+            return s.span
+    return site.stmt.span
+
+
 def own_barrier(program: Program, role: str) -> str | None:
     """A named barrier that the warps of one member of the role can meet at."""
     alone = [b.name for b in program.named.values() if b.roles == (role,)]

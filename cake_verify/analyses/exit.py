@@ -14,7 +14,7 @@ def check_exit(plan: Plan, world: World) -> None:
         for group in m.mma[:1]:
             raise _by(Found("S025", op=group[3], engine="wgmma", count=len(m.mma)), m)
         for bits, op in (*m.cp, *m.cp_open):
-            if bits:
+            if bits & ~m.tracked:
                 raise _by(Found("S025", op=op, engine="cp_async", count=1), m)
         for _, op in m.tc_open[:1]:
             raise _by(Found("S025", op=op, engine="tcgen05", count=len(m.tc_open)), m)

@@ -13,6 +13,7 @@ from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.state import Bar, Member
+from cake_verify.analyses.trips import spoken
 from cake_verify.analyses.words import call, line, slot_text, trace, who
 
 
@@ -104,11 +105,11 @@ def early_release(r: Replay, release: Entry, group: int) -> Fault:
     user = r.plan.program.ops[group]
     barrier = release.op.attrs["barrier"]
     issued = next(e for e in reversed(r.log[: release.number]) if e.member is release.member and e.op is user)
-    fixes = [edits.before(edits.stmt_span(r.plan, release.op), f"lm.{'store_wait' if r.is_a(user, Issue) and user.name != 'mma' else 'mma_wait'}(pending=0)")]
+    fixes = [edits.before(edits.level_with(r.plan, release.op, user), f"lm.{'store_wait' if r.is_a(user, Issue) and user.name != 'mma' else 'mma_wait'}(pending=0)")]
     stage = release.op.spans.get("stage")
     e = release.op.operands.get("stage")
     if stage is not None and len(release.flying) > 0 and getattr(e, "op", "") == "var":
-        fixes.insert(0, edits.replace(stage, f"{e.attrs['name']}.prev()", "likely"))  # type: ignore[union-attr]  # a variable expression
+        fixes.insert(0, edits.replace(stage, f"{spoken(e)}.prev()", "likely"))  # type: ignore[arg-type]  # a variable expression
     if user.name == "mma":
         message = f"slot released on `{barrier}` while the MMA group that reads it may be in flight"
     else:
@@ -237,6 +238,8 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
                 at = e
                 break
     slot = (slot_text(r, last.op, operand) if operand else None) or "s"
+    if edits.level_with(r.plan, last.op, at.op) != edits.stmt_span(r.plan, last.op):
+        slot = f"lm.at({program.barriers[name].pipeline})"
     releases = [s for s in r.plan.sites.values() if s.role == m.role and s.op.attrs.get("barrier") == name and r.is_a(s.op, Arrive)]
     fixes: list[Fix] = [edits.after(edits.stmt_span(r.plan, at.op), f"lm.arrive({name}, stage={slot})")]
     related = [(taken.op.span, "waits for the slot here"), (b.op.span, f"{who(r, b.member)} waits for its release here")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Arrive, Drain, Issue, Sync, Touch
+from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Touch
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
 from cake_ir.types import ViewT
@@ -117,8 +117,9 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
         fixes.append(edits.after(edits.stmt_span(r.plan, write.op), "lm.cp_commit()"))
         span = s.span
     elif left is not None:
-        pending = len(m.cp) - left - 1
-        message = f"{call(s.op)} reads `{name}` while the copies that fill it may be in flight: {pending} younger groups exist, the wait leaves more"
+        since = [] if drain is None else [e for e in r.log[drain.number :] if e.member is m and r.is_a(e.op, Commit)]
+        pending = max(0, len(m.cp) - left - 1 - len(since))
+        message = f"{call(s.op)} reads `{name}` while the copies that fill it may be in flight, and nothing waits for them"
         facts |= {"expected": pending}
         span = s.span
         if drain is not None and "pending" in drain.op.spans:
@@ -181,7 +182,7 @@ def _released_in_flight(r: Replay, s: Site, read: Entry, release: Entry, name: s
     younger = sum(1 for e in r.log[read.number + 1 : release.number] if e.member is read.member and _engine(r, e.op) == "wgmma")
     barrier = release.op.attrs.get("barrier")
     message = f"a slot of `{name}` is released on `{barrier}` while an MMA group may still read it"
-    fixes = (edits.before(edits.stmt_span(r.plan, release.op), f"lm.mma_wait(pending={younger})"),)
+    fixes = (edits.before(edits.level_with(r.plan, release.op, read.op), f"lm.mma_wait(pending={younger})"),)
     return Fault("S005", message, release.op.span, (reads, writes), fixes=fixes, trace=lines, facts=facts | {"barrier": barrier, "expected_pending": younger},
                  help=f"wait for the group first: `lm.mma_wait(pending={younger})`")  # fmt: skip
 
@@ -202,7 +203,7 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
         message = f"{call(s.op)} may overwrite `{name}` while an earlier bulk store still reads it"
         line = f"lm.store_wait(pending={later})"
         meet = r.before(len(r.log), victim, Sync)
-        if victim is m and meet is not None and meet.number > read.number:
+        if victim.role == m.role and meet is not None and meet.number > read.number:
             fixes.append(edits.before(edits.stmt_span(r.plan, meet.op), line))
         elif release is not None and victim is not m:
             fixes.append(edits.before(edits.stmt_span(r.plan, release.op), line))

@@ -76,8 +76,17 @@ def check(program: Program) -> SafetyResult:
         undecided += [_lost(loop) for loop in lost]
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
-    order = sorted(faults, key=lambda f: f.code != "S005")
-    return SafetyResult((*static, *order), tuple(undecided), events, tuple(settings))
+    return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
+
+
+_STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})
+"""Codes whose place is often far from what is wrong: symptoms, where anything better is known."""
+
+
+def _roots(faults: list[Fault]) -> list[Fault]:
+    """Faults without those that are likely consequences: of several symptoms the first, and none beside a located cause."""
+    located = [f for f in faults if f.code not in _STUCK]
+    return located or faults[:1]
 
 
 def _same(a: Fault, b: Fault) -> bool:

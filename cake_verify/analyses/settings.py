@@ -14,7 +14,7 @@ from typing import Any
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, Program, Scheduler, statements
-from cake_ir.scheduler import TileOrder, cluster_total, cta_tile, cta_tiles, decode_group, group_totals
+from cake_ir.scheduler import TileOrder, cta_tiles, decode_group, group_totals
 from cake_verify.analyses import trips
 from cake_verify.analyses.trips import NotKnown
 
@@ -32,6 +32,7 @@ class Setting:
     cluster: int = 0
     tiles: int = 0
     trips: tuple[int, ...] = ()
+    mixed: bool = False
 
     def __str__(self) -> str:
         parts = [f"{k} = {v}" for k, v in self.args.items() if not isinstance(v, float)]
@@ -59,6 +60,9 @@ class Settings:
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
+        self.dependents = self._dependents()
+        self.unknown: list[trips.Loop] = []
+        self._functions()
         self.candidates = self._candidates()
 
     def _main_scheduler(self) -> Scheduler | None:
@@ -80,25 +84,75 @@ class Settings:
         return list(names)
 
     def _window(self) -> tuple[int, int]:
-        """Iterations after which nothing new can happen, and the deepest ring."""
+        """Iterations after which nothing new can happen, and the deepest ring: guards on a loop's counter lengthen prologue and epilogue."""
         stages = max((r.stages for r in self.program.rings.values()), default=1)
         lag, multiple = 0, 1
         for _, _, cond in trips.conditions(self.program):
-            lag = max([lag, *(c for c in _offsets(cond) if 0 < c <= 64)])
             for n in cond.walk():
+                if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
+                    constant, terms = trips.linear(Expr("sub", n.args))
+                    steps = [abs(c) for t, c in terms.items() if t.startswith("?") and c]
+                    if steps:
+                        lag = max(lag, min(abs(constant) // min(steps), 16))
                 if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" for x in n.args[0].walk()):
                     multiple = max(multiple, int(n.args[1].attrs["value"]))  # type: ignore[arg-type]  # a modulus is an integer
         for loop in trips.loops(self.program):
             if loop.lo.op == "const" and not loop.constant:
-                lag = max(lag, min(int(loop.lo.attrs["value"]), 64))  # type: ignore[arg-type]  # bounds are integers
+                lag = max(lag, min(int(loop.lo.attrs["value"]), 16))  # type: ignore[arg-type]  # bounds are integers
         return min((2 * stages + lag + 1) * min(multiple, 8), 64), stages
+
+    def _dependents(self) -> dict[str, str]:
+        """Scalars that an assumption `x == ..` or `x * c == ..` fixes, with the Python text of their value, in an order that works."""
+        found: dict[str, str] = {}
+        free = set(self.integers)
+        for a in self.program.assumes:
+            for n in _conjuncts(trips.resolver_of(self.program, "")(a.cond)):
+                if n.op != "eq":
+                    continue
+                for x, other in (n.args, n.args[::-1]):
+                    divide = ""
+                    if x.op == "mul" and x.args[1].op == "const":
+                        divide, x = f" // {x.args[1].attrs['value']}", x.args[0]
+                    if x.op != "param" or str(x.attrs["name"]) not in free:
+                        continue
+                    uses = {str(y.attrs["name"]) for y in other.walk() if y.op == "param"}
+                    if uses & {str(x.attrs["name"]), *found} or any(str(x.attrs["name"]) in t for t in found.values()):
+                        continue
+                    try:
+                        found[str(x.attrs["name"])] = f"({trips.python(other, self.program)}){divide}"
+                    except NotKnown:
+                        continue
+                    free.discard(str(x.attrs["name"]))
+                    break
+        return found
+
+    def _functions(self) -> None:
+        """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
+        resolve = trips.resolver_of(self.program, "")
+        assumed = []
+        for a in self.program.assumes:
+            try:
+                assumed.append(trips.python(resolve(a.cond), self.program))
+            except NotKnown:
+                continue
+        tiles = [f"max(0, int({trips.python(resolve(e), self.program)}))" for e in self.scheduler.tiles] if self.scheduler else []
+        counts = []
+        for loop in list(self.loops):
+            try:
+                counts.append(f"max(0, {trips.python(loop.hi, self.program)} - {trips.python(loop.lo, self.program)})")
+            except NotKnown:
+                self.unknown.append(loop)
+        self.loops = [x for x in self.loops if x not in self.unknown]
+        self.assumed, self.counts, self.trips = trips.compiled(assumed), trips.compiled(tiles), trips.compiled(counts)
+        self.fixed = trips.compiled(list(self.dependents.values()))
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
-        divisors: dict[str, set[int]] = {n: set() for n in self.integers}
+        divisors: dict[str, set[int]] = {n: set() for n in self.integers if n not in self.dependents}
         divisors |= {LENGTH + t: set() for t in self.read}
         sources = [e for loop in trips.loops(self.program) for e in (loop.lo, loop.hi)]
         sources += [c for _, _, c in trips.conditions(self.program)]
+        sources += [a.cond for a in self.program.assumes]
         if self.scheduler is not None:
             sources += self.scheduler.tiles
             if self.scheduler.block and self.scheduler.offsets:
@@ -124,41 +178,45 @@ class Settings:
 
     # ------------------------------------------------------------ what a choice gives
 
-    def profile(self, choice: dict[str, int]) -> tuple[int, list[int]] | None:
+    def profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         """Cluster tiles in all, and the trips of every run-time loop at the first tile; None where an assumption fails."""
-        env = self._env(choice)
         try:
-            for a in self.program.assumes:
-                if not trips.evaluate(trips.resolver_of(self.program, "")(a.cond), env, self.program):
-                    return None
-            total, first = self._tiles(env)
-            env["tile"] = first
-            counts = [max(0, trips.evaluate(x.hi, env, self.program) - trips.evaluate(x.lo, env, self.program)) for x in self.loops]
-        except (NotKnown, ZeroDivisionError, OverflowError, KeyError):
+            env = self.environment(choice)
+            if not all(self.assumed(env)):
+                return None
+            total, env["tile"] = self._tiles(env)
+            return total, self.trips(env)
+        except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             return None
-        return total, counts
 
-    def _env(self, choice: dict[str, int]) -> dict[str, Any]:
-        env: dict[str, Any] = {p.name: choice.get(p.name, 1.0) for p in self.program.scalars.values()}
-        lengths = {t: (choice[LENGTH + t],) for t in self.read}
-        env["ld"] = reader(lengths, self.prefix)
+    def environment(self, choice: dict[str, int]) -> dict[str, Any]:
+        """Every scalar's value under a choice, and what memory holds."""
+        env: dict[str, Any] = {p: choice.get(p, 1.0) for p in self.program.scalars}
+        if self.read:
+            env["ld"] = reader({t: (choice[LENGTH + t],) for t in self.read}, self.prefix)
+        else:
+            env["ld"] = _index
         env["tile"] = {}
+        if self.dependents:
+            for name, value in zip(self.dependents, self.fixed(env), strict=True):
+                env[name] = value
         return env
 
     def _tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
         s = self.scheduler
         if s is None:
             return 1, {}
-        resolve = trips.resolver_of(self.program, "")
-        counts = tuple(max(0, int(trips.evaluate(resolve(e), env, self.program))) for e in s.tiles)
+        counts = self.counts(env)
         if s.kind == "grouped":
             size = env["ld"](str(s.offsets), 1)
             total = 2 * sum(group_totals([0, size], s.block or 1, counts[-1], s.cluster))
             return total, dict(zip(s.fields, (0, 0, 0, 0, min(size, s.block or 1)), strict=True))
-        order = order_of(s, counts)
-        total = cluster_total(order)
-        first = cta_tile(order, 0) if total else tuple(0 for _ in counts)
-        return total, dict(zip(s.fields, first, strict=True))
+        total = 1
+        for n, c in zip(counts, (*s.cluster, *([1] * len(counts))), strict=False):
+            total *= -(-n // c)
+        if s.raster == "heavy_first" and total:
+            return total, {s.fields[0]: -(-counts[0] // s.cluster[0]) * s.cluster[0] - s.cluster[0]}
+        return total, {}
 
     # ------------------------------------------------------------ the search
 
@@ -176,24 +234,25 @@ class Settings:
 
     def find(self) -> tuple[list[Setting], list[trips.Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
-        found: dict[tuple[Any, ...], Setting] = {}
+        found: list[Setting] = []
         most = [0] * len(self.loops)
         for goal in self.goals():
-            choice, counts, total = self._reach(goal)
-            if choice is None:
+            reached = self._reach(goal)
+            if reached is None:
                 continue
+            choice, counts, total = reached
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
             setting = self._setting(goal, choice, counts, total)
-            found.setdefault((tuple(setting.args.items()), tuple(setting.lengths.items()), setting.clusters, setting.cluster), setting)
+            if not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
+                found.append(setting)
         lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
-        return list(found.values()), lost
+        return found, [*lost, *self.unknown]
 
-    def _reach(self, goal: Goal) -> tuple[dict[str, int] | None, list[int], int]:
+    def _reach(self, goal: Goal) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal."""
         choice = {n: values[0] for n, values in self.candidates.items()}
         best, at = NEVER, choice
-        counts: list[int] = []
-        total = 0
+        result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
             for name, values in self.candidates.items():
@@ -204,29 +263,39 @@ class Settings:
                         continue
                     distance = self._distance(goal, got)
                     if distance < best:
-                        best, at, counts, total = distance, trial, got[1], got[0]
-                if best == 0.0:
-                    break
-            if best == before or best < 0.01:
+                        best, choice, result = distance, trial, (trial, got[1], got[0])
+                        if best < 0.0005:
+                            return result
+                at = choice
+            if best == before or best < 0.0015:
                 break
-        return (at if best < NEVER else None), counts, total
+        return result
 
-    def _distance(self, goal: Goal, got: tuple[int, list[int]]) -> float:
+    def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got
-        d = sum(abs(min(n, 200) - goal.trips) for n in counts)
+        d = float(sum(abs(min(n, 200) - goal.trips) for n in counts))
         if total < goal.tiles:
             d += 2 * (goal.tiles - total)
         return d + 0.001 * abs(total - goal.tiles)
 
-    def _setting(self, goal: Goal, choice: dict[str, int], counts: list[int], total: int) -> Setting:
-        args = {p.name: choice.get(p.name, 1.0) for p in self.program.scalars.values()}
+    def _setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int) -> Setting:
+        env = self.environment(choice)
+        args = {p: env[p] for p in self.program.scalars}
         lengths = {}
         for t in self.read:
             n = choice[LENGTH + t]
             lengths[t] = (n, 0, 1, n) if goal.mixed else (n,)
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
-        return Setting(args, lengths, clusters, 0, goal.tiles, tuple(counts))
+        return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
+
+
+def _index(tensor: str, i: int) -> int:
+    return i
+
+
+def _conjuncts(e: Expr) -> list[Expr]:
+    return [x for a in e.args for x in _conjuncts(a)] if e.op == "and" else [e]
 
 
 def reader(lengths: dict[str, tuple[int, ...]], prefix: frozenset[str]) -> Callable[[str, int], int]:
@@ -255,10 +324,13 @@ def tile_source(program: Program, setting: Setting, prefix: frozenset[str]) -> C
     read = reader(setting.lengths, prefix)
     env: dict[str, Any] = {**setting.args, "ld": read, "tile": {}}
     resolve = trips.resolver_of(program, "")
+    known: dict[str, tuple[int, ...]] = {}
 
     def tiles(name: str, rank: int) -> Iterable[tuple[int, ...]]:
         s = program.schedulers[name]
-        counts = tuple(max(0, int(trips.evaluate(resolve(e), env, program))) for e in s.tiles)
+        if name not in known:
+            known[name] = trips.compiled([f"max(0, int({trips.python(resolve(e), program)}))" for e in s.tiles])(env)
+        counts = known[name]
         if s.kind == "grouped":
             return _grouped(s, counts[-1], setting, read, rank)
         return list(cta_tiles(order_of(s, counts), s.kind, setting.cluster, setting.clusters, rank))  # type: ignore[arg-type]  # kinds are checked
@@ -275,13 +347,3 @@ def _grouped(s: Scheduler, n_tiles: int, setting: Setting, read: Callable[[str, 
         out.append((tile.group, tile.m, tile.n, tile.row0, tile.rows))
         linear += setting.clusters
     return out
-
-
-def _offsets(e: Expr) -> list[int]:
-    """The integer constants that an expression adds or compares with: how far a guard looks ahead or back."""
-    if e.op in ("cdiv", "floordiv", "mod", "mul", "div"):
-        return _offsets(e.args[0]) if e.op != "mul" else []
-    if e.op == "const":
-        value = e.attrs["value"]
-        return [abs(value)] if isinstance(value, int) and not isinstance(value, bool) else []
-    return [c for a in e.args for c in _offsets(a)]

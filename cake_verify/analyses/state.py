@@ -102,7 +102,7 @@ class Member:
     __slots__ = (
         "E", "K", "L", "P", "acc", "armed", "body", "bulk", "bulk_read", "cp", "cp_open", "cta", "cur", "defined", "done", "fenced", "gw",
         "held", "index", "last", "lds", "mma", "number", "pc", "pending", "reply", "role", "single", "started", "tc", "tc_open", "tmem", "tmem_busy",
-        "waiting", "world",
+        "tracked", "waiting", "world",
     )  # fmt: skip
 
     def __init__(self, number: int, role: str, index: int, cta: Cta, body: Body, single: bool, world: World) -> None:
@@ -115,6 +115,7 @@ class Member:
         self.bulk: list[tuple[int, int]] = []  # (bit, op) of bulk groups whose reads may be going on
         self.cp: list[tuple[int, int]] = []  # (bits, op) of closed cp.async groups
         self.cp_open: list[tuple[int, int]] = []
+        self.tracked = 0  # bits of copies that an mbarrier arrival follows
         self.tc = 0  # bits of all tensor-core work issued so far
         self.tc_open: list[tuple[int, int]] = []  # (bit, op) that no commit has collected yet
         self.tmem: list[tuple[int, int, str]] = []

@@ -45,7 +45,7 @@ def generic_read(plan: Plan, op: Op, operand: str, where: Lookup | None = None) 
             if not W[a] & known:
                 _own_or_raise(m, c, a, kind, "S004", number)
             elif c.Y[a] != kind:
-                c.Y[a] = None
+                c.Y[a] = None if R[a] & ~known else kind
             R[a] |= bit
         return None
 

@@ -78,6 +78,7 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
         if copies:
             for group, _ in (*m.cp, *m.cp_open):
                 known |= group
+                m.tracked |= group
         for r in targets[m.cta.rank]:
             give(m, m.world.ctas[r].bars[b][n % stages], units, known, bit)
         m.cur = 0

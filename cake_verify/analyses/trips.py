@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from cake_ir.derive.structure import sites
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, statements
+from cake_ir.program import Assign, Expr, For, If, Op, Program, statements
+from cake_ir.span import Span
 from cake_ir.types import I32
 
 Env = dict[str, Any]
@@ -87,69 +88,63 @@ def conditions(program: Program) -> tuple[tuple[str, If, Expr], ...]:
     return tuple(out)
 
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b, "min": min, "max": max, "cdiv": lambda a, b: -(-a // b), "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "bitand": lambda a, b: a & b,
-    "bitor": lambda a, b: a | b, "bitxor": lambda a, b: a ^ b, "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b,
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+          "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
+_CALLS: dict[str, Callable[..., Any]] = {
+    "exp2": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
+    "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
 }  # fmt: skip
 
 
-def evaluate(e: Expr, env: Env, program: Program) -> Any:
-    """The value of a resolved scalar expression. `env` gives parameters by name, `tile` the tile fields by name, `ld` a function of
-    (tensor, index); loop variables count as 0 unless given. Raises `NotKnown`."""
+def python(e: Expr, program: Program) -> str:
+    """A resolved scalar expression as Python over `e`, which gives parameters by name, `tile` (fields by name) and `ld` (a function of
+    tensor and index). Loop variables and places in the cluster count as 0. Raises `NotKnown`."""
     op, args = e.op, e.args
     if op == "const":
-        return e.attrs["value"]
+        return repr(e.attrs["value"]) if math.isfinite(_number(e.attrs["value"])) else f"float({str(e.attrs['value'])!r})"
     if op == "param":
-        return env[str(e.attrs["name"])]
-    if op in _BINARY:
-        return _BINARY[op](evaluate(args[0], env, program), evaluate(args[1], env, program))
-    if op == "and":
-        return evaluate(args[0], env, program) and evaluate(args[1], env, program)
-    if op == "or":
-        return evaluate(args[0], env, program) or evaluate(args[1], env, program)
+        return f"e[{str(e.attrs['name'])!r}]"
+    if op in _INFIX:
+        return f"({python(args[0], program)} {_INFIX[op]} {python(args[1], program)})"
     if op == "not":
-        return not evaluate(args[0], env, program)
+        return f"(not {python(args[0], program)})"
     if op == "neg":
-        return -evaluate(args[0], env, program)
+        return f"(-{python(args[0], program)})"
+    if op in ("min", "max"):
+        return f"{op}({python(args[0], program)}, {python(args[1], program)})"
+    if op == "cdiv":
+        return f"(-(-{python(args[0], program)} // {python(args[1], program)}))"
     if op == "select":
-        return evaluate(args[1] if evaluate(args[0], env, program) else args[2], env, program)
+        c, a, b = (python(x, program) for x in args)
+        return f"({a} if {c} else {b})"
     if op == "field":
-        return env["tile"].get(str(e.attrs["name"]), 0)
+        return f"e['tile'].get({str(e.attrs['name'])!r}, 0)"
     if op == "ld":
-        return env["ld"](str(e.attrs["tensor"]), evaluate(args[0], env, program))
-    if op == "role_index":
-        return env.get("index", 0)
-    if op == "var":
-        return env.get("#" + str(e.attrs["name"]), 0)
-    if op == "extent":
-        return extent(program, str(e.attrs["tensor"]), int(e.attrs["dim"]), env)  # type: ignore[arg-type]  # dimensions are integers
-    if op == "cast":
-        value = evaluate(args[0], env, program)
-        return float(value) if getattr(e.type, "dtype", "i32")[0] in "fbt" else int(value)
-    if op in ("cta_rank", "cta_id"):
-        return 0
+        return f"e['ld']({str(e.attrs['tensor'])!r}, {python(args[0], program)})"
+    if op in ("var", "role_index", "cta_rank", "cta_id"):
+        return "0"
     if op == "cluster_size":
-        return program.launch.cluster[0] * program.launch.cluster[1]
-    if op in ("exp2", "sqrt", "abs", "rcp", "log2"):
-        x = evaluate(args[0], env, program)
-        return {"exp2": lambda: 2.0**x, "sqrt": lambda: math.sqrt(x), "abs": lambda: abs(x), "rcp": lambda: 1 / x, "log2": lambda: math.log2(x)}[op]()
+        return str(program.launch.cluster[0] * program.launch.cluster[1])
+    if op == "extent":
+        declared = program.tensors[str(e.attrs["tensor"])].extents
+        dim = int(e.attrs["dim"])  # type: ignore[call-overload]  # dimensions are integers
+        found = declared[dim] if dim < len(declared) else 1
+        return str(found) if isinstance(found, int) else f"e.get({found!r}, 1)"
+    if op == "cast":
+        return f"{'float' if getattr(e.type, 'dtype', 'i32')[0] in 'fbt' else 'int'}({python(args[0], program)})"
+    if op in _CALLS:
+        return f"f_{op}({', '.join(python(a, program) for a in args)})"
     raise NotKnown(op)
 
 
-def extent(program: Program, tensor: str, dim: int, env: Env) -> int:
-    """A declared extent's value; 1 where it is not declared."""
-    declared = program.tensors[tensor].extents
-    if dim >= len(declared):
-        return 1
-    e = declared[dim]
-    return e if isinstance(e, int) else int(env.get(e, 1))
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def nodes(e: Expr) -> Iterator[Expr]:
-    """The expression and all below it."""
-    return e.walk()
+def compiled(texts: list[str]) -> Callable[[Env], tuple[Any, ...]]:
+    """One function of the environment that gives the values of all texts; they come from `python`, never from an author."""
+    scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max, "int": int, "float": float}, **{f"f_{k}": v for k, v in _CALLS.items()}}
+    return eval(compile(f"lambda e: ({''.join(t + ', ' for t in texts)})", "<trips>", "eval"), scope)  # noqa: S307 - our own printed text
 
 
 def canonical(e: Expr) -> str:
@@ -189,6 +184,11 @@ def _sum(terms: dict[str, int], constant: int) -> str:
     return "(" + "+".join([*parts, str(constant)] if constant or not parts else parts) + ")"
 
 
+def linear(e: Expr) -> tuple[int, dict[str, int]]:
+    """A sum as its constant and the multiples of its terms, each in canonical text; loop variables stand as `?name`."""
+    return _terms(e, 1)
+
+
 def _terms(e: Expr, sign: int) -> tuple[int, dict[str, int]]:
     """A sum as a constant and multiples of canonical terms."""
     if e.op == "const" and isinstance(e.attrs["value"], int):
@@ -201,7 +201,24 @@ def _terms(e: Expr, sign: int) -> tuple[int, dict[str, int]]:
         return c + d, terms
     if e.op == "neg":
         return _terms(e.args[0], -sign)
+    if e.op == "mul":
+        for a, b in (e.args, e.args[::-1]):
+            if a.op == "const" and isinstance(a.attrs["value"], int):
+                return _terms(b, sign * int(a.attrs["value"]))
     return 0, {canonical(e): sign}
+
+
+def written(name: str, span: Span | None = None) -> str:
+    """A program's name as its author wrote it: without the number that told it from an earlier one of that name.
+
+    The width of `span`, where the name stands, says how long the author's name is.
+    """
+    head, _, number = name.rpartition("_")
+    if not head or not number.isdigit():
+        return name
+    if span is not None and span.line == span.end_line and span.end_column - span.column == len(name):
+        return name
+    return head if span is None or span.end_column - span.column == len(head) else name
 
 
 def spoken(e: Expr) -> str:
@@ -211,18 +228,24 @@ def spoken(e: Expr) -> str:
     if op == "const":
         return str(e.attrs["value"])
     if op in ("param", "var"):
-        return str(e.attrs["name"])
+        return written(str(e.attrs["name"]), e.span)
     if op == "field":
         return f"{spoken(args[0])}.{e.attrs['name']}"
     if op == "ld":
         return f"lm.ld({e.attrs['tensor']}, {spoken(args[0])})"
     if op in infix:
-        return f"({spoken(args[0])} {infix[op]} {spoken(args[1])})"
+        return f"{_inner(args[0])} {infix[op]} {_inner(args[1])}"
     if op in ("cdiv", "min", "max"):
         return f"lm.{op}({', '.join(spoken(a) for a in args)})"
     return f"{op}({', '.join(spoken(a) for a in args)})"
 
 
+def _inner(e: Expr) -> str:
+    text = spoken(e)
+    return f"({text})" if " " in text and not text.endswith(")") else text
+
+
+@lru_cache(maxsize=64)
 def prefix_tensors(program: Program) -> frozenset[str]:
     """Tensors of running offsets: somewhere both element i and element i + 1 are read."""
     seen: dict[str, set[str]] = {}
@@ -231,7 +254,7 @@ def prefix_tensors(program: Program) -> frozenset[str]:
             i = site.op.operands["i"]
             assert isinstance(i, Expr)
             seen.setdefault(str(site.op.attrs["tensor"]), set()).add(canonical(resolver_of(program, site.role)(i)))
-    out = set()
+    out = {s.offsets for s in program.schedulers.values() if s.offsets}
     for tensor, texts in seen.items():
         for t in texts:
             if f"({t}+1)" in texts or (t.startswith("(") and any(_plus_one(t) == u for u in texts)):
@@ -251,8 +274,3 @@ def _plus_one(text: str) -> str:
 def resolver_of(program: Program, role: str) -> Callable[[Expr], Expr]:
     """`resolver`, kept for each role."""
     return resolver(program, role)
-
-
-def body_of(stmt: Stmt) -> tuple[Stmt, ...]:
-    """The statements inside a loop or both arms of a branch."""
-    return stmt.body if isinstance(stmt, For) else (*stmt.then, *stmt.orelse) if isinstance(stmt, If) else ()

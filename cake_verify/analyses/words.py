@@ -10,7 +10,7 @@ from cake_ir.program import Expr, Op
 from cake_ir.span import Span
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.trips import spoken, written
 
 WIDTH = 12
 """Most lines of a trace."""
@@ -38,7 +38,7 @@ def call(op: Op) -> str:
 def view_name(e: Expr) -> str:
     """The name under which a view operand is written."""
     if e.op == "var":
-        return str(e.attrs["name"])
+        return written(str(e.attrs["name"]), e.span)
     if e.op == "view":
         return str(e.attrs.get("view") or e.attrs.get("name"))
     if e.op == "stage":
@@ -100,7 +100,7 @@ def place(r: Replay, op: Op, values: tuple[Any, ...], scope: dict[str, Any]) -> 
     for loop in r.plan.sites[op.id].loops:
         if loop.var in scope:
             value = scope[loop.var]
-            parts.append(f"{loop.var.split('_')[0]}={_tile(value) if isinstance(value, tuple) else value}")
+            parts.append(f"{written(loop.var)}={_tile(value) if isinstance(value, tuple) else value}")
     n = r.slot(op, values)
     name = op.attrs.get("barrier")
     if n is not None and name in program.barriers:
