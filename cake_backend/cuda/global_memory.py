@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
+from cake_backend.cuda import conversions
 from cake_backend.cuda.arithmetic import operand
-from cake_backend.cuda.congruence import multiple_of
+from cake_backend.cuda.congruence import assumed_divisor, multiple_of
 from cake_backend.cuda.context import Context, Place
 from cake_backend.cuda.conversions import UNPACK_BF16, UNPACK_F16
 from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
@@ -14,7 +16,7 @@ from cake_backend.cuda.fragments import Index, ctype, elements, loop, packing
 from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.positions import TILES, At, vec_element
 from cake_backend.cuda.preamble import Device
-from cake_backend.cuda.scalars import constant, factor, scalar
+from cake_backend.cuda.scalars import constant, factor, number, scalar
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ScalarT
@@ -99,6 +101,11 @@ class Access:
         self.ctx.need_alignment(self.tensor, self.op.span, elements_ * DTYPES[self.param.dtype or "f32"].bits // 8)
         return True
 
+    def extent_divides(self, n: int) -> bool:
+        """Whether the innermost extent is known to be a multiple of `n`."""
+        e = self.param.extents[-1] if self.param.extents else None
+        return e % n == 0 if isinstance(e, int) else e is not None and assumed_divisor(self.ctx.program, e) % n == 0
+
     def clip(self, row: str, col: str) -> str:
         """C text of the test that an element lies inside the tensor; empty without `clip=True`."""
         if not self.op.attrs.get("clip"):
@@ -111,49 +118,51 @@ class Access:
 
 
 def chunk_mask(ctx: Context, mask: Expr, t: FragT, per: int) -> str | None:
-    """C text of the test for a whole run of `per` elements, where the mask cannot change inside a run; `row` and `col` are its start."""
+    """C text of the test for a whole run of `per` elements that starts at (`row_`, `col_`); None if the mask may change inside a run."""
     if mask.op == "in_bounds" and multiple_of(ctx.program, mask.args[2], per) and t.cols % per == 0:
         return f"row_ < {factor(ctx, mask.args[1])} && col_ < {factor(ctx, mask.args[2])}"
     return None
 
 
-def _vec(ctx: Context, a: Access, mask: Expr | None, move: Callable[[Index, int, str], None], scalar_move: Callable[[Index, str, str], None]) -> None:
-    """Visit a `vec` fragment in 16-byte pieces, or element by element where a mask or the alignment does not allow that."""
-    t = a.type
-    bits = DTYPES[t.dtype].bits
-    per = min(t.chunk or 1, 128 // bits)
-    count = elements(t, ctx.role.warps)
-    total = t.rows * t.cols
-    whole = total // (t.chunk or 1) % ctx.role.threads == 0
-    test = chunk_mask(ctx, mask, t, per) if mask is not None else ""
-    wide = per * bits in (32, 64, 128) and t.cols % per == 0 and a.aligned(per) and test is not None and not a.op.attrs.get("clip")
-    step = per if wide else 1
-    with ctx.out.unrolled("i_", count // step):
-        at = loop("i_", step)
-        ctx.out.line(f"const int at_ = {vec_element(ctx, t, at)};")
-        if t.rows > 1:
-            ctx.out.line(f"const int row_ = at_ / {t.cols}, col_ = at_ % {t.cols};")
-            where = f"(u64)row_ * {a.row_stride()} + col_"
-        else:
-            where = "at_"
-        tests = [] if whole else [f"at_ < {total}"]
-        if wide:
-            tests += [test if t.rows > 1 else test.replace("row_", "0").replace("col_", "at_")] if test else []
-        else:
-            if mask is not None:
-                tests.append(element(ctx, mask, At(t, at)))
-            clip = a.clip("row_" if t.rows > 1 else "0", "col_" if t.rows > 1 else "at_")
-            tests += [clip] if clip else []
-        guard = " && ".join(tests)
-        if wide:
-            move(at, per, guard) if not guard else _guarded(ctx, guard, lambda: move(at, per, guard))
-        else:
-            scalar_move(at, where, guard)
+class VecVisit:
+    """The pieces of a `vec` fragment that a thread moves: 16 bytes, or one register's elements where a mask or alignment forbids that."""
 
+    def __init__(self, ctx: Context, a: Access, mask: Expr | None) -> None:
+        t = a.type
+        self.ctx, self.access, self.mask = ctx, a, mask
+        bits = DTYPES[t.dtype].bits
+        self.per = min(t.chunk or 1, 128 // bits)
+        self.whole = t.rows * t.cols // (t.chunk or 1) % ctx.role.threads == 0
+        test = chunk_mask(ctx, mask, t, self.per) if mask is not None else ""
+        clip_fits = not a.op.attrs.get("clip") or (multiple_of(ctx.program, a.coords[0], self.per) and a.extent_divides(self.per))
+        self.wide = self.per * bits in (32, 64, 128) and t.cols % self.per == 0 and test is not None and clip_fits and a.aligned(self.per)
+        self.test = test or ""
 
-def _guarded(ctx: Context, guard: str, body: Callable[[], None]) -> None:
-    with ctx.out.block(f"if ({guard})"):
-        body()
+    def walk(self, wide: Callable[[Index, str], None], narrow: Callable[[Index, list[str], list[str]], None]) -> None:
+        """Call `wide(index, place)` for each 16-byte piece, or `narrow(index, places, guards)` for each register's elements."""
+        ctx, a, t = self.ctx, self.access, self.access.type
+        step = self.per if self.wide else packing(t)
+        with ctx.out.unrolled("i_", elements(t, ctx.role.warps) // step):
+            at = loop("i_", step)
+            ctx.out.line(f"const int at_ = {vec_element(ctx, t, at)};")
+            if t.rows > 1:
+                ctx.out.line(f"const int row_ = at_ / {t.cols}, col_ = at_ % {t.cols};")
+            row, col = ("row_", "col_") if t.rows > 1 else ("0", "at_")
+            base = f"(u64)row_ * {a.row_stride()} + col_" if t.rows > 1 else "at_"
+            inside = [] if self.whole else [f"at_ < {t.rows * t.cols}"]
+            if self.wide:
+                tests = inside + ([self.test.replace("row_", row).replace("col_", col)] if self.test else [])
+                tests += [c] if (c := a.clip(row, col)) else []
+                with ctx.out.block(f"if ({' && '.join(tests)})") if tests else nullcontext():
+                    wide(at, base)
+                return
+            places, guards = [], []
+            for p in range(step):
+                tests = inside + ([element(ctx, self.mask, At(t, at.plus(p)))] if self.mask is not None else [])
+                tests += [c] if (c := a.clip(row, f"{col} + {p}" if p else col)) else []
+                places.append(f"{base} + {p}" if p else base)
+                guards.append(" && ".join(tests))
+            narrow(at, places, guards)
 
 
 def load(ctx: Context, op: Op, place: Place | None) -> str:
@@ -165,25 +174,7 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     mask_e = resolve(ctx, mask) if isinstance(mask, Expr) else None
     const = a.param.const
     if t.form == "vec":
-        masked = mask_e is not None or op.attrs.get("clip")
-        fill = op.attrs.get("fill") or 0
-        if masked or t.rows * t.cols // (t.chunk or 1) % ctx.role.threads:
-            _fill(ctx, place, fill, op)
-
-        def wide(at: Index, per: int, guard: str) -> None:
-            bits, p = DTYPES[t.dtype].bits, packing(t)
-            regs = [f"{place.name}[{at.plus(p * w).divided(p)}]" for w in range(per // p)]
-            regs = regs if ctype(t) == "u32" else [f"(u32&){x}" for x in regs]
-            where = f"(u64)row_ * {a.row_stride()} + col_" if t.rows > 1 else "at_"
-            ctx.out.line(f"{ctx.use(vector_load(per * bits, const=const, cache=a.cache))}({', '.join(regs)}, {a.base()} + {where});")
-
-        def narrow(at: Index, where: str, guard: str) -> None:
-            if packing(t) > 1:
-                not_lowered(f"an element-wise load of {t}", op.span, "load whole 16-byte pieces, or f32")
-            text = f"{place.name}[{at.text}] = ({a.base()})[{where}];"
-            ctx.out.line(f"if ({guard}) {text}" if guard else text)
-
-        _vec(ctx, a, mask_e, wide, narrow)
+        _load_vec(ctx, op, place, a, mask_e)
     elif t.form in TILES and DTYPES[t.dtype].bits == 32 and mask_e is None and not op.attrs.get("clip"):
         _tile_pairs(ctx, a, lambda at, p: f"{ctx.use(vector_load(64, const=const, cache=a.cache))}((u32&){place.name}[{at.text}], (u32&){place.name}[{at.plus(1).text}], {p});")
     elif t.form in ("rowvec", "colvec") and DTYPES[t.dtype].bits == 32:
@@ -198,6 +189,32 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     else:
         not_lowered(f"a load of {t} from global memory", op.span)
     return ""
+
+
+def _load_vec(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None) -> None:
+    t, p = place.type, packing(place.type)
+    visit = VecVisit(ctx, a, mask)
+    fill = op.attrs.get("fill") or 0
+    if visit.wide and (mask is not None or op.attrs.get("clip") or not visit.whole):
+        _fill(ctx, place, fill, op)
+    bits = DTYPES[t.dtype].bits
+
+    def wide(at: Index, where: str) -> None:
+        regs = [f"{place.name}[{at.plus(p * w).divided(p)}]" for w in range(visit.per // p)]
+        regs = regs if ctype(t) == "u32" else [f"(u32&){x}" for x in regs]
+        ctx.out.line(f"{ctx.use(vector_load(visit.per * bits, const=a.param.const, cache=a.cache))}({', '.join(regs)}, {a.base()} + {where});")
+
+    def narrow(at: Index, places: list[str], guards: list[str]) -> None:
+        if p > 1 and fill != 0:
+            not_lowered(f"a fill of {t.dtype} elements with {fill}", op.span)
+        values = []
+        for k, (where, guard) in enumerate(zip(places, guards, strict=True)):
+            value = f"({a.base()})[{where}]"
+            value = f"({guard} ? {value} : {number(fill, ctype(t)) if p == 1 else '0'})" if guard else value
+            values.append(value if p == 1 else f"(u32){'(u8)' if bits == 8 else ''}{value}" + (f" << {k * bits}" if k else ""))
+        ctx.out.line(f"{place.name}[{at.divided(p)}] = {' | '.join(values)};")
+
+    visit.walk(wide, narrow)
 
 
 def _fill(ctx: Context, place: Place, fill: object, op: Op) -> None:
@@ -233,17 +250,7 @@ def store(ctx: Context, op: Op) -> None:
     a = Access(ctx, op, t)
     bits = DTYPES[t.dtype].bits
     if t.form == "vec":
-
-        def wide(at: Index, per: int, guard: str) -> None:
-            words = [_bits(ctx, x, t, at.plus(p)) for p in range(0, per, packing(t))]
-            where = f"(u64)row_ * {a.row_stride()} + col_" if t.rows > 1 else "at_"
-            ctx.out.line(f"{ctx.use(vector_store(per * bits, a.cache))}({a.base()} + {where}, {', '.join(words)});")
-
-        def narrow(at: Index, where: str, guard: str) -> None:
-            text = f"({a.base()})[{where}] = {_memory_value(ctx, x, t, at)};"
-            ctx.out.line(f"if ({guard}) {text}" if guard else text)
-
-        _vec(ctx, a, mask_e, wide, narrow)
+        _store_vec(ctx, a, x, t, mask_e)
     elif t.form in TILES and bits in (16, 32):
         _store_tile(ctx, a, x, t, mask_e, bits)
     elif t.form in ("rowvec", "colvec"):
@@ -253,6 +260,23 @@ def store(ctx: Context, op: Op) -> None:
         ctx.out.line(f"if ({guard}) *({a.base()}) = {_memory_value(ctx, x, t, Index())};")
     else:
         not_lowered(f"a store of {t} to global memory", op.span)
+
+
+def _store_vec(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None) -> None:
+    visit = VecVisit(ctx, a, mask)
+    p = packing(t)
+
+    def wide(at: Index, where: str) -> None:
+        words = [_bits(ctx, x, t, at.plus(w)) for w in range(0, visit.per, p)]
+        device = ctx.use(vector_store(visit.per * DTYPES[t.dtype].bits, a.cache))
+        ctx.out.line(f"{device}({a.base()} + {where}, {', '.join(words)});")
+
+    def narrow(at: Index, places: list[str], guards: list[str]) -> None:
+        for k, (where, guard) in enumerate(zip(places, guards, strict=True)):
+            text = f"({a.base()})[{where}] = {_memory_value(ctx, x, t, at.plus(k))};"
+            ctx.out.line(f"if ({guard}) {text}" if guard else text)
+
+    visit.walk(wide, narrow)
 
 
 def _bits(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
@@ -267,9 +291,11 @@ def _memory_value(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
     if t.dtype in ("f32", "tf32", "i32", "u32"):
         return value
     if t.dtype in ("bf16", "f16"):
-        from cake_backend.cuda.conversions import pack
-
-        return f"(u16){pack(ctx, t.dtype, [value, '0.0f'], x.span)}"
+        return f"(u16){conversions.pack(ctx, t.dtype, [value, '0.0f'], x.span)}"
+    if t.dtype in ("e4m3", "e5m2"):
+        return f"(u8){conversions.pack(ctx, t.dtype, [value, '0.0f', '0.0f', '0.0f'], x.span)}"
+    if t.dtype in ("i8", "u8"):
+        return f"({t.dtype})({value})"
     return not_lowered(f"an element-wise store of {t.dtype}", x.span)
 
 

@@ -244,6 +244,12 @@ def _cluster_size(ctx: Context, e: Expr) -> Text:
     return str(x * y if axis is None else x if axis in (0, "m", "x") else y), ATOM
 
 
+def _extent(ctx: Context, e: Expr) -> Text:
+    from cake_backend.cuda.globals import extent
+
+    return extent(ctx, str(e.attrs["tensor"]), int(e.attrs["dim"])), ATOM  # type: ignore[call-overload]
+
+
 def _cta_id(ctx: Context, e: Expr) -> Text:
     return "(int)blockIdx.x", ATOM
 
@@ -273,6 +279,6 @@ def _unary(ctx: Context, e: Expr) -> Text:
 _HANDLERS: dict[str, Callable[[Context, Expr], Text]] = {
     "const": _const, "param": _name, "var": _name, "field": _field, "mul": _mul, "div": _div, "floordiv": _floordiv, "mod": _mod,
     "cdiv": _cdiv, "neg": _neg, "not": _not, "min": _extremum("min"), "max": _extremum("max"), "select": _select, "where": _select,
-    "role_index": _role_index, "slot_index": _slot_index, "cta_rank": _cta_rank, "cluster_size": _cluster_size, "cta_id": _cta_id,
+    "role_index": _role_index, "slot_index": _slot_index, "cta_rank": _cta_rank, "cluster_size": _cluster_size, "cta_id": _cta_id, "extent": _extent,
     "cast": _cast, **dict.fromkeys("exp2 log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf abs".split(), _unary),
 }  # fmt: skip

@@ -64,6 +64,9 @@ STORE_F32X2 = Device(
     "store_shared_f32x2",
     'DEVICE void store_shared_f32x2(u32 address, float x, float y) { asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(address), "f"(x), "f"(y) : "memory"); }',
 )
+STORE_16 = Device(
+    "store_shared_16", 'DEVICE void store_shared_16(u32 address, u32 x) { asm volatile("st.shared.u16 [%0], %1;" :: "r"(address), "h"((u16)x) : "memory"); }'
+)
 LOAD_F32 = Device(
     "load_shared_f32",
     'DEVICE float load_shared_f32(u32 address) { float x; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory"); return x; }',
@@ -162,6 +165,19 @@ def _store_words(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout, r
         ctx.out.line(f"{ctx.use(access('store', 32))}({address} + 4u * (lane & 3u), {word(ctx, x, t, at.plus(2 * half))});")
 
 
+def _store_tile_8(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout) -> None:
+    """Two neighbouring bytes a row half and column block: no matrix instruction stores 8-bit accumulators on these targets."""
+    columns = tile_columns(t, ctx.role.warps)
+    first = _tile_chunk(t, 16)
+    store16 = ctx.use(STORE_16)
+    with each_block(ctx, t, 4 * columns) as (row, block), ctx.out.unrolled("j_", columns):
+        ctx.out.line(f"const u32 word_ = {word(ctx, x, t, Index((*block, Term('j_', 4, columns))))};")
+        for half in (0, 1):
+            ctx.out.line(f"const u32 row{half}_ = {_join(row, '8u' if half else '', '(lane >> 2)')};")
+            address = chunk_address(r, layout, f"row{half}_", f"({_join(first, 'j_ / 2u')})")
+            ctx.out.line(f"{store16}({address} + 8u * (j_ % 2u) + 2u * (lane & 3u), {'word_ >> 16' if half else 'word_'});")
+
+
 def _load_tile(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
     """16-bit `acc` and `a` tiles (and 8-bit `a`) by ldmatrix: four registers for 16 rows and two chunks."""
     bits = DTYPES[t.dtype].bits
@@ -244,6 +260,8 @@ def store(ctx: Context, op: Op) -> None:
     bits = DTYPES[t.dtype].bits
     if t.form in ("acc", "a") and bits == 16:
         _store_tile_16(ctx, op, x, t, r, layout)
+    elif t.form == "acc" and bits == 8 and not r.transposed:
+        _store_tile_8(ctx, x, t, r, layout)
     elif t.form == "acc" and bits == 32:
 
         def put(address: str, at: Index) -> None:

@@ -73,6 +73,15 @@ static float f16(u16 x) { _Float16 h; std::memcpy(&h, &x, 2); return (float)h; }
 static u16 to_f16(float f) { _Float16 h = (_Float16)f; u16 x; std::memcpy(&x, &h, 2); return x; }
 static float e4m3(u8 x) { int e = x >> 3 & 15, m = x & 7; float v = e ? std::ldexp(1.0f + m / 8.0f, e - 7) : std::ldexp((float)m, -9); if ((x & 0x7f) == 0x7f) v = NAN; return x & 0x80 ? -v : v; }
 static float e5m2(u8 x) { return f16((u16)(x << 8)); }
+static u8 narrow(float x, float (*wide)(u8), u8 largest) {
+  if (std::isnan(x)) return 0x7f;
+  u8 best = 0; float m = std::fabs(x);
+  for (int i = 0; i <= largest; i++) { float d = std::fabs(wide((u8)i) - m), b = std::fabs(wide(best) - m); if (d < b || (d == b && !(i & 1))) best = (u8)i; }
+  return std::signbit(x) ? best | 0x80 : best;
+}
+static u32 pack8(float (*wide)(u8), u8 largest, float a, float b, float c, float d) {
+  return narrow(a, wide, largest) | (u32)narrow(b, wide, largest) << 8 | (u32)narrow(c, wide, largest) << 16 | (u32)narrow(d, wide, largest) << 24;
+}
 enum Kind { BF16, F16, E4M3, E5M2, TF32 };
 static float value(Kind k, const u8* p) {
   u16 h; float f; std::memcpy(&h, p, 2);
@@ -222,6 +231,10 @@ template <int N> static void wgmma_wait() {}
 static u32 pack_bf16(float lo, float hi) { return emu::to_bf16(lo) | (u32)emu::to_bf16(hi) << 16; }
 static u32 pack_f16(float lo, float hi) { return emu::to_f16(lo) | (u32)emu::to_f16(hi) << 16; }
 static float unpack_f16(u32 x, int i) { return emu::f16((u16)(i ? x >> 16 : x)); }
+static u32 pack_e4m3(float a, float b, float c, float d) { return emu::pack8(emu::e4m3, 0x7e, a, b, c, d); }
+static u32 pack_e5m2(float a, float b, float c, float d) { return emu::pack8(emu::e5m2, 0x7b, a, b, c, d); }
+static float unpack_e4m3(u32 x, int i) { return emu::e4m3((u8)(x >> (8 * i))); }
+static float unpack_e5m2(u32 x, int i) { return emu::e5m2((u8)(x >> (8 * i))); }
 static float exp2_approx(float x) { return std::exp2(x); }
 static float log2_approx(float x) { return std::log2(x); }
 static float rcp_approx(float x) { return 1.0f / x; }
@@ -238,6 +251,7 @@ static void emu_load(void* p, u32 a, int n) { if (a % n) emu::fail("a misaligned
 static void load_shared_32(u32& x, u32 a) { emu_load(&x, a, 4); }
 static void load_shared_64(u32& x, u32& y, u32 a) { u32 v[2]; emu_load(v, a, 8); x = v[0]; y = v[1]; }
 static void load_shared_128(u32& x, u32& y, u32& z, u32& w, u32 a) { u32 v[4]; emu_load(v, a, 16); x = v[0]; y = v[1]; z = v[2]; w = v[3]; }
+static void store_shared_16(u32 a, u32 x) { u16 h = (u16)x; std::memcpy(emu::at(a, 2), &h, 2); }
 static void store_shared_32(u32 a, u32 x) { std::memcpy(emu::at(a, 4), &x, 4); }
 static void store_shared_64(u32 a, u32 x, u32 y) { u32 v[2] = {x, y}; std::memcpy(emu::at(a, 8), v, 8); }
 static void store_shared_128(u32 a, u32 x, u32 y, u32 z, u32 w) { u32 v[4] = {x, y, z, w}; if (a % 16) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 16), v, 16); }
