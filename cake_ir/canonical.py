@@ -116,6 +116,9 @@ class _Form:
             value = attrs[key]
             if value is None or key == "operands":
                 continue
+            if key == "group":
+                out.append(f"group:{self.name(f'group {value}')}")  # numbered as names are: by order of appearance
+                continue
             if _NAMING & set(kinds.get(key, ())):
                 out.append(f"{key}:{self.name(value)}")
             else:

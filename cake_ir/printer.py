@@ -16,7 +16,7 @@ from cake_ir.ops.elementwise import UNARY
 from cake_ir.ops.spec import OPERAND_KINDS, OpSpec, P
 from cake_ir.program import (
     Assign, Assume, AssumeValues, Barrier, ClusterBarrier, Do, Expr, For, Launch, Let, NamedBarrier, Op, Param, Pipeline, Program, Role,
-    Scheduler, SmemPool, Stmt, Tmem, Turns, View,
+    Scheduler, SmemPool, Stmt, Tmem, Turns, View, op_of, statements,
 )  # fmt: skip
 from cake_ir.types import ViewT
 
@@ -86,6 +86,17 @@ class _Printer:
         pad, put = "    " * depth, self.lines.append
         if not body:
             put(f"{pad}pass")
+        position = 0
+        while position < len(body):
+            group = _group(body[position])
+            end = max((i + 1 for i in range(position, len(body)) if group is not None and _group(body[i]) == group), default=position + 1)
+            if group is not None:
+                put(f"{pad}with lm.mma_group():")
+            self.statements(body[position:end], depth + (group is not None))
+            position = end
+
+    def statements(self, body: tuple[Stmt, ...], depth: int) -> None:
+        pad, put = "    " * depth, self.lines.append
         for s in body:
             if isinstance(s, Do):
                 put(f"{pad}{self.op(s.op)}")
@@ -174,6 +185,16 @@ class _Printer:
             return f"lm.{'where' if op == 'select' else op}({', '.join(self.expr(a) for a in args)})"
         spec = SPECS[("lm", op)]
         return self.call(spec, dict(zip(attrs["operands"], args, strict=True)), attrs)  # type: ignore[arg-type]  # names, by construction
+
+
+def _group(s: Stmt) -> int | None:
+    """The group of the MMAs that a statement holds, if they were written in an `lm.mma_group` block."""
+    for inner in statements((s,)):
+        op = op_of(inner)
+        group = op.attrs.get("group") if op is not None and op.name == "mma" else None
+        if isinstance(group, int):
+            return group
+    return None
 
 
 def literal(value: Any) -> str:

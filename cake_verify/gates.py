@@ -23,7 +23,7 @@ from cake_verify.rule import checks
 from cake_verify.verdict import Outcome, Verdict, ordered
 
 ORDER = ("internal", "construct", "conformance", "consistency", "safety", "schedule", "distilled", "notes")
-STATIC = ("conformance", "consistency")
+STATIC = ("construct", "conformance", "consistency")
 DEADLINE_S = 10.0
 """No gate is entered later than this after the start; what is left out makes the verdict undecided."""
 
@@ -65,8 +65,10 @@ def gate(run: Run, name: str, program: Program) -> set[str]:
     broken: set[str] = set()
     for rule, check in checks(name):
         try:
+            before = len(run.found)
             if run.add(check(program), program.name, program.target):
                 broken.add(rule.page.code)
+            run.undecided |= rule.undecides and len(run.found) > before
         except Exception as error:  # a rule's own fault must not take the others with it
             run.internal(f"rule {rule.page.code}", error, program.span, program.name, program.target)
     return broken
@@ -78,8 +80,6 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
     for each in (program, *others):
         for name in STATIC:
             broken |= gate(run, name, each)
-    if not program.target:
-        run.undecided = True
     roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
     disordered = gate(run, "schedule", program)
     if not broken and not roots & disordered:
@@ -99,17 +99,10 @@ def _safety(run: Run, program: Program) -> bool:
     except Exception as error:  # as in `gate`
         run.internal("the safety gate", error, program.span, program.name, program.target)
         return False
-    bad = run.add(result.faults, program.name, program.target)
-    open_questions = [_undecided(entry, program) for entry in result.undecided]
-    run.add(open_questions, program.name, program.target)
-    run.undecided |= bool(open_questions)
+    bad = run.add((*result.faults, *result.notes), program.name, program.target)
+    run.add(result.undecided, program.name, program.target)
+    run.undecided |= bool(result.undecided)
     return bad
-
-
-def _undecided(entry: Any, program: Program) -> Fault:
-    if isinstance(entry, Fault):
-        return entry
-    return Fault("S090", f"not decided: {entry}", program.span, severity="note")
 
 
 # ------------------------------------------------------------------ texts

@@ -53,12 +53,14 @@ class Page:
 class Rule:
     """A page and its check; `check` is None where elaboration itself raises the code, or another analysis does.
 
-    `root` says that what the safety gate would find while the rule is broken are consequences of it.
+    `root` says that what the safety gate would find while the rule is broken are consequences of it; `undecides` that what the rule
+    finds leaves the verdict open.
     """
 
     page: Page
     check: Check | None
     root: bool = False
+    undecides: bool = False
 
 
 @cache
@@ -75,7 +77,7 @@ def room(name: str) -> tuple[Rule, ...]:
             continue
         if page.code in found:
             raise ImportError(f"two files describe {page.code}")
-        found[page.code] = Rule(page, getattr(module, "check", None), getattr(module, "ROOT", False))
+        found[page.code] = Rule(page, getattr(module, "check", None), getattr(module, "ROOT", False), getattr(module, "UNDECIDES", False))
     return tuple(found[code] for code in sorted(found))
 
 

@@ -73,7 +73,11 @@ class _Walk:
     def op(self, op: Op, state: tuple[Group, ...]) -> tuple[Group, ...]:
         for effect in effects_of(op, self.program):
             if isinstance(effect, Issue) and effect.engine == "wgmma":
-                state = (*state, (_registers(op), op.id))
+                group, last = op.attrs.get("group"), state[-1] if state else None
+                if group is not None and last is not None and self.program.ops[last[1]].attrs.get("group") == group:
+                    state = (*state[:-1], (f"{last[0]} {_registers(op)}", op.id))
+                else:
+                    state = (*state, (_registers(op), op.id))
             elif isinstance(effect, Drain) and effect.engine == "wgmma":
                 pending = int(op.attrs.get("pending") or 0)  # type: ignore[arg-type]  # an integer by its kind
                 state = state[len(state) - pending :] if pending else ()

@@ -10,6 +10,8 @@ from cake_ir.targets import TARGETS
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
+UNDECIDES = True
+
 PAGE = Page(
     code="H090",
     title="no target",

@@ -1,0 +1,42 @@
+"""N090: an operation that parses but that this build does not complete."""
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.ops import SPECS, spec_of
+from cake_ir.program import Expr, Program
+from cake_ir.span import Span
+from cake_verify.rule import Page
+from cake_verify.rules.examples import COPY, edit
+
+UNDECIDES = True
+
+PAGE = Page(
+    code="N090",
+    title="known, not in this build",
+    statement="Every operation of the vocabulary parses; of some, this build knows the spelling and not yet all effects, and says so.",
+    why="A schedule with such an operation is neither proved nor refused: the verdict is undecided.",
+    failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.i32]"), ("        x = lm.load(X, coords=(0,), shape=(512,))\n        lm.store(Y, x, coords=(0,))", "        lm.signal(Y, 0, 1)")),
+    passing=COPY,
+    severity="note",
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    told: set[str] = set()
+    for op in program.ops:
+        spec = spec_of(op)
+        if not spec.build:
+            yield from _note(spec.spelling, op.span, told)
+        for operand in op.operands.values():
+            for e in operand if isinstance(operand, tuple) else (operand,):
+                for node in e.walk() if isinstance(e, Expr) else ():
+                    pure = SPECS.get(("lm", node.op))
+                    if pure is not None and not pure.build and "operands" in node.attrs:
+                        yield from _note(pure.spelling, node.span, told)
+
+
+def _note(spelling: str, span: Span, told: set[str]) -> Iterator[Fault]:
+    if spelling not in told:
+        told.add(spelling)
+        yield Fault("N090", f"`{spelling}` is known, but not in this build: nothing is decided about it", span, facts={"operation": spelling}, severity="note")
