@@ -15,7 +15,7 @@ import numpy as np
 from cake_backend.judge.check import Reference
 from cake_backend.judge.device.buffers import poison_pattern
 from cake_backend.judge.numerics import count_poison
-from cake_backend.judge.plan import SEED_BITS, Options
+from cake_backend.judge.plan import SEED_BITS, Options, drawn_shapes
 from cake_backend.judge.status import Status
 from cake_backend.manifest import DTYPE_BYTES
 from cake_backend.task import Shape, Task, numpy_dtype
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cake_ir.program import Program
 
 Array = np.ndarray[Any, Any]
+
+MAX_BYTES = 64 * 2**20  # inputs beyond this are nothing for a simulator
 
 # What a fault of the simulated machine means for the candidate; every other code is a run-time error.
 FAULT_STATUS: dict[str, Status] = {
@@ -110,7 +112,7 @@ def _trials(program: Program, task: Task, options: Options, draw: random.Random)
     """(shape, distribution, order). `late` shows most faults, so it is always among the orders; the others are drawn."""
     from cake_backend.simulate import adversaries
 
-    shapes = [s for s in task.specialised(program.tunables) if s.kind == "sim" and (not options.shapes or s.name in options.shapes)]
+    shapes = _small_shapes(program, task, options, draw)
     names = [d.name for d in task.distributions if not options.distributions or d.name in options.distributions]
     if not shapes or not names:
         return []
@@ -121,6 +123,17 @@ def _trials(program: Program, task: Task, options: Options, draw: random.Random)
     trials += [(s, names[0], "canonical") for s in shapes[1:]]
     trials += [(shapes[0], n, "canonical") for n in names[1:]]
     return trials
+
+
+def _small_shapes(program: Program, task: Task, options: Options, draw: random.Random) -> list[Shape]:
+    """Shapes to simulate: the task's own small ones; where parameters exclude them all, the smallest other or one from the domain."""
+    taken = [s for s in task.specialised(program.tunables) if not options.shapes or s.name in options.shapes]
+    if small := [s for s in taken if s.kind == "sim"]:
+        return small
+    if not options.shapes:
+        taken += drawn_shapes(task, program.tunables, 1, draw)
+    least = min(taken, key=lambda s: task.work(s.axes)["flops"], default=None)
+    return [least] if least is not None and task.work(least.axes)["bytes_read"] <= MAX_BYTES else []
 
 
 def run_case(

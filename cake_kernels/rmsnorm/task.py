@@ -70,6 +70,8 @@ TASK = Task(
     shapes=(
         Shape("sim_9x2048", {"ROWS": 9, "D": 2048}, "sim"),
         Shape("sim_5x4096", {"ROWS": 5, "D": 4096}, "sim"),
+        Shape("sim_4x7168", {"ROWS": 4, "D": 7168}, "sim"),
+        Shape("sim_4x8192", {"ROWS": 4, "D": 8192}, "sim"),
         Shape("rows_2000x4096", {"ROWS": 2000, "D": 4096}),
         Shape("rows_777x7168", {"ROWS": 777, "D": 7168}),
         Shape("rows_1500x2048", {"ROWS": 1500, "D": 2048}),

@@ -107,7 +107,7 @@ def measure(
     are shuffled, so that neither always follows the other.
     """
     shuffle = random.Random(seed)
-    for i in range(warmup):
+    for i in range(max(warmup, len(sets))):  # every set once: its outputs are compared afterwards
         sets[i % len(sets)](stream)
     gpu.synchronize()
     once = time_once(sets[0], flusher, stream)
