@@ -22,7 +22,7 @@ from cake_ir.types import FragT, PairT, ScalarT
 BINARY = ARITH | COMPARE | LOGIC
 _RANK = {"scalar": 0, "rowvec": 1, "colvec": 1}
 _LEAVES = frozenset({"var", "const", "iota", "in_bounds", "item", "frag_cols", "frag_rows", "frag_stage", "param"})
-_MATERIALISED = frozenset({"reduce", "sum", "finish", "argmin", "argmax", "transpose", "scan", "amax_scale", "reduce_across"})
+_MATERIALISED = frozenset({"reduce", "sum", "finish", "argmin", "argmax", "transpose", "scan", "amax_scale"})
 
 
 def rank(t: object) -> int:
@@ -66,7 +66,7 @@ def prepared(ctx: Context, e: Expr) -> Expr:
 def _prepare(ctx: Context, e: Expr, around: int) -> Expr:
     if not isinstance(e.type, FragT | PairT) or e.op in ("var", "const", "item", "frag", "rowvec", "colvec"):
         return e
-    if e.op in _MATERIALISED:
+    if e.op in _MATERIALISED or _changes_form(e):
         return temporary(ctx, e)
     if e.op in ("iota", "in_bounds"):
         return e
@@ -75,6 +75,12 @@ def _prepare(ctx: Context, e: Expr, around: int) -> Expr:
         return temporary(ctx, e)
     args = tuple(_prepare(ctx, a, max(own, around)) for a in e.args)
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else replace(e, args=args)
+
+
+def _changes_form(e: Expr) -> bool:
+    from cake_backend.cuda.form_changes import is_form_change
+
+    return is_form_change(e)
 
 
 def _worth_hoisting(e: Expr) -> bool:
@@ -262,9 +268,9 @@ def stage_place(ctx: Context, e: Expr) -> tuple[Place, str]:
 
         index = slot_index(ctx, e.args[1], place.type.stages)
         number_ = index.rstrip("u")
-        if number_.isdigit():
-            return place, str(int(number_) * place.count) if number_ != "0" else ""
-        return place, f"{place.count} * (int){index}"
+        if not number_.isdigit():
+            not_lowered("a fragment array indexed by a ring position", e.span, "index it with constants, or use one fragment a step")
+        return place, str(int(number_) * place.count) if number_ != "0" else ""
     return place_of(ctx, e), ""
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cake_backend.cuda.addresses import rect
+from cake_backend.cuda.addresses import element_address, rect
 from cake_backend.cuda.context import Context, PairPlace, Place
 from cake_backend.cuda.elementwise import assign_elements, element, kind_of, prepared
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, Term, elements, loop, tile_blocks, tile_columns
+from cake_backend.cuda.fragments import Index, Term, elements, loop, rowvec_row, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At
 from cake_backend.cuda.preamble import Device
 from cake_backend.cuda.scalars import factor
@@ -38,7 +38,11 @@ def reduce_into(ctx: Context, target: Place, e: Expr) -> None:
         if not e.attrs.get("partial"):
             _over_lanes(ctx, target, op, kind, (1, 2))
     elif t.form in TILES:
-        not_lowered("a reduction along axis 0", e.span)
+        if (t.warps[0] if t.warps else ctx.role.warps) > 1:
+            not_lowered("a column reduction of a tile that several warps share along its rows", e.span, "reduce with `across=` and scratch")
+        _columns(ctx, target, x, t, op, kind)
+        if not e.attrs.get("partial"):
+            _over_lanes(ctx, target, op, kind, (4, 8, 16))
     elif t.form == "vec":
         _thread(ctx, target, x, t, op, kind)
         if ctx.role.warps > 1:
@@ -64,6 +68,19 @@ def _rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) ->
                 ctx.out.line(f"odd = {combine(op, kind, 'odd', odd)};")
             where = f"{2 * block} + r_" if block else "r_"
             ctx.out.line(f"{target.name}[{where}] = {combine(op, kind, 'even', 'odd')};")
+
+
+def _columns(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+    """One value a column: a thread's rows in one chain."""
+    blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
+    column = Term("j_", 4, columns)
+    with ctx.out.unrolled("j_", columns):
+        for p in (0, 1):
+            values = [element(ctx, x, At(t, Index((column,), 4 * columns * block + 2 * half + p))) for block in range(blocks) for half in (0, 1)]
+            text = values[0]
+            for v in values[1:]:
+                text = combine(op, kind, text, v)
+            ctx.out.line(f"{target.name}[2 * j_{' + 1' if p else ''}] = {text};")
 
 
 def _over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tuple[int, ...]) -> None:
@@ -198,6 +215,9 @@ def reduce_across(ctx: Context, op: Op, target: Place) -> None:
     x = prepared(ctx, x)
     t, kind = x.type, str(op.attrs["op"])
     assert isinstance(t, FragT)
+    if t.form in TILES and op.attrs.get("axis") == 1 and t.dtype == "f32":
+        _rows_across(ctx, op, target, x, t, scratch)
+        return
     if t.form not in ("vec", "scalar") or t.dtype != "f32":
         not_lowered(f"a reduction of {t} across warps", op.span)
     place = rect(ctx, scratch)
@@ -214,3 +234,25 @@ def reduce_across(ctx: Context, op: Op, target: Place) -> None:
     ctx.out.line(f"{target.name}[0] = {load}({place.base});")
     with ctx.out.unrolled("i_", warps, 1):
         ctx.out.line(f"{target.name}[0] = {combine(kind, 'float', f'{target.name}[0]', f'{load}({place.base} + 4u * i_)')};")
+
+
+def _rows_across(ctx: Context, op: Op, target: Place, x: Expr, t: FragT, scratch: Expr) -> None:
+    """Rows of a tile that several warps share along its columns: each warp's value of a row through scratch (warps, rows)."""
+    kind = str(op.attrs["op"])
+    place = rect(ctx, scratch)
+    layout = ctx.layouts[place.view]
+    wm, wn = t.warps or (ctx.role.warps, 1)
+    _rows(ctx, target, x, t, kind, "float")
+    _over_lanes(ctx, target, kind, "float", (1, 2))
+    if layout.rows < wn or layout.cols < t.rows:
+        not_lowered(f"scratch of {layout.rows} x {layout.cols} for {wn} values of {t.rows} rows", op.span, f"declare it as ({ctx.role.warps}, {t.rows}) f32")
+    row = f"(u32)({rowvec_row(ctx, target.type, loop('i_'))})"
+    with ctx.out.block("if ((lane & 3u) == 0)"), ctx.out.unrolled("i_", target.count):
+        address = element_address(place, layout, f"(warp / {wm}u)" if wn > 1 else "0u", row)
+        ctx.out.line(f"{ctx.use(STORE_SHARED_F32)}({address}, {target.name}[i_]);")
+    named_sync(ctx, str(op.attrs["sync"]), op.span)
+    with ctx.out.unrolled("i_", target.count):
+        ctx.out.line(f"{target.name}[i_] = {ctx.use(LOAD_SHARED_F32)}({element_address(place, layout, '0u', row)});")
+        for w in range(1, wn):
+            value = f"{ctx.use(LOAD_SHARED_F32)}({element_address(place, layout, f'{w}u', row)})"
+            ctx.out.line(f"{target.name}[i_] = {combine(kind, 'float', f'{target.name}[i_]', value)};")

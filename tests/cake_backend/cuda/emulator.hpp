@@ -141,6 +141,14 @@ static void matrix(u32 address, u32* r, int count, bool trans, bool store) {
     }
   });
 }
+static void movmatrix(u32 x, u32* r) {
+  struct A { u32 x; u32* r; } a{x, r};
+  meet(cur->cta->warps[cur->tid / 32], cur->tid % 32, 32, &a, [](void** args) {
+    u16 m[8][8];
+    for (int i = 0; i < 32; i++) for (int p = 0; p < 2; p++) m[i / 4][2 * (i % 4) + p] = (u16)(((A*)args[i])->x >> (16 * p));
+    for (int i = 0; i < 32; i++) *((A*)args[i])->r = m[2 * (i % 4)][i / 4] | (u32)m[2 * (i % 4) + 1][i / 4] << 16;
+  });
+}
 static void tensor_copy(const TensorMap* map, u32 smem, const int* c, bool load, const std::vector<Cta*>& to, int reduce = 0) {
   const Map& m = *(const Map*)map->opaque[0]; long n = 1; int inner = m.box[0];
   if (smem % 128) fail("a TMA box does not land on a multiple of 128 bytes");
@@ -179,6 +187,8 @@ template <class T> static T __shfl_xor_sync(unsigned, T x, int m) { return __shf
 template <class T> static T __shfl_up_sync(unsigned, T x, int d) { int l = emu::cur->tid % 32; return __shfl_sync(0, x, l >= d ? l - d : l); }
 static void __syncwarp() { emu::meet(emu::cur->cta->warps[emu::cur->tid / 32], emu::cur->tid % 32, 32, nullptr, [](void**) {}); }
 static void __syncthreads() { emu::meet(emu::cur->cta->all, emu::cur->tid, emu::block_dim.x, nullptr, [](void**) {}); }
+static u32 __byte_perm(u32 x, u32 y, u32 s) { u8 b[8]; std::memcpy(b, &x, 4); std::memcpy(b + 4, &y, 4); u32 r = 0; for (int i = 0; i < 4; i++) r |= (u32)b[s >> (4 * i) & 7] << (8 * i); return r; }
+static u32 movmatrix(u32 x) { u32 r; emu::movmatrix(x, &r); return r; }
 static float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
 static float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
 static float __int_as_float(int x) { float f; std::memcpy(&f, &x, 4); return f; }
