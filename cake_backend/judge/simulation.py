@@ -131,7 +131,7 @@ def _small_shapes(program: Program, task: Task, options: Options, draw: random.R
     if small := [s for s in taken if s.kind == "sim"]:
         return small
     if not options.shapes:
-        taken += drawn_shapes(task, program.tunables, 1, draw)
+        taken += drawn_shapes(task, program.tunables, 64, draw)  # the smallest of many is a small one
     least = min(taken, key=lambda s: task.work(s.axes)["flops"], default=None)
     return [least] if least is not None and task.work(least.axes)["bytes_read"] <= MAX_BYTES else []
 
