@@ -84,7 +84,7 @@ def attention_causal(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[L
                     x = sc * 1.0
                 m_new = lm.max(m, lm.reduce(x, "max", axis=1))
                 p = lm.exp2(x * scale_log2 - m_new * scale_log2)
-                fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
+                fix = lm.exp2((m - m_new) * scale_log2)
                 l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
                 lm.mma_wait(pending=0)
                 lm.arrive(empty, stage=v)

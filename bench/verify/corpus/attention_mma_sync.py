@@ -50,7 +50,7 @@ def attention_mma_sync(lm, Q: LM.tma3d[LM.bf16, "BH", "S", "D"], K: LM.tma3d[LM.
                 x = lm.where(lm.iota(sc, axis=1, base=j * BN) < S, sc, -lm.inf)
                 m_new = lm.max(m, lm.reduce(x, "max", axis=1))
                 p = lm.exp2(x * scale_log2 - m_new * scale_log2)
-                fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
+                fix = lm.exp2((m - m_new) * scale_log2)
                 l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
                 m = m_new
                 o = o * fix

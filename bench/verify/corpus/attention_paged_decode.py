@@ -53,7 +53,7 @@ def attention_paged_decode(lm, Q: LM.gmem3d[LM.bf16, "NB", "HQ", "D"], KP: LM.tm
                 x = lm.where(lm.iota(sc, axis=1, base=j * PS + first) < n, sc, -lm.inf)
                 m_new = lm.max(m, lm.reduce(x, "max", axis=1))
                 p = lm.exp2(x * scale_log2 - m_new * scale_log2)
-                fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
+                fix = lm.exp2((m - m_new) * scale_log2)
                 l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
                 o = o * fix
                 lm.mma(o, lm.cast(p, lm.bf16, form="a"), v)
@@ -70,7 +70,7 @@ def attention_paged_decode(lm, Q: LM.gmem3d[LM.bf16, "NB", "HQ", "D"], KP: LM.tm
                 out = lm.frag(shape=(16, D), dtype=lm.f32, form="acc", init=0.0)
                 for w in lm.static_range(4):
                     mw = sm.cols(16 * w, 16).load(form="rowvec", like=sc)
-                    share = lm.exp2(mw * scale_log2 - top * scale_log2)
+                    share = lm.exp2((mw - top) * scale_log2)
                     total = total + sl.cols(16 * w, 16).load(form="rowvec", like=sc) * share
                     out = out + so.rows(16 * w, 16).load(form="acc", like=o) * share
                 lm.store(O, out * lm.rcp(total), coords=(0, 0, t.b))

@@ -1,0 +1,17 @@
+"""Arguments and float64 oracles for every schedule of the benchmark's corpus: what the simulator runs them on."""
+
+from __future__ import annotations
+
+from bench.verify.cases.attention import ATTENTION
+from bench.verify.cases.blackwell import BLACKWELL
+from bench.verify.cases.case import Case, Filled
+from bench.verify.cases.clustering import CLUSTERING
+from bench.verify.cases.gemm_hopper import GEMM_HOPPER
+from bench.verify.cases.gemm_sync import GEMM_SYNC
+from bench.verify.cases.recurrence import RECURRENCE
+from bench.verify.cases.rows import ROWS
+from bench.verify.cases.shipped import SHIPPED
+
+CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED)}
+
+__all__ = ["CASES", "Case", "Filled"]

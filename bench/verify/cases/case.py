@@ -1,0 +1,85 @@
+"""A schedule of the corpus with what it takes to run it: tunables, argument shapes, and an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+ROOT = Path(__file__).resolve().parents[3]
+BF16, F16, F32, E4M3 = ml_dtypes.bfloat16, np.dtype("float16"), np.dtype("float32"), ml_dtypes.float8_e4m3fn
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Arguments of one run: tensors and scalars by name, and the outputs expected (float64 or integers)."""
+
+    tensors: dict[str, Any]
+    scalars: dict[str, Any]
+    expected: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One schedule: `file` from the repository's root, `params` small enough to simulate, `settings` axis values that give telling
+    trip counts (the first alone covers several tiles and a wrapped ring), `fill` arguments for one setting."""
+
+    name: str
+    file: str
+    settings: tuple[dict[str, Any], ...]
+    fill: Callable[[np.random.Generator, Mapping[str, Any]], Filled]
+    params: dict[str, Any] = field(default_factory=dict)
+    tolerance: float = 4e-3
+    ctas: int | None = None
+    target: str | None = None
+
+    def text(self) -> str:
+        return (ROOT / self.file).read_text("utf-8")
+
+    def arguments(self, setting: int, seed: int = 0) -> Filled:
+        """Arguments of a setting by number; equal seeds give equal ones."""
+        return self.fill(np.random.default_rng([seed, setting]), self.settings[setting])
+
+    def wrong(self, outputs: Mapping[str, Any], filled: Filled) -> str:
+        """Where outputs differ from the oracle by more than the tolerance times the largest expected magnitude; empty if nowhere."""
+        for name, want in filled.expected.items():
+            got = np.asarray(outputs[name])
+            if np.issubdtype(np.asarray(want).dtype, np.integer):
+                if not np.array_equal(got, want):
+                    return f"{name} differs in {np.count_nonzero(got != want)} elements"
+                continue
+            got = got.astype(np.float64)
+            if not np.isfinite(got).all():
+                return f"{name} has {np.count_nonzero(~np.isfinite(got))} elements that are not finite"
+            error = float(np.abs(got - want).max() / max(1e-30, np.abs(want).max())) if want.size else 0.0
+            if error > self.tolerance:
+                return f"{name} is off by {error:.2e}"
+        return ""
+
+
+def corpus(name: str, settings: tuple[dict[str, Any], ...], fill: Callable[..., Filled], **rest: Any) -> Case:
+    """The case of a schedule that lies in the benchmark's own corpus."""
+    return Case(name, f"bench/verify/corpus/{name}.py", settings, fill, **rest)
+
+
+def normal(rng: np.random.Generator, *shape: int, dtype: Any = BF16) -> Any:
+    return rng.standard_normal(shape, dtype=np.float32).astype(dtype)
+
+
+def empty(*shape: int, dtype: Any = BF16) -> Any:
+    """An output to be overwritten: NaN, or -7 for integers."""
+    return np.full(shape, -7, dtype) if np.issubdtype(np.dtype(dtype), np.integer) else np.full(shape, np.nan, np.float32).astype(dtype)
+
+
+def f64(x: Any) -> Array:
+    return np.asarray(x).astype(np.float64)
+
+
+def offsets(lengths: tuple[int, ...]) -> Array:
+    """0 and the running sums of `lengths`."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
