@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import anyio
 import pytest
-
-from .clients import BareServer, over_stdio
+from mcp_clients import BareServer, over_stdio
 
 
 @pytest.fixture
@@ -53,7 +52,13 @@ def test_read_only_leaves_the_writing_tools_out(tmp_path: Path) -> None:
         ("get_job", {"job_id": "j_nothing", "wait_s": 1e9}, "`wait_s`: input should be less than or equal to 15"),
         ("get_job", {}, "`job_id`: field required"),
         ("cancel_job", {"job_id": "j_nothing"}, "no job `j_nothing`"),
-        ("compile_and_run", {"candidate_id": "c_nothing", "device": "fpga"}, "`device`"),
+        ("compile_and_run", {"candidate_id": "c_nothing"}, "no candidate `c_nothing`"),
+        ("compile_and_run", {"candidate_id": "c_nothing", "shapes": "all"}, "`shapes`: input should be a valid list"),
+        ("rank", {"candidate_ids": []}, "`candidate_ids`: list should have at least 1 item"),
+        ("rank", {"candidate_ids": ["c_nothing"]}, "no candidate `c_nothing`"),
+        ("diagnose", {}, "give either `run_id` or `candidate_id`"),
+        ("diagnose", {"run_id": "r_nothing"}, "no run `r_nothing`"),
+        ("propose_rule", {"title": "t", "statement": "s", "sql": "SELECT 1", "message": "m", "evidence": ["c_nothing"]}, "no candidate"),
         ("propose_candidate", {}, "nothing was proposed"),
         ("propose_candidate", {"parent": "c_nothing", "params": {"BM": 64}}, "no candidate `c_nothing`"),
         ("propose_candidate", {"text": "x", "edits": [{"find": "x", "replace": "y"}]}, "this call has both"),

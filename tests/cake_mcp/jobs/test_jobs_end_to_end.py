@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mcp_clients import BareServer
 
 from cake_mcp import workspace as workspaces
 from cake_mcp.jobs import processes
 from cake_mcp.workspace import Workspace
 
-from ..clients import BareServer
-
-TASK = '''
+TASK = """
 import dataclasses, json, os, subprocess, sys, time
 from pathlib import Path
 import cake_kernels
@@ -38,7 +37,7 @@ def oracle(inputs, axes, rows):
     return RMSNORM.oracle(inputs, axes, rows)
 
 TASK = dataclasses.replace(RMSNORM, name="patient", oracle=oracle)
-'''
+"""
 
 
 @pytest.fixture
@@ -118,7 +117,11 @@ def test_a_cancelled_call_takes_the_job_it_made_with_it_and_the_server_goes_on(s
     candidate = propose(server)
     call = server.begin(
         "tools/call",
-        {"name": "compile_and_run", "arguments": {"candidate_id": candidate, "device": "simulate", "wait_s": 15}, "_meta": {"progressToken": 7}},
+        {
+            "name": "compile_and_run",
+            "arguments": {"candidate_id": candidate, "device": "simulate", "wait_s": 15},
+            "_meta": {"progressToken": 7},
+        },
     )
     family = begun(workspace)
     server.notify("notifications/cancelled", {"requestId": call, "reason": "changed my mind"})

@@ -123,7 +123,9 @@ def test_approval_by_a_person_puts_a_rule_in_force(
     assert json.loads(path.read_text())["approved_by"] == "ada"
     deep = GEMM.replace("STAGES=4", "STAGES=7").replace("BN=256", "BN=64")  # fits: no other gate says a word
     found = [d for d in verify_text(deep, workspace=workspace)["diagnostics"] if d["gate"] == "distilled"]
-    assert [(d["code"], d["severity"], d["message"], d["help"]) for d in found] == [("R001", "error", "ring `ab` is too deep", "fewer stages")]
+    assert [(d["code"], d["severity"], d["message"], d["help"]) for d in found] == [
+        ("R001", "error", "ring `ab` is too deep", "fewer stages")
+    ]
     assert deep.splitlines()[found[0]["span"]["line"] - 1].strip().startswith("ab = lm.pipeline")
 
     file = tmp_path / "deep.py"

@@ -1,0 +1,51 @@
+"""Why a run came out as it did, and where the fix belongs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..store import Candidate, Run
+from ..workspace import Workspace
+from . import programs, tasks
+from .misuse import Misuse, unknown
+from .propose import get_candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """The run that was looked at, its candidate, and the findings as JSON values, most important first."""
+
+    run: Run
+    candidate: Candidate
+    findings: list[dict[str, Any]]
+
+
+def diagnose(workspace: Workspace, *, run: str | None = None, candidate: str | None = None) -> Diagnosed:
+    """Diagnose a run, or the newest run of a candidate. Raises `Misuse` where there is none."""
+    from cake_backend import diagnose as backend
+
+    found = _run(workspace, run, candidate)
+    owner = get_candidate(workspace, found.candidate)
+    made = programs.programs_of(
+        owner.text, params=owner.params, target=found.target or owner.target, default_target=workspace.settings.target
+    )
+    known = tasks.known(workspace)
+    task = known.get(found.task or "")
+    findings = backend.diagnose(
+        found.body, made[0] if len(made) == 1 else None, owner.text, scalars=task.scalar_values if task is not None else None
+    )
+    return Diagnosed(found, owner, [finding.to_json() for finding in findings])
+
+
+def _run(workspace: Workspace, run: str | None, candidate: str | None) -> Run:
+    store = workspace.store
+    if run is not None:
+        found = store.runs.get(run)
+        if found is None:
+            recent = [r.id for c in store.candidates.recent(50) for r in store.runs.of(c.id)]
+            raise unknown("run", run, recent, then="run ids come from `compile_and_run`")
+        return found
+    owner = get_candidate(workspace, candidate or "")
+    runs = store.runs.of(owner.id, 1)
+    if not runs:
+        raise Misuse(f"candidate {owner.id} has not been run: call `compile_and_run` first, or `verify` for what the gates say")
+    return runs[0]
