@@ -16,7 +16,7 @@ from cake_ir.ops.elementwise import UNARY
 from cake_ir.ops.spec import OPERAND_KINDS, OpSpec, P
 from cake_ir.program import (
     Assign, Assume, AssumeValues, Barrier, ClusterBarrier, Do, Expr, For, Launch, Let, NamedBarrier, Op, Param, Pipeline, Program, Role,
-    Scheduler, SmemPool, Stmt, Tmem, Turns, View, op_of, statements,
+    Scheduler, SmemPool, Stmt, Tmem, Turns, View, op_of,
 )  # fmt: skip
 from cake_ir.types import ViewT
 
@@ -25,6 +25,9 @@ _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
     "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",
 }  # fmt: skip
+_NAMED = frozenset({"coords", "shape", "form", "axis", "stage", "base", "into", "pending", "rows", "offset", "box", "cta", "block", "k"})
+"""Parameters that are always given by name; the required ones before them are given by place."""
+
 _RESERVED = {RECEIVER, "LM", "cake", "min", "max", "sum", "len", "abs", "range"}
 
 
@@ -68,7 +71,9 @@ class _Printer:
         return f"LM.{p.kind}{p.rank}d" + (f"[{', '.join(items)}]" if items else "") + marks
 
     def declaration(self, d: Any) -> str:
-        args = ", ".join(f"{k}={v}" for k, v in _ARGUMENTS[type(d)](self, d))
+        given = list(_ARGUMENTS[type(d)](self, d))
+        alone = isinstance(d, Assume | SmemPool | NamedBarrier | Turns) and len(given) == 1
+        args = given[0][1] if alone else ", ".join(f"{k}={v}" for k, v in given)
         if isinstance(d, Let):
             return f"{self.name(d.name)} = {self.expr(d.value)}"
         call = {
@@ -132,7 +137,12 @@ class _Printer:
         receiver = RECEIVER
         if spec.on == "view":
             receiver = self.expr(operands[params.pop(0).name])
-        args = [f"{p.name}={text}" for p in params if (text := self.argument(p, operands, attrs)) is not None]
+        args, leading = [], True
+        for p in params:
+            text = self.argument(p, operands, attrs)
+            leading = leading and text is not None and p.required and p.name not in _NAMED
+            if text is not None:
+                args.append(text if leading else f"{p.name}={text}")
         name = "reduce" if spec.name == "reduce_across" else spec.name
         return f"{receiver}.{name}({', '.join(args)})"
 
@@ -188,13 +198,10 @@ class _Printer:
 
 
 def _group(s: Stmt) -> int | None:
-    """The group of the MMAs that a statement holds, if they were written in an `lm.mma_group` block."""
-    for inner in statements((s,)):
-        op = op_of(inner)
-        group = op.attrs.get("group") if op is not None and op.name == "mma" else None
-        if isinstance(group, int):
-            return group
-    return None
+    """The group of the MMA that a statement is, if it was written in an `lm.mma_group` block; such blocks hold no loops or branches."""
+    op = op_of(s)
+    group = op.attrs.get("group") if op is not None and op.name == "mma" else None
+    return group if isinstance(group, int) else None
 
 
 def literal(value: Any) -> str:
@@ -286,7 +293,7 @@ def _named(p: _Printer, d: NamedBarrier) -> Arguments:
 
 def _scheduler(p: _Printer, d: Scheduler) -> Arguments:
     yield "kind", f'"{d.kind}"'
-    yield "tiles", f"({', '.join(p.expr(e) for e in d.tiles)},)"
+    yield "tiles", f"({', '.join(p.expr(e) for e in d.tiles)}{',' if len(d.tiles) == 1 else ''})"
     yield "names", literal(d.names)
     if d.raster:
         yield "raster", f'"{d.raster}"'

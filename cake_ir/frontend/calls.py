@@ -14,7 +14,7 @@ from cake_ir.frontend.values import const_int, lift, value
 from cake_ir.ops import SPECS
 from cake_ir.ops.elementwise import UNARY, elementwise_type
 from cake_ir.ops.spec import OpSpec
-from cake_ir.program import Do, Expr, Param, Pipeline, SmemPool
+from cake_ir.program import Const, Do, Expr, Param, Pipeline, SmemPool
 from cake_ir.types import I32, NONE, FragT, NoneT, ScalarT, SlotT, TmemT, ViewT
 
 DECLARATIONS = frozenset(
@@ -102,14 +102,15 @@ def _math(el: Elaboration, node: ast.Call, name: str) -> Any:
     if len(operands) != want:
         el.fail("N044", f"`lm.{name}` takes {want} operand{'s' if want > 1 else ''}, found {len(operands)}", node, expected=want, found=len(operands))
     args = tuple(as_expr(el, v, el.span(a)) for v, a in zip(operands, node.args, strict=True))
+    exact: dict[str, Const] = {"exact": True} if name == "div" else {}  # `/` may use an approximate reciprocal
     if any(isinstance(a.type, FragT) for a in args):
-        return Expr(name, args, {}, elementwise_type(name, args, span), span)
+        return Expr(name, args, exact, elementwise_type(name, args, span), span)
     for a in args:
         if not isinstance(a.type, ScalarT):
             el.fail("N021", f"{a.type} is not a number", a.span)
     if name == "where":
         return Expr("select", args, {}, args[1].type if args[1].op != "const" else args[2].type, span)
-    return Expr(name, args, {}, args[0].type, span)
+    return Expr(name, args, exact, args[0].type, span)
 
 
 # ------------------------------------------------------------------ ring positions and scalars

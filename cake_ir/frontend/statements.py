@@ -99,7 +99,11 @@ def _mma_group(el: Elaboration, node: ast.With, call: ast.Call) -> None:
         el.fail("N044", "`lm.mma_group` takes no argument", call)
     assert el.out is not None
     first = len(el.ops)
-    el.out.extend(block(el, node.body))
+    inner = block(el, node.body)
+    for s in inner:
+        if isinstance(s, (For, If)):
+            el.fail("N067", "a loop or branch stands in an MMA group", s.head, help="a group is committed once: open one inside the loop")
+    el.out.extend(inner)
     for op in el.ops[first:]:
         if op.name == "mma":
             op.attrs["group"] = first
@@ -174,9 +178,11 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
     e = lift(el, v, value_span)
     if isinstance(e.type, NoneT):
         el.fail("N062", "this operation has no value", value_span)
+    last = el.last_hoisted(e)
+    if last is not None:
+        el.used.discard(last.targets[0])  # nothing else mentions it
     name = _place(el, target, old, e.type)
     where = el.span(target)
-    last = el.last_hoisted(e)
     if last is not None:
         el.out[-1] = Assign((name,), last.value, span, (where,))  # what was hoisted is bound to the name itself
     elif isinstance(e.type, (FragT, PairT, ListT)):

@@ -253,6 +253,9 @@ class Settings:
         choice = {n: values[0] for n, values in self.candidates.items()}
         best, at = NEVER, choice
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
+        start = self.profile(choice)
+        if start is not None:  # all there is for a schedule without scalars
+            best, result = self._distance(goal, start), (choice, start[1], start[0])
         for _ in range(2):
             before = best
             for name, values in self.candidates.items():

@@ -14,6 +14,8 @@ from cake_verify.analyses.sites import Site, sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
+ROOT = True
+
 PAGE = Page(
     code="Q004",
     title="an integer stage is used twice",
