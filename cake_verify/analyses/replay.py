@@ -106,6 +106,18 @@ class Replay:
                 return entry
         return None
 
+    def drain(self, number: int, member: Member, engine: str) -> Entry | None:
+        """The member's latest wait for groups of an engine in front of a point of the log."""
+        for entry in reversed(self.log[:number]):
+            if entry.member is member and any(isinstance(e, Drain) and e.engine == engine for e in self.effects(entry.op)):
+                return entry
+        return None
+
+    def retired(self, drain: Entry) -> bool:
+        """Whether a wait for groups ended the flight of any."""
+        before = next((e for e in reversed(self.log[: drain.number]) if e.member is drain.member), None)
+        return before is not None and len(before.flying) > len(drain.flying)
+
     def slot(self, op: Op, values: tuple[Any, ...]) -> int | None:
         """The slot count that an operation on a barrier names."""
         at = self.plan.code.ops[op.id].index.get("stage")

@@ -8,13 +8,13 @@ from cake_ir.derive.clusters import guarded_loads
 from cake_ir.derive.structure import members_at
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Arrive, ClusterSync, Drain, Issue, Sync, Turn, Wait
-from cake_ir.program import Op
+from cake_ir.program import Expr, Op
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.state import Bar, Member
 from cake_verify.analyses.trips import spoken
-from cake_verify.analyses.words import call, line, slot_text, trace, who
+from cake_verify.analyses.words import call, line, slot_text, spoken_slot, trace, who
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,7 +241,10 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
     if edits.level_with(r.plan, last.op, at.op) != edits.stmt_span(r.plan, last.op):
         slot = f"lm.at({program.barriers[name].pipeline})"
     releases = [s for s in r.plan.sites.values() if s.role == m.role and s.op.attrs.get("barrier") == name and r.is_a(s.op, Arrive)]
-    fixes: list[Fix] = [edits.after(edits.stmt_span(r.plan, at.op), f"lm.arrive({name}, stage={slot})")]
+    where = edits.level_with(r.plan, at.op, taken.op)
+    if where != edits.stmt_span(r.plan, at.op):
+        slot = _spoken_stage(taken.op) or slot
+    fixes: list[Fix] = [edits.after(where, f"lm.arrive({name}, stage={slot})")]
     related = [(taken.op.span, "waits for the slot here"), (b.op.span, f"{who(r, b.member)} waits for its release here")]
     related += [(s.op.span, "other slots are released here") for s in releases[:2]]
     message = f"{who(r, m)} never releases slot {taken_slot(r, taken)} on `{name}` after its last use"
@@ -251,6 +254,11 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
              "setting": str(r.setting)}  # fmt: skip
     return Fault("S008", message, at.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=_waits(r, blocked),
                  help=f"release it: `lm.arrive({name}, stage={slot})`")  # fmt: skip
+
+
+def _spoken_stage(op: Op) -> str | None:
+    stage = op.operands.get("stage")
+    return spoken_slot(stage) if isinstance(stage, Expr) else None
 
 
 def taken_slot(r: Replay, e: Entry) -> int:

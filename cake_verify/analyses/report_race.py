@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Touch
+from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Wait
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.state import Cta, Found, Member
-from cake_verify.analyses.words import call, slot_text, span_of, sync_points, trace, who
+from cake_verify.analyses.words import call, slot_text, span_of, spoken_slot, sync_points, trace, who
 
 
 class Site:
@@ -108,7 +108,7 @@ def _engine(r: Replay, op: Op) -> str | None:
 def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ...], facts: dict[str, object]) -> Fault:
     """A read of bytes that the member's own cp.async copies bring."""
     m, name = s.member, s.view
-    drain = r.before(len(r.log), m, Drain)
+    drain = r.drain(len(r.log), m, "cp_async")
     left = next((i for i, (bits, _) in enumerate(m.cp) if bits & missing), None)
     related = [(write.op.span, "copied here")]
     fixes: list[Fix] = []
@@ -230,20 +230,34 @@ def _unordered(r: Replay, s: Site, read: Entry, release: Entry | None, guard: st
                facts: dict[str, object], lines: tuple[str, ...], code: str) -> Fault:  # fmt: skip
     m = s.member
     fixes: list[Fix] = []
-    if release is not None and release.number < read.number:
+    skipped = _skipped(r, s, read)
+    if skipped is None and release is not None and release.number < read.number:
         message = f"{call(read.op)} reads `{name}` after {who(r, read.member)} has released the slot on `{release.op.attrs.get('barrier')}`"
         return Fault(code, message, release.op.span, (reads, writes), help="release the slot after its last read",
                      facts=facts | {"barrier": release.op.attrs.get("barrier")}, trace=lines)  # fmt: skip
     message = f"{call(s.op)} overwrites `{name}` without waiting until {who(r, read.member)} has read it"
-    waits = [b for b in r.plan.program.barriers.values() if read.member.role in b.prod and m.role in b.cons and b.primed]
     slot = s.op.operands.get("stage")
-    if waits and isinstance(slot, Expr):
-        from cake_verify.analyses.words import spoken_slot
-
-        best = next((b for b in waits if b.name == guard), waits[0])
-        fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.wait({best.name}, stage={spoken_slot(slot)})"))
+    if skipped and isinstance(slot, Expr):
+        message = f"{call(s.op)} overwrites `{name}` without having waited for `{skipped}`, on which {who(r, read.member)} releases it"
+        fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.wait({skipped}, stage={spoken_slot(slot)})"))
     return Fault(code, message, s.span, (reads,), help=_help(fixes, "wait for the readers before writing"), fixes=tuple(fixes),
                  facts=facts | ({"barrier": guard} if guard else {}), trace=lines)  # fmt: skip
+
+
+def _skipped(r: Replay, s: Site, read: Entry) -> str | None:
+    """A barrier on which the reader releases slots of this ring and for whose phase of this slot the writer has not waited."""
+    program, m = r.plan.program, s.member
+    name = str(s.op.attrs.get("barrier"))
+    at = r.plan.code.ops[s.op.id].index.get("stage")
+    if name not in program.barriers or at is None:
+        return None
+    ring, n = program.barriers[name].pipeline, s.values[at]
+    for b in program.barriers.values():
+        if b.pipeline != ring or read.member.role not in b.prod or m.role not in b.cons:
+            continue
+        if not any(e.member is m and e.op.attrs.get("barrier") == b.name and r.is_a(e.op, Wait) and r.slot(e.op, e.values) == n for e in r.log):
+            return b.name
+    return None
 
 
 def _guard(r: Replay, s: Site) -> str | None:
@@ -288,8 +302,6 @@ def _twice(r: Replay, s: Site, write: Entry, operand: str) -> Fault:
     waits = [b for b in r.plan.program.barriers.values() if m.role in b.cons and b.primed and s.op.attrs.get("barrier")
              and b.pipeline == r.plan.program.barriers[str(s.op.attrs["barrier"])].pipeline]  # fmt: skip
     if waits and isinstance(slot, Expr) and not fixes:
-        from cake_verify.analyses.words import spoken_slot
-
         fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.wait({waits[0].name}, stage={spoken_slot(slot)})"))
     return Fault(code, message, s.span, related, help=_help(fixes, "order the two writes"), fixes=tuple(fixes), facts=facts, trace=lines)
 
@@ -309,6 +321,10 @@ def unfenced(r: Replay, found: Found) -> Fault:
     message = f"{call(s.op)} {verb} `{name}` through the async proxy, but no `lm.fence_proxy()` of its writer comes after the ordinary write"
     where = edits.stmt_span(r.plan, entry.op)
     fix = edits.after(where, "lm.fence_proxy()")
+    own = edits.own_barrier(r.plan.program, s.member.role)
+    if found.data["missing"] & s.member.F and own:
+        message = f"{call(s.op)} {verb} `{name}` before all threads that wrote it are known to have passed their `lm.fence_proxy()`"
+        fix = edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({own})")
     if _engine(r, entry.op) == "cp_async":
         drain = next((e for e in r.log[entry.number :] if e.member is entry.member and r.is_a(e.op, Drain)), None)
         fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()") if drain else fix
@@ -354,11 +370,11 @@ def in_flight(r: Replay, found: Found) -> Fault:
     user = r.plan.program.ops[group[3]]
     pending = len(m.mma) - 1 - at
     issued = next((e for e in reversed(r.log) if e.member is m and e.op is user), None)
-    drain = r.before(len(r.log), m, Drain)
+    drain = r.drain(len(r.log), m, "wgmma")
     use = "accumulates into it" if group[1] & mask else "reads it as operand"
     message = f"`{name}` is {verb} while an MMA group that {use} may be in flight"
     fixes: list[Fix] = []
-    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans:
+    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans and not r.retired(drain):
         fixes.append(edits.replace(drain.op.spans["pending"], str(pending)))
     fixes.append(edits.before(edits.stmt_span(r.plan, op), f"lm.mma_wait(pending={pending})"))
     return Fault("S005", message, op.span, ((user.span, f"this group {use}"),), help=f"wait for the group first: `lm.mma_wait(pending={pending})`",
@@ -386,4 +402,4 @@ def _help(fixes: list[Fix], otherwise: str) -> str:
     return fixes[0].title if fixes else otherwise
 
 
-__all__ = ["Touch", "in_flight", "race", "undefined", "unfenced", "uninitialised"]
+__all__ = ["in_flight", "race", "undefined", "unfenced", "uninitialised"]

@@ -2,7 +2,8 @@
 
 Every access epoch of a member, every asynchronous completion and every phase is one bit. A member has three masks: `K`, what each of its
 lanes knows to have happened; `L`, what its own lanes did since they last met, which another lane need not have seen; `E`, what only the
-elected thread has observed. `P` holds the ordinary writes that a proxy fence of their writer has made visible to the async proxy.
+elected thread has observed. `P` holds the ordinary writes that
+a proxy fence of their writer has made visible to the async proxy, `F` own writes whose fence other lanes may still have to reach.
 """
 
 from __future__ import annotations
@@ -100,14 +101,14 @@ class Member:
     """One agent: a role member of a CTA, with its program, its knowledge and its asynchronous groups in issue order."""
 
     __slots__ = (
-        "E", "K", "L", "P", "acc", "armed", "body", "bulk", "bulk_read", "cp", "cp_open", "cta", "cur", "defined", "done", "fenced", "gw",
+        "E", "F", "K", "L", "P", "acc", "armed", "body", "bulk", "bulk_read", "cp", "cp_open", "cta", "cur", "defined", "done", "fenced", "gw",
         "held", "index", "last", "lds", "mma", "number", "pc", "pending", "reply", "role", "single", "started", "tc", "tc_open", "tmem", "tmem_busy",
         "tracked", "waiting", "world",
     )  # fmt: skip
 
     def __init__(self, number: int, role: str, index: int, cta: Cta, body: Body, single: bool, world: World) -> None:
         self.number, self.role, self.index, self.cta, self.body, self.single, self.world = number, role, index, cta, body, single, world
-        self.K = self.L = self.E = self.P = 0
+        self.K = self.L = self.E = self.P = self.F = 0
         self.gw = 0  # own ordinary writes of shared memory
         self.cur = 0  # bit of the open access epoch, 0 when none is open
         self.mma: list[tuple[int, int, int, int]] = []  # (bit, accumulator mask, A-fragment mask, op) of wgmma groups in flight

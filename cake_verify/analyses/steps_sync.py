@@ -53,7 +53,7 @@ def give(m: Member, bar: Bar, units: int, known: int, bit: int) -> None:
     credit(bar, known)
     bar.pend -= units
     bar.ak |= known
-    bar.ap |= m.P
+    bar.ap |= m.P | m.F
     bar.cm |= bit
     if not bar.pend and not bar.tx:
         complete(bar, m.world)
@@ -84,7 +84,8 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
         m.cur = 0
         if joins:
             m.K |= m.L | m.E
-            m.L = m.E = 0
+            m.P |= m.F
+            m.L = m.E = m.F = 0
         return None
 
     return step
@@ -120,7 +121,7 @@ def _join(m: Member, meet: Meet, threads: int, size: int) -> Any:
         if m.number in meet.came:
             raise Found("S010", meet=meet, twice=True)
         meet.ak |= m.K | m.L | m.E | bit
-        meet.ap |= m.P
+        meet.ap |= m.P | m.F
         meet.got += threads
         meet.came.append(m.number)
         m.cur = 0
@@ -137,7 +138,7 @@ def _join(m: Member, meet: Meet, threads: int, size: int) -> Any:
     m.waiting = -1
     m.K |= meet.tok_k
     m.P |= meet.tok_p
-    m.L = m.E = 0
+    m.L = m.E = m.F = 0
     return None
 
 
@@ -200,9 +201,12 @@ def fence(plan: Plan, op: Op) -> Step:
     number = op.id
 
     def step(m: Member, v: Values) -> Any:
-        if m.gw & ~m.P:
-            m.P |= m.gw
+        if m.gw & ~(m.P | m.F):
             m.world.fenced.add(number)
+            if m.single:
+                m.P |= m.gw
+            else:
+                m.F |= m.gw
         m.cur = 0
         return None
 
