@@ -18,8 +18,6 @@ REASONS: dict[str, str] = {
     "R01": "a constant that this kernel needs is not known for this device",
     "R02": "CUDA-core work overlaps tensor work, and how the two share an SM is not calibrated",
     "R03": "the walk reaches no steady state",
-    "R04": "two units of different calibrations bind within ten percent",
-    "R05": "the working set is close to the L2's size",
     "R06": "the work depends on data whose distribution is not given",
     "R07": "no measured kernel of this family",
     "R08": "the compiler's report shows a loss whose direction is certain and whose size is not",

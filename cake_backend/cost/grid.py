@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cake_backend.cost.scalars import NoValue, value
 from cake_ir.placement import tile_order
 from cake_ir.program import For, Program, Stmt, statements
-from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tiles
+from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile
 from cake_ir.targets import target as target_named
 
 _JITTER = 0.03  # relative spread of the durations of equal blocks
@@ -82,9 +82,31 @@ def _resident(program: Program, registers: int | None, target: str) -> tuple[int
     return max(1, fits), limit
 
 
-def own_tiles(grid: Grid, program: Program, scheduler: str, cluster: int = 0, rank: int = 0) -> list[tuple[int, ...]]:
-    """The tiles of one block, in order."""
-    return list(cta_tiles(grid.orders[scheduler], program.schedulers[scheduler].kind, cluster, grid.clusters, rank))  # type: ignore[arg-type]  # the kind was checked
+class OwnTiles(Sequence[tuple[int, ...]]):
+    """The tiles of one block, in order, made as they are asked for: a launch may have more of them than fit in memory."""
+
+    __slots__ = ("first", "length", "order", "rank", "step")
+
+    def __init__(self, order: TileOrder, kind: str, cluster: int, clusters: int, rank: int) -> None:
+        total = cluster_total(order)
+        self.order, self.rank, self.first = order, rank, cluster
+        self.step = max(1, total if kind == "grid" else clusters)
+        self.length = max(0, -(-(total - cluster) // self.step))
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(self.length))]
+        if not 0 <= i < self.length:
+            raise IndexError(i)
+        return cta_tile(self.order, self.first + i * self.step, self.rank)
+
+
+def own_tiles(grid: Grid, program: Program, scheduler: str, cluster: int = 0, rank: int = 0) -> OwnTiles:
+    """The tiles of one block; for schedulers that hand out at run time, those of the round-robin hand-out."""
+    return OwnTiles(grid.orders[scheduler], program.schedulers[scheduler].kind, cluster, grid.clusters, rank)
 
 
 def makespan(duration: float, count: int, slots: int) -> float:

@@ -22,6 +22,7 @@ from cake_ir.targets import device as device_named
 
 _STAND_IN = "H200-SXM"
 _BOUND = 0.85
+_LONG_WALK = 12_000  # events beyond which a walk is read once only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,8 +127,11 @@ def _predict(s: Setting, start: float) -> Prediction:
         withheld.insert(0, Withheld("R01", f"{s.device.name} has no calibration: only the ratio to its floor is given"))
     if not reading.settled:
         withheld.append(Withheld("R03", "the walk reached no steady state, the mean of its last iterations was taken"))
+    if reading.events >= _LONG_WALK:
+        withheld.append(Withheld("R03", f"the walk repeats itself too seldom: {reading.events} steps for one reading"))
     corners = {"nominal": mid}
-    for corner in CORNERS[1:]:
+    rankable = not {w.code for w in withheld} & {"R01", "R03", "R07"}
+    for corner in CORNERS[1:] if rankable else ():
         corners[corner] = s.cycles(s.calibration.constants(corner), s.evidence(worst=corner in ("pessimistic", "long latency")))[0]
     floor, unit = _floor(s, nominal, reading)
     residual = s.calibration.residual

@@ -16,7 +16,7 @@ from cake_ir.derive.structure import sites
 from cake_ir.program import Expr, For, If, Program, Stmt
 from cake_ir.walk.code import Context, RoleCode, compile_roles
 
-EVENTS = 400_000
+EVENTS = 120_000  # about a second; a walk that repeats itself takes a few thousand
 _TENSOR = -1  # the tensor core in the queue of members
 
 
@@ -26,6 +26,17 @@ class Unreadable(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a trace: member (or -1 for the tensor core, then `op` is the member served), operation id, its cycles, and the waiting in them."""
+
+    member: int
+    op: int
+    start: float
+    end: float
+    waited: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +123,22 @@ def read(
     evidence: Evidence | None = None,
     extents: Mapping[tuple[str, int], int] | None = None,
     data: Mapping[str, Sequence[int]] | None = None,
+    trace: list[Step] | None = None,
 ) -> Reading:
     """Time the first SM: `blocks` resident blocks, each given `tiles(scheduler)`. `data` holds tensors that `lm.ld` reads.
 
+    Every step is appended to `trace`, if there is one; iterations that are skipped do not appear, and leave no gap.
+
     Raises `Unreadable`: R06 where a value that decides control is not known, R03 where the walk gets stuck or does not end.
     """
-    return _Run(subject, constants, args, tiles, blocks, evidence or Evidence(), dict(extents or {}), data or {}).run()
+    return _Run(subject, constants, args, tiles, blocks, evidence or Evidence(), dict(extents or {}), data or {}, trace).run()
 
 
 class _Run:
     def __init__(self, subject: Subject, constants: Constants, args: Mapping[str, Any], tiles: Callable[[str], Sequence[tuple[int, ...]]],
-                 blocks: int, evidence: Evidence, extents: dict[tuple[str, int], int], data: Mapping[str, Sequence[int]]) -> None:  # fmt: skip
-        self.subject, self.data = subject, data
+                 blocks: int, evidence: Evidence, extents: dict[tuple[str, int], int], data: Mapping[str, Sequence[int]],
+                 trace: list[Step] | None) -> None:  # fmt: skip
+        self.subject, self.data, self.trace = subject, data, trace
         self.queue: list[tuple[float, int]] = []
         program = subject.program
         self.machine = Machine(program, subject.demands, constants, evidence, self._wake, self._look)
@@ -158,7 +173,7 @@ class _Run:
         while self.queue:
             t, number = heapq.heappop(self.queue)
             if number == _TENSOR:
-                self.machine.serve_tensor(t)
+                self._tensor(t)
                 continue
             events += self._advance(self.members[number])
             if events > EVENTS:
@@ -167,6 +182,13 @@ class _Run:
         if stuck:
             raise Unreadable("R03", f"the walk gets stuck in {', '.join(stuck)}: verify the schedule first")
         return self._result(events)
+
+    def _tensor(self, t: float) -> None:
+        unit = self.machine.tensor
+        before = unit.busy
+        self.machine.serve_tensor(t)
+        if self.trace is not None and unit.busy > before:
+            self.trace.append(Step(_TENSOR, unit.last, t, t + unit.busy - before, 0.0))
 
     def _advance(self, m: Member) -> int:
         """Run one member until it is no longer the earliest, has to wait, or ends; the number of events."""
@@ -186,9 +208,14 @@ class _Run:
                 if m is self.pacemaker:
                     for loop in m.loops.turned:
                         self.repetition.turned(m, loop)
+            start, waits = m.t, self.machine.waits
+            key = (m.number, m.event[0])
+            waited = waits.get(key, 0.0) if self.trace is not None else 0.0
             if not step(m):
                 m.parked, m.parked_at = True, m.t
                 return events
+            if self.trace is not None and m.event[0] >= 0:
+                self.trace.append(Step(m.number, m.event[0], start, m.t, waits.get(key, 0.0) - waited))
             self._reply(m)
             self.repetition.stepped(m)
             m.event = None

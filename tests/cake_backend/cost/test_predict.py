@@ -109,3 +109,10 @@ def test_a_prediction_is_a_json_value_labelled_predicted(variant: Callable[[str]
 def test_tiny_and_ragged_shapes_are_read_too(variant: Callable[[str], Program], args: dict[str, int]) -> None:
     p = predict(variant("base"), args)
     assert p.grid is not None and p.milliseconds < 2000
+
+
+@pytest.mark.parametrize(("name", "args"), [("gemm_ws", {"M": 2**31 - 1, "N": 2**31 - 1, "K": 2**31 - 1}), ("fmha_fwd", {"B": 64, "H": 64, "S": 131072, "scale_log2": 0.1})])
+def test_absurd_arguments_are_answered_within_seconds(example: Callable[..., Program], name: str, args: dict[str, Any]) -> None:
+    p = predict(example(name), args)
+    assert p.milliseconds < 10_000
+    assert p.cycles is None or p.cycles.mid > 1e12
