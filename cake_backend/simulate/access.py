@@ -10,8 +10,14 @@ from cake_backend.simulate.machine import Site, Vals
 from cake_backend.simulate.memory import Cells, OutsideView, Pool, is_poison
 from cake_backend.simulate.registers import Held
 from cake_backend.simulate.state import Cta, Warp
+from cake_backend.simulate.tensors import Tensor
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ViewT
+
+
+def tensor_of(site: Site) -> Tensor:
+    """The tensor that an operation names."""
+    return site.machine.tensors[str(site.op.attrs["tensor"])]
 
 
 class ViewAccess:

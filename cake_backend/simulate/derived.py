@@ -1,116 +1,35 @@
-"""What lowering derives and the schedule does not say: arrival counts, transaction bytes, who signals whom, which warps run a role.
+"""What lowering derives and the schedule does not say, as the simulator needs it, on top of `cake_ir.derive`.
 
-Worked out here from the program alone, so that a mistake in the gates' derivation shows as a disagreement.
+Transaction bytes are worked out here once more, because here a copy may have a length known only at run time; a test holds them equal to
+`cake_ir.derive.transactions`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Iterator
 
 from cake_backend.simulate.faults import NotSimulated
 from cake_backend.simulate.floats import numpy_dtype
+from cake_ir.derive import registers
+from cake_ir.derive.arrivals import arrivals
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Arrive, Commit, Drain, GridDependency, Issue, Touch, Wait
-from cake_ir.program import Assign, Barrier, Expr, For, If, Op, Program, Role, Stmt, op_of, statements
-from cake_ir.types import ScalarT, SlotT, ViewT
+from cake_ir.ops.effects import Issue, Touch
+from cake_ir.program import Assign, Barrier, Expr, For, If, Op, Program, Stmt, op_of, statements
+from cake_ir.targets import TARGETS
+from cake_ir.types import SlotT, ViewT
 
 
-def threads_arrive(program: Program, b: Barrier, role: Role) -> int:
-    """Arrivals that one role contributes to a phase of `b` at one CTA."""
-    return {"tx": role.members, "member": role.members, "mma": role.members, "warp": role.warps, "thread": 32 * role.warps, "cp_async": 32 * role.warps}[
-        b.arrive
-    ]
+def expected_arrivals(program: Program, b: Barrier) -> int:
+    """Arrivals that complete a phase: the author's claim where there is one, so that a wrong claim shows."""
+    return b.init_count if b.init_count is not None else arrivals(program)[b.name].count
 
 
-def arrivals(program: Program, b: Barrier) -> int:
-    """Arrivals that complete a phase: the author's claim, or the producers' shares times the CTAs that signal this one."""
-    if b.init_count is not None:
-        return b.init_count
-    own = sum(threads_arrive(program, b, program.roles[r]) for r in b.prod)
-    return own * (len(signalled(program, b, (0, 0))) if b.scope == "cluster" else 1)
-
-
-# ------------------------------------------------------------------ clusters
-
-
-def cluster_axis(program: Program, name: str) -> int:
-    """0 or 1: the cluster axis that a scheduler's axis name (or `x`, `y`) means."""
-    names = next((d.names for d in program.schedulers.values()), ("m", "n"))
-    if name in names[:2]:
-        return names.index(name)
-    return {"x": 0, "y": 1}.get(name, 0)
-
-
-def along(program: Program, axis: int, rank: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-    """The CTAs of the cluster that differ from `rank` along one axis only, itself included."""
-    cx, cy = program.launch.cluster
-    return tuple((i, rank[1]) for i in range(cx)) if axis == 0 else tuple((rank[0], i) for i in range(cy))
-
-
-def signalled(program: Program, b: Barrier, rank: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-    """The CTAs at which an arrival of scope cluster lands: those that multicast into the slots that the barrier guards.
-
-    A wait on the barrier guards the loads after it up to the next wait on a barrier of the same ring. Without multicast loads behind
-    it, every CTA of the cluster.
-    """
-    axes: set[int] = set()
-    for block in program.body:
-        if block.role in b.cons:
-            axes |= {cluster_axis(program, m) for m in _guarded(program, b, block.body)}
-    if axes:
-        return tuple(sorted({c for a in axes for c in along(program, a, rank)}))
-    cx, cy = program.launch.cluster
-    return tuple((x, y) for y in range(cy) for x in range(cx))
-
-
-def _guarded(program: Program, b: Barrier, body: tuple[Stmt, ...]) -> Iterator[str]:
-    inside = False
-    for s in statements(body):
-        op = op_of(s)
-        if op is None:
-            continue
-        effects = effects_of(op, program)
-        if any(isinstance(e, Wait) for e in effects):
-            other = program.barriers.get(str(op.attrs["barrier"]))
-            if other is not None and other.pipeline == b.pipeline:
-                inside = other.name == b.name
-        if inside and op.attrs.get("multicast") and any(isinstance(e, Issue) for e in effects):
-            yield str(op.attrs["multicast"])
-
-
-# ------------------------------------------------------------------ roles
-
-
-def issue_only(program: Program, role: str) -> bool:
-    """Whether a role does nothing that needs more than one thread: one elected warp a member runs it."""
-    for block in program.body:
-        if block.role != role:
-            continue
-        for s in statements(block.body):
-            op = op_of(s)
-            if op is not None and not all(_single(op, e, program) for e in effects_of(op, program)):
-                return False
-            if op is not None and op.name == "compute":
-                return False
-    return True
-
-
-def _single(op: Op, e: object, program: Program) -> bool:
-    if isinstance(e, (Wait, GridDependency)):
-        return True
-    if isinstance(e, Issue):
-        return e.lanes == "one"
-    if isinstance(e, Commit):
-        return e.engine == "tcgen05"
-    if isinstance(e, Drain):
-        return e.engine == "bulk"
-    if isinstance(e, Touch):
-        return e.space == "gmem" and e.mode == "r" and isinstance(op.type, ScalarT)
-    if isinstance(e, Arrive):
-        return program.barriers[str(op.attrs["barrier"])].arrive in ("tx", "member", "mma")
-    return False
+def entry_registers(program: Program) -> int:
+    """Registers a thread holds when the kernel starts."""
+    if program.target not in TARGETS:
+        return 65536 // (program.threads * max(1, program.launch.ctas_per_sm)) // 8 * 8
+    return registers.entry_registers(program)
 
 
 def touches_slots(program: Program, rings: dict[str, str | None], role: str, b: Barrier) -> bool:
@@ -125,12 +44,6 @@ def touches_slots(program: Program, rings: dict[str, str | None], role: str, b: 
                     if t.space == "smem" and t.proxy == "generic" and isinstance(view, Expr) and ring_of(view, rings) in (None, b.pipeline):
                         return True
     return False
-
-
-def entry_registers(program: Program) -> int:
-    """Registers a thread holds when the kernel starts: what the launch bounds leave, a multiple of 8, at most 255."""
-    per_thread = 65536 // (program.threads * max(1, program.launch.ctas_per_sm))
-    return max(24, min(255, per_thread // 8 * 8))
 
 
 # ------------------------------------------------------------------ names

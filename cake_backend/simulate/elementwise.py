@@ -6,7 +6,8 @@ and after every operation on a narrow type, `max` and `min` that ignore a NaN, I
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -190,18 +191,17 @@ def _binary(site: Site, e: Expr) -> Value:
 
 
 def _fused(site: Site, e: Expr, a: Expr, b: Expr) -> Value | None:
-    """a*b + c and its kin with one rounding, where the product has the rank of the sum and is f32."""
-    minus, full = e.op == "sub", rank(e.type)
-    for x, y, first in ((a, b, True), (b, a, False)):
-        if x.op == "mul" and rank(x.type) == full and isinstance(x.type, FragT) and x.type.dtype in ("f32", "tf32"):
-            u, v = build(site, literal_as(x.args[0], x.args[1])), build(site, literal_as(x.args[1], x.args[0]))
-            rest = build(site, y)
-            if minus and first:
-                return _narrow(frag_type(e), lambda w, vals: floats.fma(u(w, vals), v(w, vals), np.negative(rest(w, vals))))
-            if minus:
-                return _narrow(frag_type(e), lambda w, vals: floats.fma(np.negative(u(w, vals)), v(w, vals), rest(w, vals)))
-            return _narrow(frag_type(e), lambda w, vals: floats.fma(u(w, vals), v(w, vals), rest(w, vals)))
-    return None
+    """a*b + c and its kin with one rounding, where the product has the rank of the sum and is f32; None where neither side is one."""
+    product = next((x for x in (a, b) if x.op == "mul" and rank(x.type) == rank(e.type) and isinstance(x.type, FragT) and x.type.dtype in ("f32", "tf32")), None)
+    if product is None:
+        return None
+    u, v = (build(site, literal_as(product.args[i], product.args[1 - i])) for i in (0, 1))
+    rest = build(site, b if product is a else a)
+    if e.op == "add":
+        return _narrow(frag_type(e), lambda w, vals: floats.fma(u(w, vals), v(w, vals), rest(w, vals)))
+    if product is a:
+        return _narrow(frag_type(e), lambda w, vals: floats.fma(u(w, vals), v(w, vals), np.negative(rest(w, vals))))
+    return _narrow(frag_type(e), lambda w, vals: floats.fma(np.negative(u(w, vals)), v(w, vals), rest(w, vals)))
 
 
 def _unary(site: Site, e: Expr) -> Value:

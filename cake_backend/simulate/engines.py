@@ -7,8 +7,9 @@ multiplications of one unit run in the order of their issue; everything else may
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 from cake_backend.simulate.barriers import Gate, MBarrier
 from cake_backend.simulate.memory import Cells, Pool
@@ -97,16 +98,19 @@ class Arrival(Work):
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One MMA group of a unit: issued by its warps one by one, executed as a whole once all have, in order."""
+    """One MMA group of a unit: issued by its warps one by one, executed as a whole once all have, in order.
+
+    By warp: `vals` of the event, `values` of a register operand that is no place, `uses` of places (0 written, 1 read).
+    """
 
     op: Op
     unit: MmaUnit
     execute: Callable[[Group], None]
     vals: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     warps: dict[int, Warp] = field(default_factory=dict)
-    temporaries: dict[int, Any] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
+    uses: dict[int, list[tuple[tuple[str, int], int]]] = field(default_factory=dict)
     work: Work | None = None
-    retired: bool = False
 
     @property
     def executed(self) -> bool:

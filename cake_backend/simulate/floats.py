@@ -7,7 +7,8 @@ instructions (`ex2`, `lg2`, `rcp`, ..) are taken as exact to the last float32 bi
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np

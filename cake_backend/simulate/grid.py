@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -94,15 +95,14 @@ class Tiles:
 
     def of(self, cta: Cta) -> Iterator[tuple[int, ...]]:
         """A CTA's tiles in order."""
-        rank = cta.rank[0] + self.s.cluster[0] * cta.rank[1]
         k = 0
         while (number := self.linear(cta.cluster.number, k)) is not None:
             if self.s.kind == "grouped":
-                g = decode_group(number, self.offsets, int(self.s.block or 1), self.counts[0], self.s.raster, self.s.swizzle, self.s.cluster, rank)
+                g = decode_group(number, self.offsets, int(self.s.block or 1), self.counts[0], self.s.raster, self.s.swizzle, self.s.cluster, cta.rank)
                 assert g is not None
                 yield (g.group, g.m, g.n, g.row0, g.rows)
             else:
-                yield cta_tile(self.order, number, rank)
+                yield cta_tile(self.order, number, cta.rank)
             k += 1
 
 
@@ -130,9 +130,10 @@ def lay_out(m: Machine, code: RoleCode, args: Mapping[str, Any], ctas: int | Non
         first = len(warps)
         for y in range(p.launch.cluster[1]):
             for x in range(p.launch.cluster[0]):
-                cta = _cta(p, Cta(len(m.ctas), (x, y), cluster))
+                rank = x + p.launch.cluster[0] * y
+                cta = _cta(p, Cta(len(m.ctas), rank, (x, y), cluster))
                 m.ctas.append(cta)
-                cluster.by_rank[x, y] = cta
+                cluster.by_rank[rank] = cta
                 warps += _warps(m, code, cta, args, extents, tiles)
         mine = warps[first:]
         cluster.running = len(mine)
@@ -145,7 +146,7 @@ def lay_out(m: Machine, code: RoleCode, args: Mapping[str, Any], ctas: int | Non
 def _cta(p: Program, cta: Cta) -> Cta:
     cta.pools = {name: Pool(pool.nbytes) for name, pool in p.pools.items()}
     for b in p.barriers.values():
-        count = derived.arrivals(p, b)
+        count = derived.expected_arrivals(p, b)
         cta.barriers[b.name] = [MBarrier([], b.name, i, count, count) for i in range(p.rings[b.pipeline].stages)]
     for n in p.named.values():
         roles = [p.roles[r] for r in n.roles]
@@ -169,10 +170,10 @@ def _warps(m: Machine, code: RoleCode, cta: Cta, args: Mapping[str, Any], extent
     out: list[Warp] = []
     for name, program in code.roles.items():
         role = p.roles[name]
-        alone = m.issue_only[name]
+        alone = name in m.issue_only
         for member in range(role.members):
             for w in range(1 if alone else role.member_warps):
-                context = Context(dict(args), member, cta.rank, p.launch.cluster, cta.number, extents, lambda s: tiles[s].of(cta))
+                context = Context(dict(args), member, cta.place, p.launch.cluster, cta.number, extents, lambda s: tiles[s].of(cta))
                 agent = Agent(name, member, cta.number, around(program(context)), w, len(out))
                 number = role.warp_lo + member * role.member_warps + w
                 out.append(Warp(agent, cta, role, member, w, number, w == 0))

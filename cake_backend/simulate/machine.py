@@ -6,8 +6,9 @@ what lies between them (touching memory, issuing work, computing) is the operati
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from cake_backend.simulate.policies import Actor, Chooser
 from cake_backend.simulate.registers import shape_of
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.tensors import Tensor
+from cake_ir.derive.issue import issue_roles
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
@@ -68,7 +70,7 @@ class Machine:
         self.seen: set[Any] = set()
         self.work: list[Work] = []
         self.ctas: list[Cta] = []
-        self.issue_only = {b.role: derived.issue_only(program, b.role) for b in program.body}
+        self.issue_only = issue_roles(program)
         self.completions = 0
         owners = {op.id: program.roles[b.role] for b in program.body for s in statements(b.body) if (op := op_of_statement(s)) is not None}
         places = derived.result_places(program)
@@ -178,7 +180,7 @@ class Machine:
         """The fault for an arrival that its barrier did not expect."""
         return Abort(
             self.located(
-                "X002", f"`{name}` stage {stage} receives more arrivals than the {derived.arrivals(self.program, self.program.barriers[name])} of a phase",
+                "X002", f"`{name}` stage {stage} receives more arrivals than the {derived.expected_arrivals(self.program, self.program.barriers[name])} of a phase",
                 site.op, warp=warp, barrier=name, stage=stage,
             )
         )  # fmt: skip

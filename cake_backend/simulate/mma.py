@@ -1,13 +1,14 @@
 """`lm.mma`: wgmma groups of a warpgroup, mma.sync of a warp, tcgen05 of one thread.
 
-Products are exact; one operation's sum over its whole K is formed in float32 (by the BLAS library, in its order) and added to the
-accumulator once. The hardware adds every 16 (8, 32) elements of K with truncation, so the last bits differ. Integer operands accumulate
-in int32.
+Products are exact. As the instructions do, the accumulator takes the K of one instruction (16, 8 or 32 elements) at a time; the sum of
+those few products is formed in float32 in the order of the matrix library. The hardware aligns and truncates there, so the last bits
+differ. Integer operands accumulate in int32.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from cake_backend.simulate.machine import Site, Step, Vals
 from cake_backend.simulate.state import Warp
 from cake_backend.simulate.sync import enqueue, submit_group, tensor_unit
 from cake_backend.simulate.tmem import TmemAccess
+from cake_ir.ops.mma import instruction_k
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ViewT
 
@@ -30,17 +32,27 @@ def operand(x: Array, name: str) -> Array:
     return floats.truncated_tf32(x) if name in ("f32", "tf32") else x
 
 
-def product(a: Array, b: Array) -> Array:
-    """a[M,K] b[N,K]^T, summed over K in float32 (int32 for integers)."""
-    if a.dtype.kind in "iu":
-        return a.astype(np.int32) @ b.astype(np.int32).T
-    return a @ b.T
+MULTIPLIED_AT_ONCE = 1 << 18
+"""Products in one call of the matrix library: more would wake its threads, which costs more than it brings at these sizes."""
 
 
-def accumulated(acc: Array, p: Array, init: bool, name: str) -> Array:
-    """The accumulator after one operation, rounded to its type."""
-    total = p if init else acc + p
-    return floats.rounded(total.astype(np.float32, copy=False), name) if floats.is_float(name) else total.astype(np.int32, copy=False)
+def multiplied(acc: Array | None, a: Array, b: Array, k: int, name: str) -> Array:
+    """acc[M,N] + a[M,K] b[N,K]^T (from zero without `acc`) in the type `name`, `k` elements of K at a time."""
+    if not floats.is_float(name):
+        p = a.astype(np.int32) @ b.astype(np.int32).T
+        return p if acc is None else acc + p
+    rows, cols = len(a), len(b)
+    total = np.zeros((rows, cols), np.float32) if acc is None else acc.astype(np.float32)
+    height = min(rows, 64)
+    width = max(8, min(cols, MULTIPLIED_AT_ONCE // (height * k)))
+    for r in range(0, rows, height):
+        for c in range(0, cols, width):
+            part = total[r : r + height, c : c + width]
+            for i in range(0, a.shape[1], k):
+                part += a[r : r + height, i : i + k] @ b[c : c + width, i : i + k].T
+                if name != "f32":
+                    part[...] = floats.rounded(part, name)
+    return total
 
 
 def _place(site: Site, e: Expr) -> Callable[[Vals], tuple[str, int]]:
@@ -80,9 +92,8 @@ def _mma_sync(site: Site) -> Step:
     def step(warp: Warp, vals: Vals) -> None:
         name, stage = place(vals)
         start = init(vals)
-        old = parts[warp.warp].shape if start else m.read_place(warp, name, stage, op)
-        p = product(operand(a(warp, vals), ta.dtype), operand(b(warp, vals), tb.dtype))
-        value = accumulated(p if start else old, p, start, t.dtype)
+        old = None if start else m.read_place(warp, name, stage, op)
+        value = multiplied(old, operand(a(warp, vals), ta.dtype), operand(b(warp, vals), tb.dtype), instruction_k(ta.dtype), t.dtype)
         if t.stages > 1 and isinstance(warp.regs.get(name), list):
             value = [value if i == stage else x for i, x in enumerate(warp.regs[name])]
         m.write_place(warp, name, value, op, stage)
@@ -117,13 +128,12 @@ def _wgmma(site: Site) -> Step:
         else:
             assert a_tree is not None
             dtype = frag_type(a_tree).dtype
-            av = np.concatenate([group.warps[w].regs[a_name[0]] if a_name else group.temporaries[w, "a"] for w in order])
-        p = product(operand(av, dtype), bv)
-        start, at = init(vals), 0
+            av = np.concatenate([group.warps[w].regs[a_name[0]] if a_name else group.values[w] for w in order])
+        old = None if init(vals) else np.concatenate([group.warps[w].held_back[place(group.vals[w])] for w in order])
+        total, at = multiplied(old, operand(av, dtype), bv, instruction_k(dtype), t.dtype), 0
         for w in order:
-            warp, count = group.warps[w], len(parts[w].rows)
-            key = place(group.vals[w])
-            warp.held_back[key] = accumulated(warp.held_back[key], p[at : at + count], start, t.dtype)
+            count = len(parts[w].rows)
+            group.warps[w].held_back[place(group.vals[w])] = total[at : at + count]
             at += count
 
     def step(warp: Warp, vals: Vals) -> None:
@@ -140,10 +150,10 @@ def _wgmma(site: Site) -> Step:
             m.read_place(warp, a_name[0], 0, op)
             uses.append((a_name, 1))
         elif a_value is not None:
-            group.temporaries[warp.warp, "a"] = a_value(warp, vals)
+            group.values[warp.warp] = a_value(warp, vals)
         for k, mode in uses:
             warp.busy.setdefault(k, [0, 0])[mode] += 1
-        group.temporaries[warp.warp] = uses
+        group.uses[warp.warp] = uses
         group.vals[warp.warp], group.warps[warp.warp] = vals, warp
         warp.issued += 1
         if len(group.warps) == unit.size:
@@ -206,12 +216,10 @@ def _tcgen05(site: Site) -> Step:
                 av = floats.decode(a.read_async(warp, a.whole(warp, vals, as_read=True)), a.dtype)
             else:
                 av = a.read(warp, vals)
-            start = init(vals)
-            p = product(operand(av, a.dtype), bv)
-            old = p if start else acc.read(warp, vals)
-            if not start and np.isnan(old).all():
+            old = None if init(vals) else acc.read(warp, vals)
+            if old is not None and np.isnan(old).all():
                 m.note(op, f"`{acc.name}` is accumulated into before anything was written to it")
-            acc.write(warp, vals, accumulated(old, p, start, acc.dtype))
+            acc.write(warp, vals, multiplied(old, operand(av, a.dtype), bv, instruction_k(a.dtype), acc.dtype))
             work.release()
 
         work: Any = None

@@ -25,8 +25,9 @@ priorities                    random ranks, some redrawn now and then
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Sequence, Union
+from typing import TYPE_CHECKING, Union
 
 from cake_backend.simulate.engines import KINDS, Work
 from cake_ir.ops import effects_of

@@ -6,11 +6,13 @@ are combined pairwise by ascending distance, warps from warp 0 on.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from cake_backend.simulate import floats
+from cake_backend.simulate.access import ViewAccess
 from cake_backend.simulate.elementwise import Builder, Value, build, dtype, frag_type, grid
 from cake_backend.simulate.faults import NotSimulated
 from cake_backend.simulate.floats import Array
@@ -18,7 +20,7 @@ from cake_backend.simulate.machine import Site, Step, Vals
 from cake_backend.simulate.registers import held
 from cake_backend.simulate.state import Warp
 from cake_ir.program import Expr
-from cake_ir.types import FragT, PairT, ViewT
+from cake_ir.types import FragT, PairT
 
 Combine = Callable[[Any, Any], Any]
 
@@ -133,8 +135,9 @@ def _running(site: Site, e: Expr) -> Value:
 
     A NaN never wins. The pair is kept finished: merging in any order gives the same answer, so chains and lanes need no copies.
     """
-    names = e.attrs.get("operands") or ("x", "base", "into")
-    args = dict(zip(names, e.args, strict=False))  # type: ignore[arg-type]  # the frontend lists operand names
+    given = e.attrs.get("operands")
+    names = [str(n) for n in given] if isinstance(given, tuple) else ["x", "base", "into"]
+    args = dict(zip(names, e.args, strict=False))
     x, base, into = build(site, args["x"]), build(site, args["base"]) if "base" in args else None, build(site, args["into"])
     t = frag_type(args["x"])
     if (t.warps or (1, 1))[1] > 1 and t.form == "acc":
@@ -175,9 +178,7 @@ def _across_write(site: Site) -> Step:
             raise NotSimulated("a row reduction across warps of a tile that is not split over them", op.span)
     elif t.form not in ("vec", "scalar"):
         raise NotSimulated(f"a reduction of form `{t.form}` to a scalar across warps", op.span)
-    from cake_backend.simulate.move import view_access
-
-    access = view_access(site, "scratch")
+    access = ViewAccess(site, "scratch")
 
     def step(warp: Warp, vals: Vals) -> None:
         value = np.asarray(inner(warp, vals))
@@ -202,9 +203,7 @@ def _across_read(site: Site) -> Step:
     assert isinstance(x, Expr) and site.result is not None
     name, warps = site.result, m.program.roles[str(op.attrs["across"])].warps
     f, d = combiner(str(op.attrs["op"]), dtype(x)), dtype(x)
-    from cake_backend.simulate.move import view_access
-
-    access = view_access(site, "scratch")
+    access = ViewAccess(site, "scratch")
     split = frag_type(x).warps
 
     def step(warp: Warp, vals: Vals) -> None:
@@ -239,5 +238,3 @@ def frag_of(t: object) -> FragT:
 
 
 VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.reduce_across": (_across_write, _across_read)}
-
-__all__ = ["PURE", "VALUES", "ViewT"]

@@ -40,7 +40,7 @@ def _enter(m: Machine, warp: Warp) -> Any:
     regs = warp.role.regs
     if regs is not None:
         # A role run by one elected warp still changes the registers of all its warps.
-        spare = m.issue_only[warp.role.name]
+        spare = warp.role.name in m.issue_only
         numbers = range(warp.number, warp.number + (warp.width if spare else 1))
         delta = 32 * (regs - derived.entry_registers(m.program))
         pools = [warp.cta.registers[n % 4] for n in numbers]

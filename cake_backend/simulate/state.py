@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """CTAs that share barriers and multicast; `by_rank` finds one by its place."""
+    """CTAs that share barriers and multicast; `by_rank` finds one by its linear rank, the first axis fastest."""
 
     number: int
-    by_rank: dict[tuple[int, int], Cta] = field(default_factory=dict)
+    by_rank: dict[int, Cta] = field(default_factory=dict)
     barrier: NamedBarrier = field(default_factory=NamedBarrier)
     running: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Cta:
-    """One CTA: its number in the grid, its place in the cluster, and everything that is its own."""
+    """One CTA: its number in the grid, its rank and (x, y) place in the cluster, and everything that is its own."""
 
     number: int
-    rank: tuple[int, int]
+    rank: int
+    place: tuple[int, int]
     cluster: Cluster
     pools: dict[str, Pool] = field(default_factory=dict)
     barriers: dict[str, list[MBarrier]] = field(default_factory=dict)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from cake_backend.simulate import derived
 from cake_backend.simulate.barriers import MBarrier, NamedBarrier, OverArrival
@@ -10,6 +11,7 @@ from cake_backend.simulate.engines import Arrival, Group, MmaUnit, MmaWork
 from cake_backend.simulate.faults import NotSimulated
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
+from cake_ir.derive.clusters import arrival_targets
 from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, FenceProxy, Flag, GridDependency, Sync, Turn, Wait
 from cake_ir.program import Expr
 from cake_ir.types import SlotT
@@ -61,8 +63,7 @@ def arrive(site: Site, effect: Arrive) -> Step:
     touched = derived.touches_slots(m.program, m.rings, site.role.name, b) and site.width > 1
 
     def land(warp: Warp, n: int, arrivals: int) -> None:
-        targets = derived.signalled(m.program, b, warp.cta.rank) if b.scope == "cluster" else (warp.cta.rank,)
-        for rank in targets:
+        for rank in arrival_targets(m.program, name, warp.cta.rank):
             bar = barrier_at(warp.cta.cluster.by_rank[rank], name, n)
             try:
                 bar.arrive(arrivals)
@@ -234,7 +235,7 @@ def _drain_mma(m: Machine, warp: Warp, pending: int) -> Any:
 
 def retire(warp: Warp, group: Group) -> None:
     """One warp has seen a group complete: its accumulator shows its value again unless a younger group uses it."""
-    for key, k in group.temporaries[warp.warp]:
+    for key, k in group.uses[warp.warp]:
         busy = warp.busy[key]
         busy[k] -= 1
         if k == 0 and busy[0] == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 from cake_backend.simulate import elementwise, fragments, mma, move, reduce, sync, tmem
 from cake_backend.simulate.elementwise import Builder

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,11 @@ def box_axes(rank: int, rows: int, cols: int, box: tuple[int, ...] | None) -> tu
     only = wide[0] if wide else 0
     other = next((i for i in range(rank) if i != only), only)
     return (other, only) if cols == 1 and rows != 1 else (only, other)
+
+
+def index_of(coords: Any, along: dict[int, Array]) -> tuple[Array, ...]:
+    """Index arrays, outermost first, for coordinates (innermost first) with offsets along some axes."""
+    return tuple(np.asarray(coords[axis] + along.get(axis, 0)) for axis in reversed(range(len(coords))))
 
 
 def bind_tensors(program: Program, arrays: Mapping[str, Any], of_views: Mapping[str, str]) -> dict[str, Tensor]:

@@ -5,7 +5,8 @@ Loads and stores of tensor memory are asynchronous until `tmem_wait`; a warp rea
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 

@@ -1,0 +1,191 @@
+"""Asynchronous copies between global and shared memory: by tensor map, in bulk, and by cp.async."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cake_backend.simulate.access import ViewAccess, tensor_of
+from cake_backend.simulate.barriers import OverArrival
+from cake_backend.simulate.elementwise import build, grid
+from cake_backend.simulate.engines import BulkStore, CpAsync, Transfer, Work
+from cake_backend.simulate.faults import Abort, NotSimulated, label
+from cake_backend.simulate.floats import Array
+from cake_backend.simulate.machine import Site, Step, Vals
+from cake_backend.simulate.state import Cta, Warp
+from cake_backend.simulate.sync import barrier_at, position
+from cake_backend.simulate.tensors import box_axes, index_of
+from cake_ir.derive.clusters import along, axis_of
+from cake_ir.ops.move import vec_chunk
+from cake_ir.types import FragT
+
+
+def _arm(site: Site, warp: Warp, n: int, name: str, nbytes: int) -> None:
+    """`arrive.expect_tx` in front of a slot's first copy, for all of them."""
+    if (name, n) in warp.armed:
+        return
+    warp.armed = {(b, k) for b, k in warp.armed if b != name or k >= n - 64}
+    warp.armed.add((name, n))
+    bar = barrier_at(warp.cta, name, n)
+    try:
+        bar.expect(nbytes)
+    except OverArrival as exc:
+        raise site.machine.over_arrival(site, warp, name, bar.stage, exc) from None
+
+
+def _tma_load(site: Site) -> Step:
+    m, op = site.machine, site.op
+    access, tensor, at = ViewAccess(site, "view"), tensor_of(site), position(site)
+    if access.type.transposed:
+        raise NotSimulated("a copy into a transposed view", op.span)
+    name, coords_at = str(op.attrs["barrier"]), site.code.index["coords"]
+    rows, cols = access.type.rows, access.type.cols
+    axes = box_axes(len(tensor.shape), rows, cols, op.attrs.get("box"))  # type: ignore[arg-type]  # a tuple or None
+    total = m.bytes[op.id]
+    multicast = op.attrs.get("multicast")
+    axis = axis_of(m.program, str(multicast)) if multicast else 0
+    slices = m.program.launch.cluster[axis] if multicast else 1
+    if rows % slices:
+        raise NotSimulated(f"a multicast of {rows} rows by {slices} CTAs", op.span)
+    height = rows // slices
+
+    def step(warp: Warp, vals: Vals) -> None:
+        if not warp.elected:
+            return
+        n, coords = at(vals), list(vals[coords_at])
+        assert total is not None
+        _arm(site, warp, n, name, total)
+        part = warp.cta.place[axis] if slices > 1 else 0
+        if slices > 1:
+            coords[axes[1]] += part * height
+        targets = along(m.program, axis, warp.cta.rank) if slices > 1 else (warp.cta.rank,)
+        cells = access.whole(warp, vals, row=part * height, rows=height)
+        for rank in targets:
+            cta = warp.cta.cluster.by_rank[rank]
+            source = lambda: tensor.block(tuple(coords), axes, height, cols)  # noqa: E731 - read when the copy completes
+            _transfer(site, warp, cta, access, cells, source, name, n, height * cols * cells.size)
+
+    return step
+
+
+def _transfer(site: Site, warp: Warp, cta: Cta, access: ViewAccess, cells: Any, source: Callable[[], Array], name: str, n: int, nbytes: int) -> None:
+    """Put a copy into one CTA's shared memory in flight: its target is undefined until it lands and counts its bytes."""
+    pool = access.pool(cta)
+    site.machine.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
+    pool.poison(cells)
+    bar = barrier_at(cta, name, n)
+
+    def land(work: Work) -> None:
+        pool.write_async(cells, source().reshape(cells.index.shape))
+        work.release()
+        bar.complete(nbytes)
+
+    work = Transfer("tma", site.op, warp, land, barriers=[(bar, nbytes)])
+    work.guard(pool, cells, "w")
+    site.machine.submit(work)
+
+
+def _bulk_load(site: Site) -> Step:
+    m, op = site.machine, site.op
+    access, tensor, at = ViewAccess(site, "view"), tensor_of(site), position(site)
+    name, first, count = str(op.attrs["barrier"]), site.code.index["offset"], site.code.index["n"]
+    if m.placement.layouts[access.view].swizzle or access.type.transposed:
+        raise NotSimulated("a bulk copy into a swizzled view", op.span)
+    total = m.bytes[op.id]
+
+    def step(warp: Warp, vals: Vals) -> None:
+        if not warp.elected:
+            return
+        n, offset, length = at(vals), int(vals[first]), int(vals[count])
+        flat = tensor.raw.reshape(-1)
+        if offset < 0 or length < 0 or offset + length > flat.size:
+            message = f"{label(op)} copies elements {offset}..{offset + length} of `{tensor.name}`, which has {flat.size}"
+            raise Abort(m.located("X006", message, op, warp=warp))
+        size = m.placement.size[access.view]
+        _arm(site, warp, n, name, total if total is not None else length * size)
+        if length == 0:
+            return
+        i = np.arange(length)
+        cells = access.cells(warp, vals, ("bulk", length), i // access.type.cols, i % access.type.cols)
+        _transfer(site, warp, warp.cta, access, cells, lambda: flat[offset : offset + length].copy(), name, n, length * size)
+
+    return step
+
+
+def _tma_store(site: Site) -> Step:
+    m, op = site.machine, site.op
+    access, tensor = ViewAccess(site, "view"), tensor_of(site)
+    if access.type.transposed:
+        raise NotSimulated("a copy out of a transposed view", op.span)
+    coords_at, rows_at = site.code.index["coords"], site.code.index.get("rows")
+    full, cols = access.type.rows, access.type.cols
+    axes = box_axes(len(tensor.shape), full, cols, op.attrs.get("box"))  # type: ignore[arg-type]  # a tuple or None
+
+    def step(warp: Warp, vals: Vals) -> None:
+        if not warp.elected:
+            return
+        rows = full if rows_at is None else max(0, min(full, int(vals[rows_at])))
+        coords = tuple(vals[coords_at])
+        cells = access.whole(warp, vals, rows=rows)
+        pool = access.pool(warp.cta)
+        m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
+
+        def run(work: Work) -> None:
+            assert isinstance(work, BulkStore)
+            if work.done == 0:
+                cut = tensor.clipped(coords, axes, rows, cols) if rows else None
+                work.raw = (access.read_async(warp, cells)[cut[0]], cut) if cut is not None else None
+            elif work.raw is not None:
+                raw, (_, where, turned) = work.raw
+                m.put(site, warp, tensor, where, raw.T if turned else raw)
+
+        work = BulkStore("store", op, warp, run, steps=2)
+        work.guard(pool, cells, "r")
+        warp.stores.append(work)
+        m.submit(work)
+
+    return step
+
+
+def _cp_async(site: Site) -> Step:
+    """Each warp copies its own 16-byte pieces: they are dealt to the member's threads in turn, like the runs of a `vec`."""
+    m, op = site.machine, site.op
+    access, tensor = ViewAccess(site, "view"), tensor_of(site)
+    t = FragT("vec", access.type.rows, access.type.cols, access.dtype, chunk=vec_chunk(access.dtype))
+    parts, axes = grid(site, t), box_axes(len(tensor.shape), access.type.rows, access.type.cols, None)
+    coords_at = site.code.index["coords"]
+    mask = build(site, site.code.trees["mask"]) if "mask" in site.code.trees else None
+    if mask is not None:
+        raise NotSimulated("a masked cp.async", op.span)
+
+    def step(warp: Warp, vals: Vals) -> None:
+        h, coords = parts[warp.warp], vals[coords_at]
+        mine = h.rows >= 0
+        rows, cols = h.rows[mine], h.cols[mine]
+        if not rows.size:
+            return
+        cells = access.cells(warp, vals, ("cp.async", warp.warp), rows, cols)
+        pool = access.pool(warp.cta)
+        m.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
+        at = index_of(coords, {axes[0]: cols, axes[1]: rows} if axes[0] != axes[1] else {axes[0]: cols})
+
+        def land(work: Work) -> None:
+            inside = tensor.inside(at)
+            raw = tensor.raw[tuple(np.where(inside, a, 0) for a in at)]
+            pool.write(cells, np.where(inside, raw, raw.dtype.type(0)))
+            work.release()
+
+        pool.poison(cells)
+        work = CpAsync("cp_async", op, warp, land)
+        work.guard(pool, cells, "w")
+        warp.open_copies.append(work)
+        m.submit(work)
+
+    return step
+
+
+VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
+    "view.tma_load": (_tma_load,), "view.bulk_load": (_bulk_load,), "view.tma_store": (_tma_store,), "view.cp_async": (_cp_async,),
+}  # fmt: skip
