@@ -44,6 +44,16 @@ def register(server: "MCPServer[ServerState]", state: ServerState) -> None:
     async def tasks() -> str:
         return await anyio.to_thread.run_sync(_tasks, state)
 
+    @server.resource("cake://tactics", title="Tactics", description="Edits that pay, with their evidence", mime_type="application/json")
+    async def tactics() -> str:
+        return await anyio.to_thread.run_sync(_tactics, state)
+
+    @server.resource(
+        "cake://tactics/{name}", title="Tactic", description="One tactic, with a schedule before and after", mime_type="text/markdown"
+    )
+    async def tactic(name: str) -> str:
+        return await anyio.to_thread.run_sync(_found, "tactic", name, lambda: _tactic(state, name))
+
     @server.resource(
         "cake://facts/schema", title="Facts", description="The tables that a proposed check may query", mime_type="text/markdown"
     )
@@ -120,6 +130,23 @@ def _task(task: "Task") -> dict[str, object]:
         "scalars": {name: {"dtype": s.dtype, "value": s.value} for name, s in task.scalars.items()},
         "tolerances": {name: t.to_json() for name, t in task.tolerances.items()}, "peers": [p.name for p in task.peers],
     }  # fmt: skip
+
+
+def _tactics(state: ServerState) -> str:
+    from .operations import tactics
+
+    shown = {
+        t.name: {"title": t.title, "when": t.when, "effect": t.effect, "evidence": t.evidence}
+        for t in tactics.known(state.workspace).values()
+    }
+    return json.dumps(shown, ensure_ascii=False, indent=1)
+
+
+def _tactic(state: ServerState, name: str) -> str | None:
+    from .operations import tactics
+
+    found = tactics.known(state.workspace).get(name)
+    return None if found is None else f"When: {found.when}\n\nEffect: {found.effect}\n\nEvidence: {found.evidence}\n\n{found.text}\n"
 
 
 def _page(state: ServerState, code: str) -> str | None:

@@ -5,18 +5,19 @@ from typing import Any
 
 from ..store import Candidate, Run
 from ..workspace import Workspace
-from . import programs, tasks
+from . import programs, tactics, tasks
 from .misuse import Misuse, unknown
 from .propose import get_candidate
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosed:
-    """The run that was looked at, its candidate, and the findings as JSON values, most important first."""
+    """The run that was looked at, its candidate, findings as JSON values, most important first, and tactics that may help."""
 
     run: Run
     candidate: Candidate
     findings: list[dict[str, Any]]
+    tactics: list[dict[str, Any]]
 
 
 def diagnose(workspace: Workspace, *, run: str | None = None, candidate: str | None = None) -> Diagnosed:
@@ -33,7 +34,9 @@ def diagnose(workspace: Workspace, *, run: str | None = None, candidate: str | N
     findings = backend.diagnose(
         found.body, made[0] if len(made) == 1 else None, owner.text, scalars=task.scalar_values if task is not None else None
     )
-    return Diagnosed(found, owner, [finding.to_json() for finding in findings])
+    one = made[0] if len(made) == 1 else None
+    called = tactics.advice(workspace, [finding.id for finding in findings], one)
+    return Diagnosed(found, owner, [finding.to_json() for finding in findings], called)
 
 
 def _run(workspace: Workspace, run: str | None, candidate: str | None) -> Run:

@@ -38,6 +38,17 @@ class Finding(shapes.Part):
     certain: bool = Field(description="Whether it follows from the evidence without a model")
 
 
+class Tactic(shapes.Part):
+    """A page on an edit that pays, with its evidence and a schedule before and after."""
+
+    name: str = Field(description="Its name")
+    title: str = Field(description="What it says")
+    effect: str = Field(description="What it was worth where it was measured")
+    lines: list[int] = Field(description="Lines of this schedule where it may apply")
+    called_for: bool = Field(description="Whether a finding calls for it")
+    resource: str = Field(description="Where the page is")
+
+
 class DiagnoseAnswer(Answer):
     """The findings."""
 
@@ -49,6 +60,7 @@ class DiagnoseAnswer(Answer):
     evidence: str = Field(description="The strongest evidence it has: measured, simulated, predicted or none")
     findings: list[Finding] = Field(description="Most important first: wrong numbers and failures, then time by what can be gained")
     total: int = Field(description="How many findings there are in all")
+    tactics: list[Tactic] = Field(description="Pages that may help: called for by a finding, or their precondition holds here")
     next_actions: list[str] = Field(description="What to do next")
 
 
@@ -77,6 +89,7 @@ def _diagnose(state: ServerState, arguments: DiagnoseArguments) -> DiagnoseAnswe
         evidence=found.run.evidence,
         findings=shown,
         total=len(found.findings),
+        tactics=[Tactic.model_validate(clip_all(tactic, 300)) for tactic in found.tactics[:4]],
         next_actions=_next(found.candidate.id, shown),
     )
 
@@ -101,6 +114,7 @@ def text(answer: DiagnoseAnswer) -> str:
         gain = f", at most {f.gain['at_most']:.0%} to gain" if f.gain else ""
         where = f" line {f.line}" if f.line else ""
         lines.append(f"[{f.id}]{where} {clip(f.claim, 240)} ({f.route}{gain})")
+    lines += [f"tactic: {tactic.title} ({tactic.resource})" for tactic in answer.tactics]
     return shapes.with_next(lines, answer.next_actions)
 
 

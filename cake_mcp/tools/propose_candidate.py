@@ -54,7 +54,7 @@ class ProposeAnswer(Answer):
 
 async def run(state: ServerState, arguments: ProposeArguments, report: Reporter) -> ProposeAnswer:
     """Store and verify in a worker thread."""
-    return await anyio.to_thread.run_sync(_propose, state, arguments)
+    return await anyio.to_thread.run_sync(_propose, state, arguments, abandon_on_cancel=True)
 
 
 def _propose(state: ServerState, arguments: ProposeArguments) -> ProposeAnswer:
