@@ -44,6 +44,23 @@ class Contender:
     checked: dict[str, Any] = field(default_factory=dict)
 
 
+class ContextLost(RuntimeError):
+    """A kernel faulted and took the device context with it: nothing else can run in this process. `name` is the contender."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: {reason}")
+        self.name, self.reason = name, reason
+
+
+def failed(contender: Contender, error: Exception) -> None:
+    """Take a contender out; raises ContextLost where its failure is everybody's."""
+    contender.error, contender.times = f"{type(error).__name__}: {error}".splitlines()[0][:300], {}
+    try:
+        torch.cuda.synchronize()
+    except Exception:  # whatever type a torch build raises for a faulted context
+        raise ContextLost(contender.name, contender.error) from error
+
+
 class Clock:
     """Events, flushing and graphs on one device."""
 
@@ -104,8 +121,7 @@ def measure(
                 graphs[c.name] = (capture(c.call, sets, calls), calls)
             c.times = {"cold": [], "graph": []} if c.graph else {"cold": []}
         except Exception as error:  # a foreign peer may fail in any way, and must not take the others with it
-            c.error = f"{type(error).__name__}: {error}"[:300]
-            torch.cuda.synchronize()
+            failed(c, error)
     entries = [(c, mode) for c in contenders if c.error is None for mode in c.times]
     samples = [telemetry()]
     done = 0
@@ -114,10 +130,13 @@ def measure(
             break
         shuffle.shuffle(entries)
         for c, mode in entries:
-            if mode == "cold":
-                c.times[mode].append(clock.cold(c.call, shuffle.randrange(sets)))
-            else:
-                c.times[mode].append(clock.replay(*graphs[c.name]))
+            try:
+                seconds = clock.cold(c.call, shuffle.randrange(sets)) if mode == "cold" else clock.replay(*graphs[c.name])
+            except Exception as error:  # as above; what failed in the middle of timing leaves no times
+                failed(c, error)
+                continue
+            if c.error is None:
+                c.times[mode].append(seconds)
         samples.append(telemetry())
         done += 1
     torch.cuda.synchronize()

@@ -21,7 +21,7 @@ import torch
 
 import cake_kernels
 from bench.cake_runner import BuiltCandidate, enqueue_all, find_built
-from bench.harness import Contender, measure, table
+from bench.harness import Contender, ContextLost, failed, measure, table
 from bench.peers import BASELINES, PEERS, Sets
 from cake_backend.judge.check import Reference, sample_rows
 from cake_backend.judge.device.driver import Gpu
@@ -110,7 +110,7 @@ class Checker:
                 )
                 contender.times = {}
         except Exception as error:  # as in the harness: one contender's failure must not end the others
-            contender.error, contender.times = f"{type(error).__name__}: {error}"[:300], {}
+            failed(contender, error)
 
 
 def cake_contenders(task: Task, shape: Shape, sets: Sets, built: Path, gpu: Gpu, main_only: bool) -> list[Contender]:
@@ -144,6 +144,9 @@ def run_shape(task: Task, shape: Shape, arguments: argparse.Namespace, gpu: Gpu,
     """All contenders of one shape."""
     sets = make_sets(task, shape, arguments.seed)
     contenders = cake_contenders(task, shape, sets, arguments.built, gpu, arguments.main_only) + PEERS[task.name](sets, gpu)
+    for c in contenders:
+        if c.name in arguments.exclude:
+            c.error = "faulted earlier in this run, left out"
     checker = Checker(task, shape, sets, arguments.seed)
     for c in contenders:
         checker.guard(c, "before")
@@ -187,6 +190,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of timing a shape")
     parser.add_argument("--main-only", action="store_true", help="leave out the candidates that only show a cliff")
+    parser.add_argument("--exclude", action="append", default=[], help="contender to leave out (given when the process restarts itself)")
     parser.add_argument("--seed", type=int, default=int(time.time()) & 0xFFFF)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
@@ -198,7 +202,12 @@ def main() -> int:
     shapes = [s for s in task.shapes if s.kind == "bench" and (not arguments.shape or s.name in arguments.shape)]
     results = []
     for shape in shapes:
-        results.append(run_shape(task, shape, arguments, gpu, telemetry))
+        try:
+            results.append(run_shape(task, shape, arguments, gpu, telemetry))
+        except ContextLost as lost:
+            # a fault is sticky: start this process again without the contender that caused it
+            print(f"{lost.name} FAULTED and is left out from here on: {lost.reason}", flush=True)
+            os.execv(sys.executable, [sys.executable, "-m", "bench.run", *sys.argv[1:], "--exclude", lost.name])
         print_shape(task.name, results[-1])
         torch.cuda.empty_cache()
         if arguments.out:  # written after every shape: a later fault must not lose an earlier result
@@ -209,7 +218,7 @@ def main() -> int:
             }  # fmt: skip
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
             arguments.out.write_text(json.dumps(record, indent=1, default=str))
-    bad = [c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake" and c["error"]]
+    bad = sorted({c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake" and c["error"]})
     print(f"\n{'WRONG OR FAILED: ' + ', '.join(bad) if bad else 'every cake candidate was right before and after timing'}")
     sys.stdout.flush()
     return 1 if bad else 0
