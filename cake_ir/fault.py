@@ -58,7 +58,7 @@ class FaultError(Exception):
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, if any is near enough to be what was meant."""
-    close = get_close_matches(name, list(known), n=1, cutoff=0.55)
+    close = get_close_matches(name[:80], list(known)[:500], n=1, cutoff=0.55)
     return close[0] if close else None
 
 

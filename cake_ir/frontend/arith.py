@@ -65,7 +65,9 @@ def fold(el: Elaboration, name: str, a: Any, b: Any, span: Span) -> Any:
             return a * b
         if name in ("eq", "ne"):
             return _FOLD[name](a, b)
-        el.fail("N022", f"`{name}` does not apply to a tuple here", span)
+        if name in ("add", "mul"):
+            el.fail("N022", f"a tuple would have more than {MAX_ELEMENTS} items, or the other operand does not fit", span)
+        el.fail("N022", f"`{name}` does not apply to a tuple", span)
     if name in ("eq", "ne"):
         return _FOLD[name](a, b)
     if not all(isinstance(x, (int, float, bool)) for x in (a, b)):
@@ -127,6 +129,8 @@ def scalar(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> Ex
         if dtype != "bool":
             el.fail("N023", f"`{name}` combines truth values, found {dtype}", span, help="compare first: `x != 0`")
         return Expr({"bitand": "and", "bitor": "or"}.get(name, name), args, {}, ScalarT("bool"), span)
+    if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
+        el.fail("N022", "division by zero", span)
     if name == "div" and dtype in ("i32", "i64", "u32"):
         el.fail("N023", "`/` on integers", span, help="use `//`, or `lm.cdiv(a, b)` to round up")
     return Expr(name, args, {}, ScalarT(dtype), span)

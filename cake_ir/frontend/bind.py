@@ -68,6 +68,9 @@ def _default(bound: Call, p: P) -> None:
 
 def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr) -> None:
     v, span = value(el, arg), el.span(arg)
+    if v is None and p.default is None:
+        _default(bound, p)
+        return
     for kind in p.kinds:
         if kind in OPERAND_KINDS:
             e = _operand(el, kind, v, span)

@@ -134,7 +134,7 @@ def _put(el: Elaboration, target: ast.expr, v: Any) -> None:
         if not isinstance(v.type, ScalarT):
             el.fail("N040", f"{v.type} belongs to a role", target, help="move the line into `with role:`")
         _fresh_name(el, target)
-        el.decls.append(Let(target.id, v, el.span(target)))
+        el.decls.append(Let(target.id, el.shallow(v, el.span(target)), el.span(target)))
         el.env[target.id] = Local(target.id, v.type, el.span(target))
         return
     if isinstance(el.env.get(target.id), Named):
@@ -167,7 +167,7 @@ def _assume(el: Elaboration, f: Fields, name: str) -> Decl:
         if not v:
             el.fail("N056", "the assumption is false for these tunables", f.spans["cond"], help="choose other tunables")
         v = True
-    e = as_expr(el, v, f.spans["cond"])
+    e = el.shallow(as_expr(el, v, f.spans["cond"]), f.spans["cond"])
     if e.type != ScalarT("bool"):
         el.fail("N023", "`lm.assume` takes a condition", f.spans["cond"])
     return Assume(e, f.span)

@@ -156,7 +156,7 @@ class Fields:
         return self.tensor(name, ("gmem",)) if name in self.given else None
 
     def scalar(self, name: str) -> Expr:
-        e = as_expr(self.el, self.raw(name), self.spans[name])
+        e = self.el.shallow(as_expr(self.el, self.raw(name), self.spans[name]), self.spans[name])
         if not isinstance(e.type, ScalarT):
             self.el.fail("N021", f"{e.type} is not a number", self.spans[name])
         return e
@@ -169,7 +169,7 @@ class Fields:
         for x in items:
             if is_const(x) and (not isinstance(x, int) or x < 0):
                 self.el.fail("N024", f"`{name}` counts tiles", self.spans[name])
-        return tuple(as_expr(self.el, x, self.spans[name]) for x in items)
+        return tuple(self.el.shallow(as_expr(self.el, x, self.spans[name]), self.spans[name]) for x in items)
 
     def done(self) -> None:
         """Every argument has been read (`__init__` refuses unknown ones)."""

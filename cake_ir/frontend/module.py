@@ -87,6 +87,8 @@ def _template(node: ast.FunctionDef, source: Source) -> Template:
         span = source.span(a)
         if not valid_name(a.arg):
             raise FaultError(Fault("N012", "names are ASCII letters, digits and underscores, at most 64 of them", span))
+        if a.arg in seen:
+            raise FaultError(Fault("N052", f"two parameters are called `{a.arg}`", span, ((seen[a.arg], "the first one"),)))
         seen[a.arg] = span
     tunables: dict[str, Const] = {}
     spans: dict[str, Span] = {}

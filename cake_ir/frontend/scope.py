@@ -13,6 +13,8 @@ from cake_ir.span import Span
 from cake_ir.types import Type
 
 MAX_STEPS = 200_000
+MAX_FAULTS = 40
+MAX_DEPTH = 200
 MAX_ELEMENTS = 4_096
 MAX_OPS = 20_000
 
@@ -70,6 +72,7 @@ class Elaboration:
     steps: int = 0
     used: set[str] = field(default_factory=set)
     hoisted: set[str] = field(default_factory=set)
+    exhausted: bool = False
 
     # ------------------------------------------------------------ faults
 
@@ -85,7 +88,25 @@ class Elaboration:
         """Count one evaluated node; N020 past the budget, so that no text can keep the elaborator busy."""
         self.steps += 1
         if self.steps > MAX_STEPS:
+            if self.exhausted:
+                raise Poisoned
+            self.exhausted = True
             self.fail("N020", f"compile-time evaluation takes more than {MAX_STEPS} steps", node, help="shorten the loops over compile-time values")
+
+    @property
+    def enough(self) -> bool:
+        """Whether so much is wrong, or so much was evaluated, that going on would help nobody."""
+        return self.exhausted or len(self.faults) >= MAX_FAULTS
+
+    def shallow(self, e: Expr, span: Span) -> Expr:
+        """`e`; N002 where it is nested more deeply than its readers recurse."""
+        level, depth = e.args, 0
+        while level:
+            depth += 1
+            if depth > MAX_DEPTH:
+                self.fail("N002", "the expression is nested too deeply", span, help="bind parts of it to names")
+            level = tuple(a for x in level for a in x.args)
+        return e
 
     # ------------------------------------------------------------ declared things
 
@@ -106,6 +127,10 @@ class Elaboration:
     def new_op(self, name: str, operands: dict[str, Operand], attrs: dict[str, Const], type_: Type, span: Span, spans: dict[str, Span]) -> Op:
         if len(self.ops) >= MAX_OPS:
             self.fail("N020", f"a schedule has more than {MAX_OPS} operations", span)
+        for operand in operands.values():
+            for e in operand if isinstance(operand, tuple) else (operand,):
+                if e is not None and e.args:
+                    self.shallow(e, span)
         op = Op(name, operands, attrs, type_, span, spans, len(self.ops))
         self.ops.append(op)
         return op

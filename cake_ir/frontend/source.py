@@ -17,6 +17,7 @@ MAX_LINES = 8_000
 MAX_NESTING = 60
 MAX_NAME = 64
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _OPEN = re.compile(r"[(\[{]|[)\]}]")
 
 
@@ -28,7 +29,7 @@ class Source:
     def __init__(self, text: str, filename: str) -> None:
         self.text = text
         self.filename = filename
-        self.lines = text.split("\n")
+        self.lines = _LINE_END.split(text)  # as Python's tokenizer ends lines
         self._wide = not text.isascii()
 
     def _column(self, line: int, byte: int) -> int:
@@ -58,7 +59,10 @@ def _refuse(message: str, line: int = 1, column: int = 1, *, end: tuple[int, int
 
 def read(text: str, filename: str) -> tuple[Source, ast.Module]:
     """Parse `text`; raises `FaultError` N001 (not Python), N002 (too large or too deeply nested)."""
-    size = len(text.encode("utf-8", "replace"))
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError as e:
+        raise _refuse("the text holds a lone surrogate, which is no character", text.count("\n", 0, e.start) + 1) from None
     if size > MAX_BYTES:
         raise _refuse(f"the text has {size} bytes, at most {MAX_BYTES} are read", code="N002", help="a schedule is a few hundred lines")
     source = Source(text, filename)

@@ -82,6 +82,8 @@ def _elaborate(template: Template, values: dict[str, Const], el: Elaboration) ->
         el.used.add(name)
     blocks: list[RoleBlock] = []
     for node in template.body:
+        if el.enough:
+            break
         try:
             if isinstance(node, ast.With):
                 block = role_block(el, node)

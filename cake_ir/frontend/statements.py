@@ -39,6 +39,8 @@ def block(el: Elaboration, nodes: list[ast.stmt]) -> tuple[Stmt, ...]:
     """Elaborate a list of statements into a new body; faults of one statement do not hide those of the next."""
     outer, el.out = el.out, []
     for node in nodes:
+        if el.enough:
+            break
         try:
             el.step(node)
             statement(el, node)
@@ -188,7 +190,7 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
     elif isinstance(e.type, (FragT, PairT, ListT)):
         el.out.append(Assign((name,), _compute(el, e, span), span, (where,)))
     elif isinstance(e.type, (ScalarT, SlotT, ViewT, TmemT, TileT)):
-        el.out.append(Assign((name,), e, span, (where,)))
+        el.out.append(Assign((name,), el.shallow(e, span), span, (where,)))
     else:
         el.fail("N062", f"{e.type} cannot be bound", value_span)
     el.env[target.id] = Local(name, e.type, where, _is_zero(e))
@@ -261,6 +263,7 @@ def _for(el: Elaboration, node: ast.For) -> None:
         trips = max(0, hi - lo)
     lo_e, hi_e = (as_expr(el, x, el.span(it)) for x in (lo, hi))
     for e in (lo_e, hi_e):
+        el.shallow(e, el.span(it))
         if not isinstance(e.type, ScalarT) or e.type.dtype not in ("i32", "i64", "u32"):
             el.fail("N024", f"a loop runs over integers, found {e.type}", it)
     _loop(el, node, "static" if kind == "static_range" else "range", I32, lo_e, hi_e, None, head, trips)
@@ -268,6 +271,7 @@ def _for(el: Elaboration, node: ast.For) -> None:
 
 def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, hi: Expr | None, sched: str | None, head: Span, trips: int | None) -> None:
     assert isinstance(node.target, ast.Name) and el.out is not None
+    el.steps += len(el.env) // 4  # what copying the names costs
     entry = dict(el.env)
     ops, faults, used = len(el.ops), len(el.faults), set(el.used)
     for attempt in (0, 1):
@@ -299,14 +303,17 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
 def _carried(el: Elaboration, node: ast.For, entry: dict[str, Any], *, final: bool) -> dict[str, Any]:
     """Names whose type at the back edge is a weaker one than at the loop head; faults where it is another type altogether."""
     weaker: dict[str, Any] = {}
+    loaded: set[str] | None = None
     for name, old in entry.items():
         new = el.env.get(name)
         if not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
             continue
         if _weakens(old, new.type) and not final:
             weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)
-        elif isinstance(old.type, (FragT, PairT, ListT)) and _reads(node, name):
-            el.faults.append(_carried_fault(el, name, old, new))
+        elif isinstance(old.type, (FragT, PairT, ListT)):
+            loaded = _loaded(node) if loaded is None else loaded
+            if name in loaded:
+                el.faults.append(_carried_fault(el, name, old, new))
     return weaker
 
 
@@ -318,8 +325,9 @@ def _weakens(old: Local, new: Type) -> bool:
     return False
 
 
-def _reads(node: ast.For, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for s in node.body for n in ast.walk(s))
+def _loaded(node: ast.For) -> set[str]:
+    """Names that the loop's body reads."""
+    return {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _carried_fault(el: Elaboration, name: str, old: Local, new: Local) -> Any:
@@ -343,7 +351,8 @@ def _if(el: Elaboration, node: ast.If) -> None:
             except Poisoned:
                 _lose(el, s)
         return
-    cond = as_expr(el, test, el.span(node.test))
+    cond = el.shallow(as_expr(el, test, el.span(node.test)), el.span(node.test))
+    el.steps += len(el.env) // 4  # what copying and joining the names costs
     if cond.type != BOOL:
         el.fail("N064", f"a branch needs a condition that is uniform over the role, found {cond.type}", node.test,
                 help="choose element by element with `lm.where(mask, x, y)`" if isinstance(cond.type, FragT) else "compare first: `x != 0`")  # fmt: skip

@@ -1,25 +1,29 @@
-"""H007: a block of a size that the target launches."""
+"""H007: a block and a grid of a size that the target launches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from cake_ir.fault import Fault
 from cake_ir.program import Program
 from cake_ir.targets import target
+from cake_verify.analyses import ranges
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
 PAGE = Page(
     code="H007",
-    title="too many threads",
-    statement="The warps of all roles make one block of at most 1,024 threads.",
-    why="A larger block assembles and is refused at launch.",
+    title="too many threads or blocks",
+    statement="The warps of all roles make one block of at most 1,024 threads, and tile counts known at compile time a grid of at most 2,147,483,647 blocks.",
+    why="A larger block or grid assembles and is refused at launch.",
     failing=edit(COPY, ("range(0, 4)", "range(30, 34)")),
     passing=COPY,
     limits="Warps below the highest one that no role has are launched too, and idle.",
-    sources=("HW002",),
+    sources=("HW002", "HW003"),
 )
+
+MOST_BLOCKS = 2**31 - 1
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -30,3 +34,9 @@ def check(program: Program) -> Iterator[Fault]:
         last = max(program.roles.values(), key=lambda r: r.warp_hi)
         yield Fault("H007", f"`{last.name}` ends at warp {last.warp_hi - 1}: a block of {program.threads} threads, {t.name} launches at most {t.max_threads}",
                     last.spans.get("warps", last.span), (), f"number the warps below {t.max_threads // 32}", (), {"expected": t.max_threads, "found": program.threads})  # fmt: skip
+    for s in program.schedulers.values():
+        counts = [ranges.of(program, None, e).exact for e in s.tiles]
+        blocks = prod(c for c in counts if c is not None)
+        if s.kind == "grid" and blocks > MOST_BLOCKS:
+            yield Fault("H007", f"`{s.name}` makes a grid of at least {blocks:,} blocks, a launch has at most {MOST_BLOCKS:,}", s.spans.get("tiles", s.span), (),
+                        "use larger tiles, or a persistent grid", (), {"expected": MOST_BLOCKS, "found": blocks})  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.forms import fragment_problem
+from cake_ir.forms import fragment_problem, registers_32
 from cake_ir.placement import fragment
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT, PairT
@@ -16,11 +16,14 @@ from cake_verify.rules.examples import TILE, edit
 PAGE = Page(
     code="D026",
     title="the form cannot hold this shape",
-    statement="Rows and columns of a fragment divide over the warps and lanes of its form: `acc` and `a` rows in blocks of 16 a warp, `acc` columns in blocks of 8, `rows` in blocks of 32 a warp.",
+    statement="Rows and columns of a fragment divide over the warps and lanes of its form: `acc` and `a` rows in blocks of 16 a warp, `acc` columns in blocks of 8, `rows` in blocks of 32 a warp; it takes at most 512 registers a thread.",
     why="A form fixes which thread owns which element. A shape that does not divide has elements that no thread owns.",
     failing=edit(TILE, ("lm.store(C, acc, coords=(0, 0))", "lm.store(C, acc, coords=(0, 0))\n        x = lm.frag(shape=(40, 8), dtype=lm.f32, form=\"acc\", init=0.0)")),
     passing=TILE,
 )
+
+MOST = 512
+"""Registers a thread beyond which a fragment is refused: twice what a thread has. Less may spill, which the compiler's report says."""
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -32,10 +35,16 @@ def check(program: Program) -> Iterator[Fault]:
             if (t, warps) in told or t in accumulators:  # H004 judges the shapes of accumulators
                 continue
             told.add((t, warps))
-            problem = fragment_problem(fragment(t, warps))
+            problem = fragment_problem(fragment(t, warps)) or _too_large(t, warps)
             if problem:
                 yield Fault("D026", problem, e.span if e is not None else site.op.span, ((site.role.span, f"a member of `{site.role.name}` has {warps} warps"),),
                             facts={"form": t.form, "rows": t.rows, "cols": t.cols, "warps": warps})  # fmt: skip
+
+
+def _too_large(t: FragT, warps: int) -> str | None:
+    """Whether the fragment is far beyond what a thread can hold, so that it would live in local memory."""
+    held = registers_32(fragment(t, warps)) * t.stages if t.dtype != "bool" else 0
+    return f"a fragment of {'x'.join(map(str, t.shape))} {t.dtype} takes {held:,} registers a thread, a thread has 255" if held > MOST else None
 
 
 def _types(op: Op) -> Iterator[tuple[FragT, Expr | None]]:

@@ -16,7 +16,7 @@ from cake_verify.rules.examples import MULTICAST, edit
 PAGE = Page(
     code="Q008",
     title="no element is written",
-    statement="The mask of a load or store is true for some element.",
+    statement="The mask of a load or store is true for some element, and a scheduler has tiles.",
     why="A store whose mask is false everywhere leaves the output as it was: poison under test, yesterday's numbers in production.",
     failing=edit(MULTICAST, ("rows=M - t.m * 64", "rows=0")),
     passing=MULTICAST,
@@ -25,6 +25,10 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
+    for d in program.schedulers.values():
+        for name, e in zip(d.names, d.tiles, strict=False):
+            if ranges.of(program, None, e).hi <= 0:
+                yield Fault("Q008", f"`{d.name}` has no tiles along `{name}`: nothing is computed", d.spans.get("tiles", d.span), facts={"axis": name})
     for site in sites(program).ops:
         mask = site.op.operands.get("mask")
         if isinstance(mask, Expr) and _false(program, site.role.name, mask):
