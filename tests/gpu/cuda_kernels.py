@@ -16,7 +16,7 @@ ENDLESS = HEAD + SIGNATURE + "{ volatile float* x = X; if (I < N) { Y[I] = 2.0f 
 UNSTEADY = (
     HEAD
     + SIGNATURE
-    + '{ u32 t; asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(t)); if (I < N) Y[I] = 2.0f * X[I] * (1.0f + (t & 255) * 1e-7f); }'
+    + '{ u32 t; asm volatile("mov.u32 %0, %%clock;" : "=r"(t)); if (I < N) Y[I] = 2.0f * X[I] * (1.0f + (t & 255) * 2e-7f); }'
 )
 # One warp of each CTA reports a wait that did not end, as generated code does, then traps.
 HANGING = (
