@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cake_backend.cuda.faults import not_lowered
-from cake_ir.program import Assign, Expr, For, If, Op, Stmt, op_of
+from cake_ir.program import Assign, Expr, For, If, Op, Stmt, op_of, statements
 
 LOADS = ("tma_load", "bulk_load", "tma_gather")
 
@@ -40,6 +40,11 @@ def analyse(body: tuple[Stmt, ...]) -> tuple[dict[int, ArmedSet], dict[int, Arme
     return at_load, at_loop
 
 
+def _bound(block: tuple[Stmt, ...]) -> list[str]:
+    """Names that a block binds, nested blocks included."""
+    return [t for s in statements(block) for t in (s.targets if isinstance(s, Assign) else (s.var,) if isinstance(s, For) else ())]
+
+
 def _rebound(stmt: Stmt, names: set[str]) -> bool:
     return isinstance(stmt, Assign) and any(t in names for t in stmt.targets)
 
@@ -51,7 +56,7 @@ def _loads(stmt: Stmt) -> list[tuple[Op, tuple[Expr, ...], tuple[str, ...]]]:
         return [(op, (), ())] if op.name in LOADS else []
     if isinstance(stmt, For):
         inside = [x for s in stmt.body for x in _loads(s)]
-        bound = (*(t for s in stmt.body if isinstance(s, Assign) for t in s.targets), stmt.var)
+        bound = (*_bound(stmt.body), stmt.var)
         trips = _trips(stmt)
         return [(op, (*trips, *more), (*bound, *names)) for op, more, names in inside]
     if isinstance(stmt, If):

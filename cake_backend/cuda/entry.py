@@ -189,7 +189,8 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
     program, block_out = ctx.program, ctx.out
     ctx.out = out = block_out.child()
     single = role.name in issue_roles(program)
-    state = RoleState(role, Names(ctx.names), webs.analyse(b.body), inflight.analyse(b.body), single)
+    flying = inflight.analyse(b.body)
+    state = RoleState(role, Names(ctx.names), webs.analyse(b.body, frozenset(flying.carried)), flying, single)
     ctx.state = state
     if program.roles and role.regs is not None and program.target == "sm_90a":
         entry = entry_registers(program)

@@ -7,7 +7,7 @@ from typing import NoReturn
 from cake_ir.fault import Fault, FaultError
 from cake_ir.span import Span
 
-NOT_LOWERED = "H090"
+NOT_LOWERED = "H091"
 """The code of an operation that is known, verified and simulated, but that this build does not lower."""
 
 

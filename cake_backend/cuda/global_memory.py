@@ -172,11 +172,10 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     a = Access(ctx, op, t)
     mask = op.operands.get("mask")
     mask_e = resolve(ctx, mask) if isinstance(mask, Expr) else None
-    const = a.param.const
     if t.form == "vec":
         _load_vec(ctx, op, place, a, mask_e)
-    elif t.form in TILES and DTYPES[t.dtype].bits == 32 and mask_e is None and not op.attrs.get("clip"):
-        _tile_pairs(ctx, a, lambda at, p: f"{ctx.use(vector_load(64, const=const, cache=a.cache))}((u32&){place.name}[{at.text}], (u32&){place.name}[{at.plus(1).text}], {p});")
+    elif t.form in TILES and DTYPES[t.dtype].bits in (16, 32):
+        _load_tile(ctx, op, place, a, mask_e)
     elif t.form in ("rowvec", "colvec") and DTYPES[t.dtype].bits == 32:
         with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
             at = At(t, loop("i_"))
@@ -215,6 +214,35 @@ def _load_vec(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None) 
         ctx.out.line(f"{place.name}[{at.divided(p)}] = {' | '.join(values)};")
 
     visit.walk(wide, narrow)
+
+
+def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None) -> None:
+    """Two neighbouring columns a thread at a time, or one where a mask may part them."""
+    t = place.type
+    bits, p = DTYPES[t.dtype].bits, packing(t)
+    if mask is None and not op.attrs.get("clip") and a.aligned(2):
+        device = ctx.use(vector_load(2 * bits, const=a.param.const, cache=a.cache))
+
+        def call(at: Index, where: str) -> str:
+            regs = [f"{place.name}[{at.plus(k).divided(p)}]" for k in range(0, 2, p)]
+            return f"{device}({', '.join(x if ctype(t) == 'u32' else f'(u32&){x}' for x in regs)}, {where});"
+
+        _tile_pairs(ctx, a, call)
+        return
+    fill = op.attrs.get("fill") or 0
+    if p > 1 and fill != 0:
+        not_lowered(f"a fill of {t.dtype} elements with {fill}", op.span)
+    with ctx.out.unrolled("i_", elements(t, ctx.role.warps) // p):
+        values = []
+        for k in range(p):
+            at = At(t, loop("i_", p, k))
+            ctx.out.line(f"const int row{k}_ = {at.row(ctx)}, col{k}_ = {at.col(ctx)};")
+            guards = [element(ctx, mask, at)] if mask is not None else []
+            guards += [c] if (c := a.clip(f"row{k}_", f"col{k}_")) else []
+            value = f"({a.base()})[(u64)row{k}_ * {a.row_stride()} + col{k}_]"
+            value = f"({' && '.join(guards)} ? {value} : {number(fill, ctype(t)) if p == 1 else '0'})" if guards else value
+            values.append(value if p == 1 else f"(u32){value}" + (f" << {16 * k}" if k else ""))
+        ctx.out.line(f"{place.name}[i_] = {' | '.join(values)};")
 
 
 def _fill(ctx: Context, place: Place, fill: object, op: Op) -> None:

@@ -24,6 +24,8 @@ class InFlight:
     after: dict[int, tuple[str, ...]] = field(default_factory=dict)
     accumulators: set[str] = field(default_factory=set)
     """Every name that is an accumulator of a wgmma in the role."""
+    carried: set[str] = field(default_factory=set)
+    """Places that may still be in flight where an iteration ends: they are declared outside the loop."""
 
 
 def place_name(e: Expr) -> str | None:
@@ -66,6 +68,7 @@ def _block(block: tuple[Stmt, ...], state: State, found: InFlight) -> State:
                 state = after
                 after = _block(s.body, state, found)
             state = _longer(state, after)
+            found.carried |= frozenset().union(*after) if after else frozenset()
             continue
         if isinstance(s, If):
             then, orelse = _block(s.then, state, found), _block(s.orelse, state, found)

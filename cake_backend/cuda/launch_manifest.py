@@ -43,6 +43,8 @@ def grid_of(program: Program, schedulers: list[str]) -> Grid:
     if not schedulers:
         return Grid(kind, (1,), program.launch.cluster)
     scheduler = program.schedulers[schedulers[0]]
+    if scheduler.kind == "grouped":  # the number of tiles is data: as many CTAs as fit at once
+        return Grid(kind, (2**30,), scheduler.cluster)
     tiles = tuple(stripped(host_text(program, e)) for e in scheduler.tiles)
     return Grid(kind, tuple(int(t) if t.lstrip("-").isdigit() else t for t in tiles), scheduler.cluster)
 

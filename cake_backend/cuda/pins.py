@@ -40,9 +40,7 @@ def note_assignment(ctx: Context, stmt: Assign) -> None:
         return
     read = {n for e in expressions(stmt) for n in values_in(e)}
     if read & role.inflight.accumulators or read & role.unpinned.keys():
-        for name in stmt.targets:
-            if name not in role.inflight.accumulators:
-                role.unpinned[name] = None
+        role.unpinned.update(dict.fromkeys(stmt.targets))
 
 
 def flush(ctx: Context, span: Span) -> None:

@@ -108,8 +108,8 @@ def weakest(types: list[Type]) -> Type:
     return types[0]
 
 
-def analyse(body: tuple[Stmt, ...]) -> Webs:
-    """Webs and liveness of a role's body."""
+def analyse(body: tuple[Stmt, ...], carried: frozenset[str] = frozenset()) -> Webs:
+    """Webs and liveness of a role's body; the places of `carried` outlive the loop bodies that write them."""
     webs = Webs()
     counts: dict[str, int] = {}
     for s in body:
@@ -117,12 +117,12 @@ def analyse(body: tuple[Stmt, ...]) -> Webs:
             counts[name] = counts.get(name, 0) + 1
     webs.written = counts
     for name in counts:
-        _split(body, name, webs)
+        _split(body, name, webs, name in carried)
     _liveness(body, frozenset(), webs)
     return webs
 
 
-def _split(block: tuple[Stmt, ...], name: str, webs: Webs) -> None:
+def _split(block: tuple[Stmt, ...], name: str, webs: Webs, carried: bool) -> None:
     groups: list[list[Stmt]] = []
     current: Type | None = None
     for s in block:
@@ -138,9 +138,9 @@ def _split(block: tuple[Stmt, ...], name: str, webs: Webs) -> None:
             current = here
     for group in groups:
         first = group[0]
-        if len(group) == 1 and name not in written_here(first) and not (isinstance(first, For) and first.var == name):
+        if len(group) == 1 and not carried and name not in written_here(first) and not (isinstance(first, For) and first.var == name):
             for inner in children(first):
-                _split(inner, name, webs)
+                _split(inner, name, webs, carried)
             continue
         types = [t for s in group for n, t in _written(s) if n == name]
         if types:
