@@ -7,7 +7,17 @@ from typing import Any
 
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import (
-    Arrive, ClusterSync, Commit, Drain, FenceProxy, Flag, Issue, Sync, Touch, Turn, Wait,
+    Arrive,
+    ClusterSync,
+    Commit,
+    Drain,
+    FenceProxy,
+    Flag,
+    Issue,
+    Sync,
+    Touch,
+    Turn,
+    Wait,
 )  # fmt: skip
 from cake_ir.program import Expr, Op
 from cake_ir.types import ScalarT

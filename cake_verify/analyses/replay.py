@@ -142,8 +142,8 @@ class Replay:
                         return entry, op_id
         return None
 
-    def odd_phase(self) -> Entry | None:
-        """The first arrival that lands in another phase than the one its slot belongs to."""
+    def odd_phase(self) -> tuple[Entry, bool] | None:
+        """The first arrival that lands in another phase than the one its slot belongs to, and whether it came too often (or too rarely before)."""
         given: dict[tuple[int, str, int, int], int] = {}
         for entry in self.log:
             if not self.is_a(entry.op, Arrive, Commit) or entry.op.attrs.get("barrier") not in self.plan.program.barriers:
@@ -155,7 +155,7 @@ class Replay:
             stages = self.plan.program.rings[self.plan.program.barriers[name].pipeline].stages
             key = (entry.member.number, name, n % stages, entry.member.cta.rank)
             if given.get(key, 0) != n // stages:
-                return entry
+                return entry, given.get(key, 0) > n // stages
             given[key] = given.get(key, 0) + 1
         return None
 

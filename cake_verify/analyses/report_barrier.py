@@ -8,7 +8,7 @@ from cake_ir.program import Op
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
-from cake_verify.analyses.report_deadlock import contributors, early_release
+from cake_verify.analyses.report_deadlock import contributors, early_release, too_often
 from cake_verify.analyses.state import Bar, Found, Member
 from cake_verify.analyses.words import call, sync_points, trace, who
 
@@ -39,6 +39,9 @@ def over_arrival(r: Replay, found: Found) -> Fault:
     early = r.early_release()
     if early is not None:
         return early_release(r, *early)
+    odd = r.odd_phase()
+    if odd is not None and odd[1]:
+        return too_often(r, odd[0])
     message = f"`{name}` gets more arrivals in one phase than the {bar.count} it counts: {call(op)} of {who(r, m)} is one too many"
     related = [(r.plan.program.barriers[name].span, f"counts {bar.count}")]
     related += [(e.op.span, f"{who(r, e.member)} arrives here") for e, _ in _gifts(r, bar)[-2:] if e.op is not op]
@@ -55,15 +58,17 @@ def unstable(r: Replay, found: Found) -> Fault:
     early = r.early_release()
     if early is not None:
         return early_release(r, *early)
+    odd = r.odd_phase()
+    if odd is not None and odd[1]:
+        return too_often(r, odd[0])
     others = sorted({c.role for c in contributors(r, bar)} - {m.role}) or [m.role]
     fixes: list[Fix] = []
     verb = "brings its bytes" if r.is_a(op, Issue) else "arrives"
-    message = f"{who(r, m)} {verb} on `{name}` without knowing that phase {bar.n - 1} is complete, so it may count for that phase"
-    odd = r.odd_phase()
+    message = f"{who(r, m)} {verb} on `{name}` without knowing that phase {max(bar.n, 1) - 1} is complete, so it may count for that phase"
     span: Span = op.span
     related = [(r.plan.program.barriers[name].span, f"also counts `{others[0]}`")]
-    if odd is not None and odd.op is not op:
-        related.append((odd.op.span, "this arrival already named another slot than the one in use"))
+    if odd is not None and odd[0].op is not op:
+        related.append((odd[0].op.span, "this arrival already named another slot than the one in use"))
     facts = {"barrier": name, "phase": bar.n, "role": m.role, "setting": str(r.setting)}
     return Fault("S021", message, span, tuple(related), help="wait for the partner's barrier of this slot before arriving for the next phase",
                  fixes=tuple(fixes), facts=facts, trace=trace(r, [*_gifts(r, bar), *sync_points(r, (m,), len(r.log))], (m, "may count too early")))  # fmt: skip
@@ -84,7 +89,14 @@ def late_pass(r: Replay, found: Found) -> Fault:
     """A wait that may still be going on when the phase after it completes, so that parity hides it."""
     bar: Bar = found.data["bar"]
     name, k = _name(r, bar), found.data["phase"]
+    odd = r.odd_phase()
+    if odd is not None and odd[1]:
+        return too_often(r, odd[0])
     m, op = _now(r, found)
+    assert m.pending is not None
+    n = r.slot(op, m.pending[1])
+    if n is not None and r.is_a(op, Arrive) and n // len(m.cta.bars[bar.decl]) != k:
+        return unstable(r, found)
     missing = found.data["missing"]
     waits = [e for e in r.log if r.is_a(e.op, Wait) and e.op.attrs.get("barrier") == name and e.bits() & missing]
     waiter = waits[-1] if waits else None

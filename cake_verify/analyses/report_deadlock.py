@@ -267,11 +267,26 @@ def taken_slot(r: Replay, e: Entry) -> int:
     return (r.slot(e.op, e.values) or 0) % r.plan.program.rings[barrier.pipeline].stages
 
 
+def too_often(r: Replay, e: Entry) -> Fault:
+    """A second arrival of one member for one slot."""
+    name = str(e.op.attrs["barrier"])
+    mine = [x for x in r.log[: e.number] if x.member is e.member and x.op.attrs.get("barrier") == name and r.is_a(x.op, Arrive)]
+    first = next((x for x in reversed(mine) if r.slot(x.op, x.values) == r.slot(e.op, e.values)), mine[-1] if mine else None)
+    message = f"{who(r, e.member)} arrives on `{name}` for slot {taken_slot(r, e)} more often than once a phase"
+    related = ((first.op.span, "it has arrived here already"),) if first is not None and first.op is not e.op else ()
+    facts = {"barrier": name, "role": e.member.role, "setting": str(r.setting)}
+    return Fault("S022", message, e.op.span, related, fixes=(edits.remove(edits.stmt_span(r.plan, e.op)),), facts=facts,
+                 trace=trace(r, [(first, "arrives"), (e, "arrives again")], None), help="each member arrives once for every slot that it used")  # fmt: skip
+
+
 def _odd(r: Replay, blocked: list[Blocked]) -> Fault | None:
     """An arrival out of turn, some slots released twice and others never."""
-    e = r.odd_phase()
-    if e is None:
+    odd = r.odd_phase()
+    if odd is None:
         return None
+    e, twice = odd
+    if twice:
+        return too_often(r, e)
     name = e.op.attrs["barrier"]
     message = f"{who(r, e.member)} arrives on `{name}` for slot {taken_slot(r, e)} out of order: each slot is released once a phase"
     facts = {"barrier": name, "role": e.member.role, "setting": str(r.setting)}

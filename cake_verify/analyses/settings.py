@@ -8,6 +8,7 @@ a grid, and the numbers that `lm.ld` reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -62,6 +63,7 @@ class Settings:
         self.window, self.stages = self._window()
         self.dependents = self._dependents()
         self.unknown: list[trips.Loop] = []
+        self.guard_conditions: list[Expr] = []
         self._functions()
         self.candidates = self._candidates()
 
@@ -143,6 +145,14 @@ class Settings:
             except NotKnown:
                 self.unknown.append(loop)
         self.loops = [x for x in self.loops if x not in self.unknown]
+        guards = []
+        for _, _, cond in trips.conditions(self.program):
+            names = {n.op for n in cond.walk()}
+            if "param" in names and not names & {"var", "role_index", "ld", "field", "cta_rank", "cta_id"}:
+                with suppress(NotKnown):
+                    guards.append(f"bool({trips.python(cond, self.program)})")
+                    self.guard_conditions.append(cond)
+        self.guards = trips.compiled(guards)
         self.assumed, self.counts, self.trips = trips.compiled(assumed), trips.compiled(tiles), trips.compiled(counts)
         self.fixed = trips.compiled(list(self.dependents.values()))
 
@@ -166,6 +176,15 @@ class Settings:
                         key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
                         if key in divisors and isinstance(c, int) and c > 1:
                             divisors[key].add(c)
+        edges: dict[str, list[int]] = {}
+        for cond in self.guard_conditions:
+            for n in cond.walk():
+                if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
+                    constant, terms = trips.linear(Expr("sub", n.args))
+                    for name, c in terms.items():
+                        if name in divisors and c:
+                            at = -constant // c
+                            edges.setdefault(name, []).extend((at, at + 1, at - 1))
         counts = [1, 2, 3, self.stages + 1, self.stages + 2, self.window]
         out: dict[str, list[int]] = {}
         for name, cs in divisors.items():
@@ -173,7 +192,7 @@ class Settings:
             for c in sorted(cs, reverse=True)[:4]:
                 whole, ragged = [c * k for k in counts], [c * (k - 1) + 1 for k in counts]
                 values += ragged + whole if name.startswith(LENGTH) else whole + ragged
-            out[name] = list(dict.fromkeys([*values, *counts, 0]))
+            out[name] = [v for v in dict.fromkeys([*values, *counts, *edges.get(name, ()), 0]) if v >= 0]
         return out
 
     # ------------------------------------------------------------ what a choice gives
@@ -236,20 +255,29 @@ class Settings:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
         found: list[Setting] = []
         most = [0] * len(self.loops)
-        for goal in self.goals():
-            reached = self._reach(goal)
+        seen: list[set[bool]] = [set() for _ in self.guard_conditions]
+        goals = self.goals()
+        middle = Goal(min(2, goals[0].tiles), 2)
+        wanted: list[tuple[Goal, tuple[int, bool] | None]] = [(g, None) for g in goals]
+        wanted += [(middle, (i, side)) for i in range(len(seen)) for side in (True, False)]
+        for goal, want in wanted:
+            if want is not None and want[1] in seen[want[0]]:
+                continue
+            reached = self._reach(goal, want)
             if reached is None:
                 continue
             choice, counts, total = reached
+            for sides, side in zip(seen, self.guards(self.environment(choice)), strict=True):
+                sides.add(side)
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
             setting = self._setting(goal, choice, counts, total)
-            if not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
+            if want is not None or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
                 found.append(setting)
         lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
         return found, [*lost, *self.unknown]
 
-    def _reach(self, goal: Goal) -> tuple[dict[str, int], tuple[int, ...], int] | None:
-        """Coordinate descent from one tile and one iteration towards the goal."""
+    def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
+        """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
         choice = {n: values[0] for n, values in self.candidates.items()}
         best, at = NEVER, choice
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
@@ -265,6 +293,8 @@ class Settings:
                     if got is None:
                         continue
                     distance = self._distance(goal, got)
+                    if want is not None and self.guards(self.environment(trial))[want[0]] is not want[1]:
+                        distance += 1000
                     if distance < best:
                         best, choice, result = distance, trial, (trial, got[1], got[0])
                         if best < 0.0005:
@@ -272,7 +302,7 @@ class Settings:
                 at = choice
             if best == before or best < 0.0015:
                 break
-        return result
+        return result if want is None or best < 1000 else None
 
     def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got

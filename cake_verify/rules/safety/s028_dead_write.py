@@ -1,0 +1,16 @@
+"""S028: what is written is never read."""
+
+from __future__ import annotations
+
+from cake_verify.rule import Page
+from cake_verify.rules.examples import LOOP, edit
+
+PAGE = Page(
+    code="S028",
+    title="what is written is never read",
+    statement="Every operation that writes shared memory writes something that is read in some run.",
+    why="A value that nobody reads means that a read, a store or a stage is missing.",
+    failing=edit(LOOP, ("            c.tma_store(C, coords=(t.n * 128, t.m * 64))\n", "            lm.store(D, acc, coords=(t.n * 128, t.m * 64))\n"), ("C: LM.tma2d[LM.bf16]", "D: LM.gmem2d[LM.f32]")),
+    passing=LOOP,
+    limits="Decided for whole operations over all runs: one iteration whose value is unused is not reported.",
+)

@@ -1,0 +1,15 @@
+"""S031: a slot is named before the ring was stepped."""
+
+from __future__ import annotations
+
+from cake_verify.rule import Page
+from cake_verify.rules.examples import LOOP, edit
+
+PAGE = Page(
+    code="S031",
+    title="a slot is named before the ring was stepped",
+    statement="`lm.at` and `.prev` look back at slots that have been stepped.",
+    why="Before the first step there is no slot: the phase would be that of another round.",
+    failing=edit(LOOP, ("                lm.arrive(empty, stage=s)\n", "                if N > 128:\n                    lm.arrive(empty, stage=s.prev())\n                else:\n                    lm.arrive(empty, stage=s)\n")),
+    passing=LOOP,
+)
