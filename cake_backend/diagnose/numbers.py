@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cake_backend.cost.scalars import NoValue, value
 from cake_backend.diagnose.finding import Finding
-from cake_backend.diagnose.tiles import OutputTiles, output_tiles
+from cake_backend.diagnose.tiles import OutputTiles, output_tiles, unused_fields
 from cake_ir.derive.structure import sites
 from cake_ir.program import For, Program
 
@@ -50,7 +50,7 @@ def _output(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: P
     bad = v.get("nonfinite_mismatches") or 0
     if bad and not unwritten:
         out.append(_nonfinite(name, bad, v, program, where, line, label, numbers))
-    located = _located(name, v, case, tiles, where, line, label, numbers, absent)
+    located = _located(name, v, case, program, tiles, where, line, label, numbers, absent)
     if located is not None:
         out.append(located)
     if not bad:
@@ -96,7 +96,7 @@ def _nonfinite(name: str, bad: int, v: Mapping[str, Any], program: Program | Non
                    "the elements are finite with the same inputs in the simulator", line=init or line, numbers={**numbers, "non-finite": bad}, basis=(label,))  # fmt: skip
 
 
-def _located(name: str, v: Mapping[str, Any], case: Mapping[str, Any], tiles: OutputTiles | None, where: str, line: int | None, label: str,
+def _located(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: Program | None, tiles: OutputTiles | None, where: str, line: int | None, label: str,
              numbers: dict[str, Any], absent: tuple[str, ...]) -> Finding | None:  # fmt: skip
     """Whole tiles, edge tiles, one member's rows or one slice's columns; None where the wrong places are not clustered."""
     clusters = list(v.get("clusters") or ())
@@ -113,31 +113,79 @@ def _located(name: str, v: Mapping[str, Any], case: Mapping[str, Any], tiles: Ou
                        "the errors lie elsewhere in another run", line=line, numbers=numbers, basis=(label,), absent=absent)  # fmt: skip
     hit = sorted({tiles.tile_of(c["row"], c["column"]) for c in clusters})
     numbers = {**numbers, "tiles": [tiles.name(t) for t in hit[:8]]}
-    places = {tiles.place(c["row"], c["column"]) for c in clusters}
+    named = ", ".join(tiles.name(t) for t in hit[:4]) + (", .." if len(hit) > 4 else "")
     extent = _extent(case, v)
-    if extent is not None and all(_at_edge(t, tiles, extent) for t in hit):
-        return Finding("W02", f"only edge tiles of `{name}` are wrong for {where}: {', '.join(tiles.name(t) for t in hit[:4])}", "candidate",
+    every = _tile_count(tiles, extent)
+    share = v.get("failures", 0) / max(1, v.get("elements", 1))
+    missing = unused_fields(program, tiles) if program is not None else []
+    if missing:
+        fields, at = ", ".join(f"`{f}`" for f, _ in missing), missing[0][1]
+        return Finding("W01", f"{named} of `{name}` are wrong for {where}, and no load uses the tile's {fields}", "candidate",
+                       f"let the coordinates of a load depend on {fields}", f"the tiles are right without it: {fields} is not needed by any operand", line=at,
+                       role=tiles.role, numbers=numbers, basis=(label, "schedule"), certain=True)  # fmt: skip
+    if extent is not None and _at_edge(hit, tiles, extent):
+        return Finding("W02", f"only edge tiles of `{name}` are wrong for {where}: {named}", "candidate",
                        "bound the store at the edge (mask or `rows=`), and let loads past the edge contribute zero",
                        "an inner tile is wrong too", line=line, role=tiles.role, numbers=numbers, basis=(label,), certain=True)  # fmt: skip
-    if len(places) == 1 and (place := next(iter(places))):
-        return Finding("W04", f"`{name}` is wrong only where {place} writes, for {where}", "candidate",
-                       f"check what depends on that index at line {line}: row offsets, slot of the staging view, barrier of the member",
+    if part := _parts(clusters, tiles, extent):
+        return Finding("W04", f"`{name}` is wrong only where {part} writes, for {where}", "candidate",
+                       f"check what depends on that index at line {line}: row offsets, columns of the accumulator, slot of the staging view, barrier of the member",
                        "the other members or slices are wrong too", line=line, role=tiles.role, numbers=numbers, basis=(label,))  # fmt: skip
-    return Finding("W01", f"whole tiles of `{name}` are wrong for {where}: {', '.join(tiles.name(t) for t in hit[:4])}", "candidate",
-                   "compare the coordinates of the loads and of the store of these tiles, and the order in which roles walk the tiles",
+    if share > 0.9 or (every is not None and len(hit) == every > 1 and share > 0.5):
+        return Finding("W01", f"every tile of `{name}` is wrong for {where}", "candidate",
+                       "look at what all tiles share: `init=` and the operands of the MMA, coordinates along k, the conversion, the slice that is stored",
+                       "some tile is right", line=next((op.span.line for op in program.ops if op.name == "mma"), line) if program is not None else line,
+                       role=tiles.role, numbers=numbers, basis=(label,))  # fmt: skip
+    return Finding("W01", f"whole tiles of `{name}` are wrong for {where}: {named}", "candidate",
+                   "compare the coordinates of the loads and of the store of these tiles, and the order in which roles walk the tiles" + _zero(v),
                    "the errors lie in other tiles in another run (then it is a race)", line=line, role=tiles.role, numbers=numbers, basis=(label,))  # fmt: skip
+
+
+def _zero(v: Mapping[str, Any]) -> str:
+    worst = v.get("worst_at") or {}
+    return "; the worst element is exactly 0, as boxes past a tensor's edge are" if worst.get("found") == 0.0 and worst.get("expected") else ""
+
+
+def _tile_count(tiles: OutputTiles, extent: tuple[int, int] | None) -> int | None:
+    if extent is None:
+        return None
+    return (-(-extent[0] // tiles.rows) if tiles.rows else 1) * (-(-extent[1] // tiles.columns) if tiles.columns else 1)
+
+
+def _parts(clusters: Sequence[Mapping[str, Any]], tiles: OutputTiles, extent: tuple[int, int] | None) -> str:
+    """The members or slices that hold all wrong blocks, where a tile has others inside the output; empty where every part is hit."""
+    members, slices = tiles.parts
+    rows, columns = extent or (1 << 30, 1 << 30)
+    hit = {tiles.part(c["row"], c["column"]) for c in clusters}
+    wrong_members, wrong_slices = {m for m, _ in hit}, {s for _, s in hit}
+    whole_rows, whole_columns = rows >= tiles.rows, -(-columns // max(1, tiles.step_columns))
+    said = []
+    if None not in wrong_members and len(wrong_members) < members and whole_rows:
+        said.append(f"member {_list(wrong_members)} of `{tiles.role}`")
+    if None not in wrong_slices and len(wrong_slices) < min(slices, whole_columns):
+        said.append(f"column slice {_list(wrong_slices)}")
+    return ", ".join(said)
+
+
+def _list(numbers: set[Any]) -> str:
+    return ", ".join(str(n) for n in sorted(numbers))
 
 
 def _extent(case: Mapping[str, Any], v: Mapping[str, Any]) -> tuple[int, int] | None:
     """Rows and columns of the output, where the case's axes show them: the pair whose product is the element count."""
     axes = [int(n) for n in (case.get("axes") or {}).values()]
-    if case.get("rows_checked") != "all":
+    if case.get("rows_checked", "all") != "all":
         return None
     return next(((m, n) for m in axes for n in axes if m * n == v.get("elements")), None)
 
 
-def _at_edge(tile: tuple[int, int], tiles: OutputTiles, extent: tuple[int, int]) -> bool:
-    return any(size and (i + 1) * size > limit for i, size, limit in zip(tile, (tiles.rows, tiles.columns), extent, strict=True))
+def _at_edge(hit: list[tuple[int, int]], tiles: OutputTiles, extent: tuple[int, int]) -> bool:
+    """Whether all wrong tiles are the cut-off last ones along an axis that has whole tiles too."""
+    for axis, (size, limit) in enumerate(zip((tiles.rows, tiles.columns), extent, strict=True)):
+        last = limit // size if size else 0
+        if size and limit % size and last > 0 and all(t[axis] == last for t in hit):
+            return True
+    return False
 
 
 def _trips(program: Program, case: Mapping[str, Any]) -> int | None:

@@ -37,14 +37,32 @@ class OutputTiles:
         parts = [f"{f}={i}" for f, i in ((self.row_field, tile[0]), (self.column_field, tile[1])) if f]
         return "tile (" + ", ".join(parts) + ")" if parts else "the tile"
 
-    def place(self, row: int, column: int) -> str:
-        """Which member and which slice of the epilogue wrote an element, as far as the coordinates say it."""
-        parts = []
-        if self.member_rows:
-            parts.append(f"member {(row % self.rows if self.rows else row) // self.member_rows} of `{self.role}`")
-        if self.columns and self.step_columns and self.step_columns < self.columns:
-            parts.append(f"column slice {column % self.columns // self.step_columns}")
-        return ", ".join(parts)
+    def part(self, row: int, column: int) -> tuple[int | None, int | None]:
+        """The member that wrote an element and the slice of the epilogue, None where the coordinates do not tell."""
+        member = (row % self.rows if self.rows else row) // self.member_rows if self.member_rows else None
+        sliced = bool(self.columns and self.step_columns and self.step_columns < self.columns)
+        return member, column % self.columns // self.step_columns if sliced else None
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Members and slices that a tile has, 1 where the coordinates do not tell."""
+        return (self.rows // self.member_rows if self.member_rows and self.rows else 1,
+                self.columns // self.step_columns if self.columns and self.step_columns else 1)  # fmt: skip
+
+
+def unused_fields(program: Program, tiles: OutputTiles) -> list[tuple[str, int]]:
+    """Tile fields that say where the output goes and that no load's coordinates use; each with the line of a load."""
+    used: set[str] = set()
+    line = 0
+    for site in sites(program):
+        coords = site.op.operands.get("coords")
+        if site.op.name not in ("tma_load", "load", "cp_async", "bulk_load") or not isinstance(coords, tuple):
+            continue
+        line = site.op.span.line
+        env = _bindings(program, site.role)
+        for e in coords:
+            used |= {k.removeprefix("field ") for k in _linear(e, env) if k.startswith("field ")}
+    return [(f, line) for f in (tiles.row_field, tiles.column_field) if f and line and f not in used]
 
 
 def output_tiles(program: Program, tensor: str) -> OutputTiles | None:

@@ -22,7 +22,7 @@ def test_the_tiling_of_an_output_is_read_off_its_store(example: Callable[..., Pr
     assert tiles is not None
     assert (tiles.rows, tiles.columns, tiles.row_field, tiles.column_field) == (128, 256, "m", "n")
     assert (tiles.step_rows, tiles.step_columns, tiles.member_rows) == (64, 64, 64)
-    assert tiles.tile_of(300, 700) == (2, 2) and tiles.place(300, 700) == "member 0 of `math`, column slice 2"
+    assert tiles.tile_of(300, 700) == (2, 2) and tiles.part(300, 700) == (0, 2) and tiles.parts == (2, 4)
     index = output_tiles(example("kmeans_assign"), "IDX")
     assert index is not None and (index.rows, index.row_field, index.member_rows) == (256, "m", 128)
 
@@ -47,6 +47,34 @@ def test_one_members_rows_are_told_apart_from_the_tile(example: Callable[..., Pr
 
     found = diagnose(wrong(case(spoil, **AXES)), example("gemm_ws"))
     assert ids(found) == ["W04"] and "member 1 of `math`, column slice 0" in found[0].claim
+
+
+def test_slices_that_are_right_in_every_tile_are_told_apart(example: Callable[..., Program], case: Make, wrong: Make) -> None:
+    def spoil(out: Any) -> None:
+        out.reshape(512, 4, 256)[:, :, 64:] += 40.0
+
+    found = diagnose(wrong(case(spoil, **AXES)), example("gemm_ws"))
+    assert ids(found) == ["W04"] and "column slice 1, 2, 3" in found[0].claim and "member" not in found[0].claim
+
+
+def test_when_every_tile_is_wrong_no_tile_is_blamed(example: Callable[..., Program], case: Make, wrong: Make) -> None:
+    def spoil(out: Any) -> None:
+        out += 40.0
+
+    program = example("gemm_ws")
+    found = diagnose(wrong(case(spoil, M=256, N=512, K=512)), program)
+    assert ids(found) == ["W01"] and found[0].claim.startswith("every tile") and found[0].line == next(op for op in program.ops if op.name == "mma").span.line
+
+
+def test_a_tile_field_that_no_load_uses_is_named(example: Callable[..., Program], case: Make, wrong: Make) -> None:
+    program = example("gemm_ws", ("t.n * BN), stage=s", "t.m * BN), stage=s"))
+
+    def spoil(out: Any) -> None:
+        out[128:, :] += 40.0
+
+    found = diagnose(wrong(case(spoil, M=300, N=200, K=256)), program)
+    assert "no load uses the tile's `n`" in found[0].claim and found[0].certain
+    assert found[0].line == [op for op in program.ops if op.name == "tma_load"][1].span.line
 
 
 def test_edge_tiles_are_recognised(example: Callable[..., Program], case: Make, wrong: Make) -> None:
