@@ -222,9 +222,9 @@ def _missing_part(name: str, v: Mapping[str, Any], case: Mapping[str, Any], prog
 
 def _conditions(cases: list[dict[str, Any]], program: Program | None, label: str) -> list[Finding]:
     """What right and wrong cases differ in: the kind of data, or whether a ring has wrapped around."""
-    seen = [c for c in cases if not c.get("heldout") and c.get("status") in ("PASSED", "INCORRECT_NUMERICAL")]
+    seen = [c for c in cases if not c.get("heldout") and str(c.get("status")).startswith(("PASSED", "INCORRECT_NUMERICAL"))]
     bad = [c for c in seen if c["status"] == "INCORRECT_NUMERICAL"]
-    good = [c for c in seen if c["status"] == "PASSED"]
+    good = [c for c in seen if c["status"] != "INCORRECT_NUMERICAL"]
     out: list[Finding] = []
     if not good or not bad:
         return out

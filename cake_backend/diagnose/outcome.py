@@ -13,8 +13,29 @@ from cake_ir.program import Program
 def outcome_findings(record: Mapping[str, Any], program: Program | None) -> list[Finding]:
     """Findings for a status that is not about numbers or time; empty for a run that went through."""
     status = str(record.get("status", ""))
+    seen = _simulator(record, status)
+    if seen:
+        return seen
     make = _MAKERS.get(status)
     return make(record, program) if make else []
+
+
+def _simulator(record: Mapping[str, Any], status: str) -> list[Finding]:
+    """What the simulated machine met: it knows the line and the story, so nothing has to be inferred."""
+    faults = [f for f in record.get("findings") or () if isinstance(f, Mapping) and f.get("kind") == "simulator"]
+    out = []
+    for f in faults[:3]:
+        code = str(f.get("code"))
+        id_ = _SIMULATED.get(code)
+        if id_ is None:
+            continue
+        case = next((c for c in _cases(record) if c.get("status") == status), {})
+        out.append(Finding(id_, f"[{code}] {f.get('text')}", "candidate" if code in ("X006", "X013") else "verifier",
+                           f.get("help") or "mend the place that is named; the gates passed it, so a check that catches it is worth proposing",
+                           "the simulator runs the same case, order and seed without the fault", line=f.get("line"),
+                           numbers={"trace": list(f.get("trace") or ()), "shape": case.get("shape"), "order": case.get("policy"), "seed": case.get("seed")},
+                           basis=("simulated",), certain=True))  # fmt: skip
+    return out
 
 
 def _static(record: Mapping[str, Any], program: Program | None) -> list[Finding]:
@@ -128,6 +149,12 @@ def _store_line(program: Program | None, tensor: str) -> int | None:
             return op.span.line
     return None
 
+
+# Faults of the simulated machine, by the finding that they are.
+_SIMULATED = {
+    "X001": "E01", "X002": "E01", "X003": "E07", "X004": "W12", "X005": "W12", "X006": "E05", "X007": "W08", "X008": "W12", "X009": "W12", "X010": "E01",
+    "X012": "E01", "X013": "E08",
+}  # fmt: skip
 
 _MAKERS = {
     "STATIC_REJECT": _static, "UNDECIDED": _undecided, "COMPILE_ERROR": _compile, "NOT_LOWERED": _not_lowered, "HANG": _hang, "TIMEOUT": _hang,

@@ -65,3 +65,12 @@ def test_every_ending_has_its_route(status: str, id_: str, route: str, example: 
 def test_a_record_with_holes_raises_nothing(record: dict[str, Any], example: Callable[..., Program]) -> None:
     diagnose(record)
     diagnose(record, example("gemm_ws"))
+
+
+def test_a_fault_of_the_simulated_machine_is_given_with_its_case() -> None:
+    fault = {"kind": "simulator", "code": "X008", "line": 51, "text": "the async proxy reads `c` too early", "trace": ["math 0: store"], "help": "add `lm.fence_proxy()`"}
+    case = {"status": "NONDETERMINISTIC", "shape": "sim_ragged", "policy": "late", "seed": 7, "distribution": "normal"}
+    found = diagnose({"status": "NONDETERMINISTIC", "findings": [fault], "numerics": {"label": "simulated", "cases": [case]}})
+    assert [f.id for f in found] == ["W12"]
+    assert found[0].line == 51 and found[0].route == "verifier" and found[0].edit == "add `lm.fence_proxy()`"
+    assert found[0].numbers == {"trace": ["math 0: store"], "shape": "sim_ragged", "order": "late", "seed": 7}
