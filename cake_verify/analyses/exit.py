@@ -19,7 +19,7 @@ def check_exit(plan: Plan, world: World) -> None:
         for _, op in m.tc_open[:1]:
             raise _by(Found("S025", op=op, engine="tcgen05", count=len(m.tc_open)), m)
         for group in m.tmem[:1]:
-            raise _by(Found("S025", op=-1, engine=group[2], count=len(m.tmem)), m)
+            raise _by(Found("S025", op=group[3], engine=group[2], count=len(m.tmem)), m)
     for cta in world.ctas:
         for bars in cta.bars:
             for bar in bars:

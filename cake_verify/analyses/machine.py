@@ -54,7 +54,7 @@ class Machine:
 
     def _compile(self, op: Op, role: str) -> Step | None:
         parts: list[Step] = []
-        asynchronous = any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld") for e in self._effects(op))
+        asynchronous = any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld", "tmem_st") for e in self._effects(op))
         if not asynchronous:
             registers = memory.registers(self.plan, op, role in self.held)
             if registers is not None:
@@ -118,11 +118,13 @@ class Machine:
             return memory.load_tx(self.plan, op, role)
         if effect.engine == "bulk":
             return memory.store_bulk(self.plan, op)
-        if effect.engine in ("wgmma", "tcgen05"):
+        if effect.engine == "wgmma":
             return memory.mma_async(self.plan, op, effect)
+        if effect.engine == "tcgen05":
+            return _both(memory.mma_async(self.plan, op, effect), memory.accumulator(self.plan, op))
         if effect.engine == "cp_async":
             return memory.copy_in(self.plan, op, role)
-        return memory.tensor_memory(self.plan, op, effect, role)
+        return memory.tensor_memory(self.plan, op, effect)
 
     def _touch(self, op: Op, role: str, effect: Touch) -> Step:
         make = memory.generic_read if effect.mode == "r" else memory.generic_write

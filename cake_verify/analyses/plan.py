@@ -12,7 +12,7 @@ from cake_ir.derive.issue import issue_roles
 from cake_ir.derive.structure import sites
 from cake_ir.derive.transactions import TxSet, transactions
 from cake_ir.program import Op, Program
-from cake_ir.types import ViewT
+from cake_ir.types import TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
 from cake_verify.analyses.places import register_touches
 from cake_verify.analyses.regions import OutsideView, Region, Regions
@@ -88,6 +88,17 @@ class Plan:
                     raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
                 cache[v] = got
             return got
+
+        return find
+
+    def columns(self, t: TmemT) -> Callable[[int], Region]:
+        """A function from a tensor-memory value (its first column) to the atoms of the range."""
+        tmem, regions, n = self.program.tmems[t.tmem], self.regions, t.cols
+        lanes = max(1, tmem.shape[1])
+        width = max(1, n * tmem.width // lanes)
+
+        def find(first: int) -> Region:
+            return regions.columns(tmem.col + first * tmem.width // lanes, width)
 
         return find
 

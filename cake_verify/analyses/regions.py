@@ -107,6 +107,7 @@ class Regions:
         for pool in program.pools.values():
             self.base[pool.name] = base
             base += -(-pool.nbytes // self.granule)
+        self.tmem_base = base
         self.shift = {v.name: self.base[v.pool] for v in program.views.values()}
         self.masks: list[int] = []
         self.bounds: list[tuple[int, int]] = []
@@ -131,6 +132,14 @@ class Regions:
             raise OutsideView(view, row, rows, col, cols)
         mask = stage_mask(layout, row, rows, col, cols, self.granule)
         mask <<= stage * stage_stride(layout) // self.granule + self.shift[view]
+        found = self.known.get(mask)
+        if found is None:
+            found = self.known[mask] = self._add(mask)
+        return found
+
+    def columns(self, first: int, count: int) -> Region:
+        """The atoms of tensor-memory columns, behind all shared memory."""
+        mask = ((1 << count) - 1) << (self.tmem_base + first)
         found = self.known.get(mask)
         if found is None:
             found = self.known[mask] = self._add(mask)

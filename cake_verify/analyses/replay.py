@@ -14,7 +14,7 @@ from cake_ir.derive.clusters import guarded_loads
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Touch, Turn, Wait
 from cake_ir.program import Expr, Op
-from cake_ir.types import ViewT
+from cake_ir.types import TmemT, ViewT
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.machine import Machine, Stuck
 from cake_verify.analyses.plan import Plan
@@ -65,6 +65,14 @@ class Replay:
                 if isinstance(operand, Expr) and isinstance(operand.type, ViewT):
                     yield t.operand, t.mode, "generic" if isinstance(e, Touch) or e.engine == "cp_async" else "async"
 
+    def tmem_touches(self, op: Op) -> Iterator[tuple[str, str]]:
+        """(operand, mode) of every access of tensor memory by an operation."""
+        for e in self.effects(op):
+            for t in e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ():
+                operand = op.operands.get(t.operand)
+                if isinstance(operand, Expr) and isinstance(operand.type, TmemT):
+                    yield t.operand, t.mode
+
     def touched(self, entry: Entry, atom: int, cta: Cta) -> Iterator[tuple[str, str, str]]:
         """The accesses of `atom` in `cta` among those of an executed operation."""
         for operand, mode, proxy in self.touches(entry.op):
@@ -77,6 +85,11 @@ class Replay:
                     yield operand, mode, proxy
             except Found:
                 continue
+        for operand, mode in self.tmem_touches(entry.op):
+            if entry.member.cta is cta:
+                value = entry.values[self.plan.code.ops[entry.op.id].index[operand]]
+                if atom in self.plan.columns(entry.op.operands[operand].type)(value):  # type: ignore[union-attr, arg-type]  # tensor memory
+                    yield operand, mode, "async"
 
     def is_a(self, op: Op, *kinds: type) -> bool:
         return any(isinstance(e, kinds) for e in self.effects(op))

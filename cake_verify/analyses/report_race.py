@@ -1,48 +1,18 @@
-"""Races, unfenced accesses and registers in flight, told as faults."""
+"""Races told as faults: reads that may come too early, writes that may come before earlier accesses have ended."""
 
 from __future__ import annotations
 
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Wait
-from cake_ir.program import Expr, Op
+from cake_ir.ops.effects import Arrive, Commit, Sync, Wait
+from cake_ir.program import Assign, Expr, statements
 from cake_ir.span import Span
-from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
-from cake_verify.analyses.state import Cta, Found, Member
+from cake_verify.analyses.report_site import Site, engine_of, title, view_of
+from cake_verify.analyses.state import Found, Member
+from cake_verify.analyses.trips import written
 from cake_verify.analyses.words import call, slot_text, span_of, spoken_slot, sync_points, trace, who
-
-
-class Site:
-    """The access that met the fault: its member, operation, the view operand that touches the atom."""
-
-    def __init__(self, r: Replay, found: Found) -> None:
-        assert found.member is not None and found.member.pending is not None
-        self.member: Member = found.member
-        number, self.values = found.member.pending
-        self.op: Op = r.plan.program.ops[number]
-        self.atom: int = found.data["atom"]
-        self.cta: Cta = found.data["cta"]
-        self.operand = next(iter(self._operands(r)), "view")
-
-    def _operands(self, r: Replay) -> list[str]:
-        entry = Entry(len(r.log), self.member, self.op, self.values, {}, 0, 0, 0, ())
-        return [o for o, _, _ in r.touched(entry, self.atom, self.cta)]
-
-    @property
-    def view(self) -> str:
-        e = self.op.operands.get(self.operand)
-        return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else "shared memory"
-
-    @property
-    def span(self) -> Span:
-        return span_of(self.op, self.operand) if self.operand in ("a", "b", "scratch") else self.op.span
-
-
-def view_of(op: Op, operand: str) -> str:
-    e = op.operands.get(operand)
-    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else "shared memory"
 
 
 def race(r: Replay, found: Found) -> Fault:
@@ -73,7 +43,7 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
     facts = {"view": name, "reader": m.role, "writer": write.member.role, "setting": str(r.setting)}
     fixes: list[Fix] = []
     where = edits.stmt_span(r.plan, s.op)
-    engine = _engine(r, write.op)
+    engine = engine_of(r, write.op)
     code = "S004"
     if other != name:
         code = "S007"
@@ -98,11 +68,7 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
         shared = [b.name for b in program.named.values() if {m.role, write.member.role} <= set(b.roles) and not b.per_member]
         if shared:
             fixes.append(edits.before(where, f"lm.sync({shared[0]})"))
-    return Fault(code, message, s.span, tuple(related), help=_help(fixes, "order the read after the write"), fixes=tuple(fixes), facts=facts, trace=lines)
-
-
-def _engine(r: Replay, op: Op) -> str | None:
-    return next((e.engine for e in r.effects(op) if isinstance(e, Issue)), None)
+    return Fault(code, message, s.span, tuple(related), help=title(fixes, "order the read after the write"), fixes=tuple(fixes), facts=facts, trace=lines)
 
 
 def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ...], facts: dict[str, object]) -> Fault:
@@ -141,7 +107,7 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
             related.append((s.span, f"reads `{name}`"))
             if sync:
                 fixes.append(edits.after(edits.stmt_span(r.plan, drain.op), f"lm.sync({sync})"))
-    return Fault("S004", message, span, tuple(related), help=_help(fixes, "wait for the group, then let all threads meet"), fixes=tuple(fixes),
+    return Fault("S004", message, span, tuple(related), help=title(fixes, "wait for the group, then let all threads meet"), fixes=tuple(fixes),
                  facts=facts, trace=lines)  # fmt: skip
 
 
@@ -153,7 +119,7 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
     name, victim = view_of(read.op, operand), read.member
     facts: dict[str, object] = {"view": name, "reader": victim.role, "writer": m.role, "setting": str(r.setting)}
     code = "S003" if s.view == name else "S007"
-    engine = _engine(r, read.op)
+    engine = engine_of(r, read.op)
     guard = _guard(r, s)
     release = _release(r, victim, guard, read, s)
     head = [(read, "reads"), (release, "releases"), *sync_points(r, (victim, m), len(r.log))]
@@ -170,6 +136,10 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
                      help='count the arrivals of all CTAs that read the slot: `scope="cluster"`')  # fmt: skip
     if engine in ("wgmma", "tcgen05") and release is not None and release.number > read.number:
         return _released_in_flight(r, s, read, release, name, reads, writes, facts, lines)
+    if engine == "tmem_ld":
+        freed = r.before(len(r.log), victim, Arrive)
+        if freed is not None and freed.number > read.number:
+            return _load_in_flight(r, read, freed, name, reads, writes, facts, lines)
     if engine == "bulk":
         return _store_in_flight(r, s, read, release, name, reads, writes, facts, lines, missing, code)
     if victim is m:
@@ -179,7 +149,7 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
 
 def _released_in_flight(r: Replay, s: Site, read: Entry, release: Entry, name: str, reads: tuple[Span, str], writes: tuple[Span, str],
                         facts: dict[str, object], lines: tuple[str, ...]) -> Fault:  # fmt: skip
-    younger = sum(1 for e in r.log[read.number + 1 : release.number] if e.member is read.member and _engine(r, e.op) == "wgmma")
+    younger = sum(1 for e in r.log[read.number + 1 : release.number] if e.member is read.member and engine_of(r, e.op) == "wgmma")
     barrier = release.op.attrs.get("barrier")
     message = f"a slot of `{name}` is released on `{barrier}` while an MMA group may still read it"
     fixes = (edits.before(edits.level_with(r.plan, release.op, read.op), f"lm.mma_wait(pending={younger})"),)
@@ -187,10 +157,19 @@ def _released_in_flight(r: Replay, s: Site, read: Entry, release: Entry, name: s
                  help=f"wait for the group first: `lm.mma_wait(pending={younger})`")  # fmt: skip
 
 
+def _load_in_flight(r: Replay, read: Entry, freed: Entry, name: str, reads: tuple[Span, str], writes: tuple[Span, str], facts: dict[str, object],
+                    lines: tuple[str, ...]) -> Fault:  # fmt: skip
+    barrier = freed.op.attrs.get("barrier")
+    fix = edits.before(edits.level_with(r.plan, freed.op, read.op), 'lm.tmem_wait("ld")')
+    message = f"`{name}` is released on `{barrier}` while a load from it may be in flight"
+    return Fault("S014", message, freed.op.span, (reads, writes), fixes=(fix,), help='wait for the load first: `lm.tmem_wait("ld")`',
+                 facts=facts | {"barrier": barrier}, trace=lines)  # fmt: skip
+
+
 def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, name: str, reads: tuple[Span, str], writes: tuple[Span, str],
                      facts: dict[str, object], lines: tuple[str, ...], missing: int, code: str) -> Fault:  # fmt: skip
     m, victim = s.member, read.member
-    later = sum(1 for e in r.log[read.number + 1 :] if e.member is victim and _engine(r, e.op) == "bulk")
+    later = sum(1 for e in r.log[read.number + 1 :] if e.member is victim and engine_of(r, e.op) == "bulk")
     waited = missing & victim.E
     sync = edits.own_barrier(r.plan.program, victim.role)
     span, related = s.span, [(read.op.span, f"the copy engine may still read `{name}` for this store")]
@@ -213,7 +192,7 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
         else:
             fixes.append(edits.before(edits.stmt_span(r.plan, s.op), line, *([f"lm.sync({sync})"] if sync else [])))
         facts = facts | {"expected_pending": later}
-    return Fault("S011", message, span, tuple(related), help=_help(fixes, "wait until the store has read its source, then let all threads meet"),
+    return Fault("S011", message, span, tuple(related), help=title(fixes, "wait until the store has read its source, then let all threads meet"),
                  fixes=tuple(fixes), facts=facts, trace=lines)  # fmt: skip
 
 
@@ -222,7 +201,7 @@ def _own_lanes(r: Replay, s: Site, read: Entry, name: str, reads: tuple[Span, st
     sync = edits.own_barrier(r.plan.program, m.role)
     fixes = [edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})")] if sync else []
     message = f"{call(s.op)} overwrites `{s.view}` while other lanes of {who(r, m)} may still read `{name}`: nothing makes them meet in between"
-    return Fault(code, message, s.span, (reads,), help=_help(fixes, "let all threads meet between the read and the write"), fixes=tuple(fixes),
+    return Fault(code, message, s.span, (reads,), help=title(fixes, "let all threads meet between the read and the write"), fixes=tuple(fixes),
                  facts=facts, trace=lines)  # fmt: skip
 
 
@@ -237,10 +216,14 @@ def _unordered(r: Replay, s: Site, read: Entry, release: Entry | None, guard: st
                      facts=facts | {"barrier": release.op.attrs.get("barrier")}, trace=lines)  # fmt: skip
     message = f"{call(s.op)} overwrites `{name}` without waiting until {who(r, read.member)} has read it"
     slot = s.op.operands.get("stage")
+    step = _stepped(r, m.role, r.plan.program.barriers[skipped].pipeline) if skipped and not isinstance(slot, Expr) else None
+    if step is not None:
+        message = f"{call(s.op)} overwrites `{name}` without having waited for `{skipped}`, on which {who(r, read.member)} releases it"
+        fixes.append(edits.after(step[0], f"lm.wait({skipped}, stage={step[1]})"))
     if skipped and isinstance(slot, Expr):
         message = f"{call(s.op)} overwrites `{name}` without having waited for `{skipped}`, on which {who(r, read.member)} releases it"
         fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.wait({skipped}, stage={spoken_slot(slot)})"))
-    return Fault(code, message, s.span, (reads,), help=_help(fixes, "wait for the readers before writing"), fixes=tuple(fixes),
+    return Fault(code, message, s.span, (reads,), help=title(fixes, "wait for the readers before writing"), fixes=tuple(fixes),
                  facts=facts | ({"barrier": guard} if guard else {}), trace=lines)  # fmt: skip
 
 
@@ -250,6 +233,9 @@ def _skipped(r: Replay, s: Site, read: Entry) -> str | None:
     name = str(s.op.attrs.get("barrier"))
     at = r.plan.code.ops[s.op.id].index.get("stage")
     if name not in program.barriers or at is None:
+        for b in program.barriers.values():
+            if b.primed and read.member.role in b.prod and m.role in b.cons and r.before(len(r.log), m, Wait, barrier=b.name) is None:
+                return b.name
         return None
     ring, n = program.barriers[name].pipeline, s.values[at]
     for b in program.barriers.values():
@@ -257,6 +243,16 @@ def _skipped(r: Replay, s: Site, read: Entry) -> str | None:
             continue
         if not any(e.member is m and e.op.attrs.get("barrier") == b.name and r.is_a(e.op, Wait) and r.slot(e.op, e.values) == n for e in r.log):
             return b.name
+    return None
+
+
+def _stepped(r: Replay, role: str, ring: str) -> tuple[Span, str] | None:
+    """The statement in which a role steps a ring, and the name of the slot."""
+    for block in r.plan.program.body:
+        if block.role == role:
+            for stmt in statements(block.body):
+                if isinstance(stmt, Assign) and isinstance(stmt.value, Expr) and stmt.value.op == "step" and stmt.value.attrs.get("ring") == ring:
+                    return stmt.span, written(stmt.targets[0])
     return None
 
 
@@ -271,7 +267,7 @@ def _release(r: Replay, victim: Member, guard: str | None, read: Entry, s: Site)
         return None
     slot = s.values[r.plan.code.ops[s.op.id].index["stage"]] if "stage" in r.plan.code.ops[s.op.id].index else None
     stages = r.plan.program.rings[r.plan.program.barriers[guard].pipeline].stages
-    mine = [e for e in r.log if e.member is victim and r.is_a(e.op, Arrive) and e.op.attrs.get("barrier") == guard]
+    mine = [e for e in r.log if e.member is victim and r.is_a(e.op, Arrive, Commit) and e.op.attrs.get("barrier") == guard]
     same = [e for e in mine if slot is None or (r.slot(e.op, e.values) or 0) % stages == slot % stages]
     later = [e for e in same if e.number > read.number]
     return later[0] if later else same[-1] if same else None
@@ -289,7 +285,7 @@ def _twice(r: Replay, s: Site, write: Entry, operand: str) -> Fault:
         return Fault(code, message, s.op.span, (), help="members repeat what a role's body says: split the rows with `.index`, or let one member do it",
                      facts=facts, trace=lines)  # fmt: skip
     fixes: list[Fix] = []
-    if _engine(r, write.op) == "tma":
+    if engine_of(r, write.op) == "tma":
         message = f"{call(s.op)} writes `{name}` before the load that was writing it is known to be complete"
     elif write.member is m:
         message = f"{call(s.op)} writes bytes of `{name}` that other lanes of {who(r, m)} may still be writing"
@@ -303,103 +299,4 @@ def _twice(r: Replay, s: Site, write: Entry, operand: str) -> Fault:
              and b.pipeline == r.plan.program.barriers[str(s.op.attrs["barrier"])].pipeline]  # fmt: skip
     if waits and isinstance(slot, Expr) and not fixes:
         fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.wait({waits[0].name}, stage={spoken_slot(slot)})"))
-    return Fault(code, message, s.span, related, help=_help(fixes, "order the two writes"), fixes=tuple(fixes), facts=facts, trace=lines)
-
-
-# ------------------------------------------------------------------ the async proxy
-
-
-def unfenced(r: Replay, found: Found) -> Fault:
-    """An async-proxy access of bytes last written through the generic proxy, without the writer's fence in between."""
-    s = Site(r, found)
-    write = r.last_write(s.atom, s.cta)
-    assert write is not None
-    entry, operand = write
-    name = view_of(entry.op, operand)
-    verb = "overwrites" if found.data["write"] else "reads"
-    lines = trace(r, [(entry, "ordinary write"), *sync_points(r, (entry.member, s.member), len(r.log))], (s.member, f"{verb} through the async proxy"))
-    message = f"{call(s.op)} {verb} `{name}` through the async proxy, but no `lm.fence_proxy()` of its writer comes after the ordinary write"
-    where = edits.stmt_span(r.plan, entry.op)
-    fix = edits.after(where, "lm.fence_proxy()")
-    own = edits.own_barrier(r.plan.program, s.member.role)
-    if found.data["missing"] & s.member.F and own:
-        message = f"{call(s.op)} {verb} `{name}` before all threads that wrote it are known to have passed their `lm.fence_proxy()`"
-        fix = edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({own})")
-    if _engine(r, entry.op) == "cp_async":
-        drain = next((e for e in r.log[entry.number :] if e.member is entry.member and r.is_a(e.op, Drain)), None)
-        fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()") if drain else fix
-    related = ((entry.op.span, f"{who(r, entry.member)} writes it here"),)
-    return Fault("S006", message, s.span, related, fixes=(fix,), trace=lines, facts={"view": name, "writer": entry.member.role, "setting": str(r.setting)},
-                 help="the threads that wrote fence after the write and before they meet the thread that issues")  # fmt: skip
-
-
-def uninitialised(r: Replay, found: Found) -> Fault:
-    """A read of shared memory that nothing has written."""
-    s = Site(r, found)
-    lines = trace(r, sync_points(r, (s.member,), len(r.log)), (s.member, "reads"))
-    related = tuple((x.op.span, f"writes `{s.view}`") for x in r.plan.sites.values()
-                    if any(m == "w" and view_of(x.op, o) == s.view for o, m, _ in r.touches(x.op)))[:3]  # fmt: skip
-    message = f"{call(s.op)} reads bytes of `{s.view}` that nothing has written"
-    return Fault("S027", message, s.span, related, help="fill the slot before it is read; does the read use the slot that was filled?",
-                 facts={"view": s.view, "setting": str(r.setting)}, trace=lines)  # fmt: skip
-
-
-# ------------------------------------------------------------------ registers
-
-
-def places(r: Replay, m: Member, mask: int) -> list[str]:
-    """The names of a mask's places."""
-    names = r.plan.places[m.role].names
-    return [n for i, n in enumerate(names) if mask >> i & 1]
-
-
-def in_flight(r: Replay, found: Found) -> Fault:
-    """An accumulator or an A fragment touched while a group uses it."""
-    m = found.member
-    assert m is not None and m.pending is not None
-    op = r.plan.program.ops[m.pending[0]]
-    mask = found.data["places"]
-    name = places(r, m, mask)[0]
-    verb = "overwritten" if found.data["write"] else "read"
-    if found.data.get("tmem"):
-        message = f"`{name}` is used before `lm.tmem_wait(\"ld\")` has made its load complete"
-        fix = edits.before(edits.stmt_span(r.plan, op), 'lm.tmem_wait("ld")')
-        return Fault("S014", message, op.span, fixes=(fix,), help="wait for the loads first", facts={"place": name}, trace=trace(r, [], (m, "uses it")))
-    at = max(i for i, g in enumerate(m.mma) if (g[1] | g[2]) & mask)
-    group = m.mma[at]
-    user = r.plan.program.ops[group[3]]
-    pending = len(m.mma) - 1 - at
-    issued = next((e for e in reversed(r.log) if e.member is m and e.op is user), None)
-    drain = r.drain(len(r.log), m, "wgmma")
-    use = "accumulates into it" if group[1] & mask else "reads it as operand"
-    message = f"`{name}` is {verb} while an MMA group that {use} may be in flight"
-    fixes: list[Fix] = []
-    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans and not r.retired(drain):
-        fixes.append(edits.replace(drain.op.spans["pending"], str(pending)))
-    fixes.append(edits.before(edits.stmt_span(r.plan, op), f"lm.mma_wait(pending={pending})"))
-    return Fault("S005", message, op.span, ((user.span, f"this group {use}"),), help=f"wait for the group first: `lm.mma_wait(pending={pending})`",
-                 fixes=tuple(fixes), facts={"place": name, "expected_pending": pending, "in_flight": len(m.mma), "setting": str(r.setting)},
-                 trace=trace(r, [(issued, "issues the group"), (drain, "")], (m, f"{name} is {verb}")))  # fmt: skip
-
-
-def undefined(r: Replay, found: Found) -> Fault:
-    """A fragment read before it has a value."""
-    m = found.member
-    assert m is not None and m.pending is not None
-    op = r.plan.program.ops[m.pending[0]]
-    name = places(r, m, found.data["places"])[0]
-    start = op.operands.get("init")
-    is_acc = isinstance(op.operands.get("acc"), Expr)
-    message = f"`{name}` is {'accumulated into' if is_acc else 'read'} before it has a value"
-    fixes = []
-    if is_acc and start is not None and "init" in op.spans:
-        fixes.append(edits.replace(op.spans["init"], "True", "idea"))
-    return Fault("S029", message, op.span, help="start it: `init=` of the first MMA, or `init=0.0` where the fragment is declared", fixes=tuple(fixes),
-                 facts={"place": name, "setting": str(r.setting)}, trace=trace(r, [], (m, "reads it")))  # fmt: skip
-
-
-def _help(fixes: list[Fix], otherwise: str) -> str:
-    return fixes[0].title if fixes else otherwise
-
-
-__all__ = ["in_flight", "race", "undefined", "unfenced", "uninitialised"]
+    return Fault(code, message, s.span, related, help=title(fixes, "order the two writes"), fixes=tuple(fixes), facts=facts, trace=lines)

@@ -119,7 +119,7 @@ class Member:
         self.tracked = 0  # bits of copies that an mbarrier arrival follows
         self.tc = 0  # bits of all tensor-core work issued so far
         self.tc_open: list[tuple[int, int]] = []  # (bit, op) that no commit has collected yet
-        self.tmem: list[tuple[int, int, str]] = []
+        self.tmem: list[tuple[int, int, str, int]] = []  # (bit, registers, engine, op) of tensor-memory moves
         self.tmem_busy = 0
         self.defined = 0
         self.armed: dict[tuple[int, int], int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cake_ir.ops.effects import Issue, Touch
+from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
 from cake_verify.analyses.plan import Lookup, Plan, Step
@@ -83,15 +83,15 @@ def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None)
         bit = m.cur or open_epoch(m)
         m.gw |= bit
         c, w = m.cta, m.world
-        W, R, O, unknown = c.W, c.R, c.O, ~m.K
+        W, R, by, unknown = c.W, c.R, c.O, ~m.K
         for a in find(v[at]):
             if (W[a] | R[a]) & unknown:
                 _own_or_raise(m, c, a, kind, "S003", number)
             if R[a]:
-                w.used.add(O[a])
+                w.used.add(by[a])
                 R[a] = 0
             W[a] = c.G[a] = bit
-            O[a] = number
+            by[a] = number
             c.Y[a] = kind
         w.wrote.add(number)
         return None
@@ -108,15 +108,15 @@ def copy_in(plan: Plan, op: Op, role: str) -> Step:
         w = m.world
         bit = w.bit()
         c, unknown = m.cta, ~m.K
-        W, R, O = c.W, c.R, c.O
+        W, R, by = c.W, c.R, c.O
         for a in find(v[at]):
             if (W[a] | R[a]) & unknown:
                 raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
             if R[a]:
-                w.used.add(O[a])
+                w.used.add(by[a])
                 R[a] = 0
             W[a] = c.G[a] = bit
-            O[a] = number
+            by[a] = number
             c.Y[a] = None
         w.wrote.add(number)
         m.cp_open.append((bit, number))
@@ -180,16 +180,16 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
                 was = bar.coords.setdefault(number, v[coords])
                 if was != v[coords]:
                     raise Found("S030", bar=bar, coords=v[coords], other=was)
-            W, R, G, O = c.W, c.R, c.G, c.O
+            W, R, G, by = c.W, c.R, c.G, c.O
             for a in region:
                 if (W[a] | R[a]) & unknown:
                     raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
                 if G[a] & unseen:
                     raise Found("S006", cta=c, atom=a, missing=G[a], write=True)
                 if R[a]:
-                    w.used.add(O[a])
+                    w.used.add(by[a])
                     R[a] = 0
-                W[a], G[a], O[a] = bit, 0, number
+                W[a], G[a], by[a] = bit, 0, number
                 c.Y[a] = None
             bar.ak |= known
             bar.tx -= share_bytes
@@ -325,30 +325,59 @@ def _registers(m: Member, r: int, w: int) -> None:
     return None
 
 
-def tensor_memory(plan: Plan, op: Op, effect: Issue, role: str) -> Step:
+def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
     """Moves between tensor memory and registers: a group of the member until `lm.tmem_wait`."""
-    number = op.id
-    mask = plan.registers[op.id].writes if effect.engine == "tmem_ld" else plan.registers[op.id].reads
-    engine = effect.engine
+    load = effect.engine == "tmem_ld"
+    touch = plan.registers[op.id]
+    mask = touch.writes if load else touch.reads
+    registers = mask if isinstance(mask, int) else 0
+    engine, number = effect.engine, op.id
+    e = op.operands["t"]
+    assert isinstance(e, Expr) and isinstance(e.type, TmemT)
+    find, at = plan.columns(e.type), plan.code.ops[op.id].index["t"]
 
     def step(m: Member, v: Values) -> Any:
+        if not load and registers & ~m.defined:
+            raise Found("S029", places=registers & ~m.defined)
         bit = m.world.bit()
-        m.tmem.append((bit, mask if isinstance(mask, int) else 0, engine))
-        if isinstance(mask, int):
-            m.tmem_busy |= mask
-            if engine == "tmem_ld":
-                m.defined |= mask
+        m.tmem.append((bit, registers, engine, number))
+        m.tmem_busy |= registers
+        c, unknown = m.cta, ~m.K
+        for a in find(v[at]):
+            if load:
+                if not c.W[a]:
+                    raise Found("S027", cta=c, atom=a)
+                if c.W[a] & unknown:
+                    raise Found("S004", cta=c, atom=a, missing=c.W[a])
+                c.R[a] |= bit
+            else:
+                if (c.W[a] | c.R[a]) & unknown:
+                    raise Found("S003", cta=c, atom=a, missing=(c.W[a] | c.R[a]) & unknown)
+                c.W[a], c.R[a], c.O[a] = bit, 0, number
+        if load:
+            m.defined |= registers
         return None
 
     return step
 
 
-def effect_touch(effect: Touch) -> bool:
-    """Whether an ordinary touch is one of shared memory."""
-    return effect.space == "smem" and effect.proxy == "generic"
+def accumulator(plan: Plan, op: Op) -> Step:
+    """The accumulator of a tensor-core MMA: its issuer's MMAs follow each other in order, everybody else has to have let go of it."""
+    e = op.operands["acc"]
+    assert isinstance(e, Expr) and isinstance(e.type, TmemT)
+    find, at, number = plan.columns(e.type), plan.code.ops[op.id].index["acc"], op.id
+    init, start = plan.code.ops[op.id].index.get("init"), op.operands.get("init")
+    fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
 
+    def step(m: Member, v: Values) -> Any:
+        c, unknown = m.cta, ~(m.K | m.tc)
+        keeps = not (fresh or (init is not None and v[init]))
+        for a in find(v[at]):
+            if keeps and not c.W[a]:
+                raise Found("S027", cta=c, atom=a)
+            if (c.W[a] | c.R[a]) & unknown:
+                raise Found("S003", cta=c, atom=a, missing=(c.W[a] | c.R[a]) & unknown)
+            c.W[a], c.R[a], c.O[a] = 1 << (m.world.top - 1), 0, number
+        return None
 
-def tmem_type(op: Op, operand: str) -> TmemT | None:
-    """The static type of a tensor-memory operand, if it is one."""
-    e = op.operands.get(operand)
-    return e.type if isinstance(e, Expr) and isinstance(e.type, TmemT) else None
+    return step

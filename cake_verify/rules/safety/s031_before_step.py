@@ -10,6 +10,6 @@ PAGE = Page(
     title="a slot is named before the ring was stepped",
     statement="`lm.at` and `.prev` look back at slots that have been stepped.",
     why="Before the first step there is no slot: the phase would be that of another round.",
-    failing=edit(LOOP, ("                lm.arrive(empty, stage=s)\n", "                if N > 128:\n                    lm.arrive(empty, stage=s.prev())\n                else:\n                    lm.arrive(empty, stage=s)\n")),
+    failing=edit(LOOP, ("                lm.mma_wait(pending=0)\n                lm.arrive(empty, stage=s)\n", "                lm.mma_wait(pending=1)\n                if k > 0:\n                    lm.arrive(empty, stage=s.prev())\n            lm.mma_wait(pending=0)\n            lm.arrive(empty, stage=lm.at(ring))\n"), ("    lm.assume(K > 0)\n", "")),
     passing=LOOP,
 )

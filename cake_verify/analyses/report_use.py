@@ -1,0 +1,101 @@
+"""Unfenced accesses, unwritten bytes and registers, and registers in flight, told as faults."""
+
+from __future__ import annotations
+
+from cake_ir.fault import Fault, Fix
+from cake_ir.ops.effects import Drain
+from cake_ir.program import Expr
+from cake_verify.analyses import edits
+from cake_verify.analyses.replay import Replay
+from cake_verify.analyses.report_site import Site, engine_of, view_of
+from cake_verify.analyses.state import Found, Member
+from cake_verify.analyses.words import call, sync_points, trace, who
+
+
+def unfenced(r: Replay, found: Found) -> Fault:
+    """An async-proxy access of bytes last written through the generic proxy, without the writer's fence in between."""
+    s = Site(r, found)
+    write = r.last_write(s.atom, s.cta)
+    assert write is not None
+    entry, operand = write
+    name = view_of(entry.op, operand)
+    verb = "overwrites" if found.data["write"] else "reads"
+    lines = trace(r, [(entry, "ordinary write"), *sync_points(r, (entry.member, s.member), len(r.log))], (s.member, f"{verb} through the async proxy"))
+    message = f"{call(s.op)} {verb} `{name}` through the async proxy, but no `lm.fence_proxy()` of its writer comes after the ordinary write"
+    where = edits.stmt_span(r.plan, entry.op)
+    fix = edits.after(where, "lm.fence_proxy()")
+    own = edits.own_barrier(r.plan.program, s.member.role)
+    if found.data["missing"] & s.member.F and own:
+        message = f"{call(s.op)} {verb} `{name}` before all threads that wrote it are known to have passed their `lm.fence_proxy()`"
+        fix = edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({own})")
+    if engine_of(r, entry.op) == "cp_async":
+        drain = next((e for e in r.log[entry.number :] if e.member is entry.member and r.is_a(e.op, Drain)), None)
+        fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()") if drain else fix
+    related = ((entry.op.span, f"{who(r, entry.member)} writes it here"),)
+    return Fault("S006", message, s.span, related, fixes=(fix,), trace=lines, facts={"view": name, "writer": entry.member.role, "setting": str(r.setting)},
+                 help="the threads that wrote fence after the write and before they meet the thread that issues")  # fmt: skip
+
+
+def uninitialised(r: Replay, found: Found) -> Fault:
+    """A read of shared memory that nothing has written."""
+    s = Site(r, found)
+    lines = trace(r, sync_points(r, (s.member,), len(r.log)), (s.member, "reads"))
+    related = tuple((x.op.span, f"writes `{s.view}`") for x in r.plan.sites.values()
+                    if any(m == "w" and view_of(x.op, o) == s.view for o, m, _ in r.touches(x.op)))[:3]  # fmt: skip
+    message = f"{call(s.op)} reads bytes of `{s.view}` that nothing has written"
+    return Fault("S027", message, s.span, related, help="fill the slot before it is read; does the read use the slot that was filled?",
+                 facts={"view": s.view, "setting": str(r.setting)}, trace=lines)  # fmt: skip
+
+
+# ------------------------------------------------------------------ registers
+
+
+def places(r: Replay, m: Member, mask: int) -> list[str]:
+    """The names of a mask's places."""
+    names = r.plan.places[m.role].names
+    return [n for i, n in enumerate(names) if mask >> i & 1]
+
+
+def in_flight(r: Replay, found: Found) -> Fault:
+    """An accumulator or an A fragment touched while a group uses it."""
+    m = found.member
+    assert m is not None and m.pending is not None
+    op = r.plan.program.ops[m.pending[0]]
+    mask = found.data["places"]
+    name = places(r, m, mask)[0]
+    verb = "overwritten" if found.data["write"] else "read"
+    if found.data.get("tmem"):
+        message = f"`{name}` is used before `lm.tmem_wait(\"ld\")` has made its load complete"
+        fix = edits.before(edits.stmt_span(r.plan, op), 'lm.tmem_wait("ld")')
+        return Fault("S014", message, op.span, fixes=(fix,), help="wait for the loads first", facts={"place": name}, trace=trace(r, [], (m, "uses it")))
+    at = max(i for i, g in enumerate(m.mma) if (g[1] | g[2]) & mask)
+    group = m.mma[at]
+    user = r.plan.program.ops[group[3]]
+    pending = len(m.mma) - 1 - at
+    issued = next((e for e in reversed(r.log) if e.member is m and e.op is user), None)
+    drain = r.drain(len(r.log), m, "wgmma")
+    use = "accumulates into it" if group[1] & mask else "reads it as operand"
+    message = f"`{name}` is {verb} while an MMA group that {use} may be in flight"
+    fixes: list[Fix] = []
+    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans and not r.retired(drain):
+        fixes.append(edits.replace(drain.op.spans["pending"], str(pending)))
+    fixes.append(edits.before(edits.stmt_span(r.plan, op), f"lm.mma_wait(pending={pending})"))
+    return Fault("S005", message, op.span, ((user.span, f"this group {use}"),), help=f"wait for the group first: `lm.mma_wait(pending={pending})`",
+                 fixes=tuple(fixes), facts={"place": name, "expected_pending": pending, "in_flight": len(m.mma), "setting": str(r.setting)},
+                 trace=trace(r, [(issued, "issues the group"), (drain, "")], (m, f"{name} is {verb}")))  # fmt: skip
+
+
+def undefined(r: Replay, found: Found) -> Fault:
+    """A fragment read before it has a value."""
+    m = found.member
+    assert m is not None and m.pending is not None
+    op = r.plan.program.ops[m.pending[0]]
+    name = places(r, m, found.data["places"])[0]
+    start = op.operands.get("init")
+    is_acc = isinstance(op.operands.get("acc"), Expr)
+    message = f"`{name}` is {'accumulated into' if is_acc else 'read'} before it has a value"
+    fixes = []
+    if is_acc and start is not None and "init" in op.spans:
+        fixes.append(edits.replace(op.spans["init"], "True", "idea"))
+    return Fault("S029", message, op.span, help="start it: `init=` of the first MMA, or `init=0.0` where the fragment is declared", fixes=tuple(fixes),
+                 facts={"place": name, "setting": str(r.setting)}, trace=trace(r, [], (m, "reads it")))  # fmt: skip
