@@ -161,6 +161,6 @@ def test_a_skipped_k_tile_fails_on_every_distribution() -> None:
 
 def test_corpus_schedules_are_listed_with_their_text() -> None:
     listed = cake_kernels.schedules()
-    assert all(s.family in cake_kernels.families() and s.name not in ("task", "__init__") for s in listed)
+    assert all(s.name not in ("task", "__init__") for s in listed)
     assert all("@cake.schedule" in s.text for s in listed)
     assert {("gemm", "hopper"), ("kmeans_assign", "hopper"), ("rmsnorm", "hopper")} <= {(s.family, s.name) for s in listed}
