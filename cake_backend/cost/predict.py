@@ -22,6 +22,7 @@ from cake_ir.targets import device as device_named
 
 _STAND_IN = "H200-SXM"
 _BOUND = 0.85
+_LOADED = 0.8
 _LONG_WALK = 12_000  # events beyond which a walk is read once only
 
 
@@ -178,8 +179,8 @@ def _floor(s: Setting, c: Constants, reading: Reading) -> tuple[float | None, st
 
 
 def _time(s: Setting, c: Constants, reading: Reading, mid: float, cycles: Span3 | None) -> tuple[Clock | None, Span3 | None]:
-    """Seconds, where the clock under this load has been seen: a tensor core that is busy nearly all the time, at the power cap."""
-    if cycles is None or reading.busy["tensor"] < 0.9 * reading.cycles:
+    """Seconds, where the clock under this load has been seen: tensor cores of all SMs busy nearly all the time, at the power cap."""
+    if cycles is None or reading.busy["tensor"] < 0.9 * reading.cycles or s.grid.tiles < _LOADED * (s.device.sm_count or 1):
         return None, None
     e = s.calibration.entries["ghz_capped"]
     clock = Clock(e.low, e.value, e.high, "power-capped, as seen with tensor cores 98 % busy; a cooler or less loaded chip is faster")

@@ -245,7 +245,8 @@ class _Run:
         for m in self.members:
             waits = {op: cycles for (number, op), cycles in machine.waits.items() if number == m.number}
             times.append(MemberTime(m.role, m.index, m.t + skipped, waits))
+        drained = max(machine.free[unit] for unit in ("hbm", "lsu", "store")) + skipped  # a block's stores outlive its threads
         return Reading(
-            max((t.cycles for t in times), default=0.0), tuple(times), {"tensor": machine.tensor.busy, **machine.busy}, dict(machine.runs), dict(machine.bytes),
+            max([drained, *(t.cycles for t in times)]), tuple(times), {"tensor": machine.tensor.busy, **machine.busy}, dict(machine.runs), dict(machine.bytes),
             self.repetition.settled, events, tuple(self.repetition.periods),
         )  # fmt: skip

@@ -84,5 +84,6 @@ def _follow(subject: Subject, role: str, context: Context, loads: Mapping[int, A
         reply = 0 if op >= 0 and subject.demands[op].replies else None
         if op in loads:
             code = subject.code.ops[op]
-            boxes[op].add((values[code.index["coords"]], str(code.op.attrs.get("tensor"))))
+            where = tuple(values[code.index[name]] for name in ("coords", "offset", "rows", "col") if name in code.index)
+            boxes[op].add((where, str(code.op.attrs.get("tensor"))))
             asked[op] += loads[op].size

@@ -101,7 +101,7 @@ def _early_waits(what_if: WhatIf, program: Program) -> list[Finding]:
     out = []
     for site in sites(program):
         drains = [p for p in _demand(what_if, site).pieces if p.kind == "drain" and p.name == "wgmma" and p.pending == 0]
-        if not drains or not any(loop.kind == "range" for loop in site.loops):
+        if not drains or not any(loop.kind == "range" for loop in site.loops) or _needed_at_once(program, site):
             continue
         gain = what_if.with_pieces(lambda d, p, op=site.op.id: replace(p, pending=1) if d.op.id == op and p.kind == "drain" else p)
         if gain >= 0.01:
@@ -109,6 +109,21 @@ def _early_waits(what_if: WhatIf, program: Program) -> list[Finding]:
                                "`lm.mma_wait(pending=1)`, and release the slot of the pass before (`s.prev()`)", "the group's result is needed at once",
                                line=site.op.span.line, role=site.role, numbers={"tensor busy": round(busy, 3)}, basis=("predicted",), gain=Gain(gain, _HOW)))  # fmt: skip
     return out
+
+
+def _needed_at_once(program: Program, wait: Site) -> bool:
+    """Whether some operation of the same loop reads an accumulator that this loop's MMAs write."""
+    inside = [s for s in sites(program) if s.role == wait.role and wait.loops[-1] in s.loops]
+    written = {_name(s.op.operands.get("acc")) for s in inside if s.op.name == "mma"} - {None}
+    for s in inside:
+        for operand in s.op.operands.values() if s.op.name != "mma" else ():
+            if isinstance(operand, Expr) and any(_name(x) in written for x in operand.walk()):
+                return True
+    return False
+
+
+def _name(e: object) -> object:
+    return e.attrs.get("name") if isinstance(e, Expr) and e.op == "var" else None
 
 
 def _single_slots(what_if: WhatIf, program: Program) -> list[Finding]:

@@ -33,6 +33,11 @@ def test_time_comes_with_its_clock_or_not_at_all(variant: Callable[[str], Progra
     assert slow.covered
 
 
+def test_a_grid_that_leaves_most_sms_idle_has_no_known_clock(variant: Callable[[str], Program]) -> None:
+    p = predict(variant("base"), {"M": 130, "N": 248, "K": 16384})
+    assert p.cycles is not None and p.binding == "tensor" and p.clock is None and "R09" in {w.code for w in p.withheld}
+
+
 def test_the_binding_unit_is_named(variant: Callable[[str], Program]) -> None:
     assert predict(variant("base"), BIG).binding == "tensor"
     assert predict(variant("two stages"), BIG).binding == "latency of ring `ab`"

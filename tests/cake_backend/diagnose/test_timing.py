@@ -89,6 +89,13 @@ def test_a_mask_on_every_tile_of_scores_is_found_and_overlap_is_not_claimed(exam
     assert found["B23"].route == "cost model"
 
 
+def test_an_early_wait_is_only_a_finding_where_nothing_reads_the_result(example: Example) -> None:
+    early = (("lm.mma_wait(pending=1)", "lm.mma_wait(pending=0)"), ("warps=range(0, 8), regs=232, members=2", "warps=range(0, 4), regs=232"), ("range(8, 12)", "range(4, 8)"))
+    found = by_id(diagnose(simulated(BIG), example("gemm_ws", *early, BM=64)))
+    assert found["B31"].gain is not None and found["B31"].gain.bound > 0.05 and "pending=1" in found["B31"].edit
+    assert "B31" not in by_id(diagnose(simulated({"NB": 32, "NP": 65536, "NK": 1024}), example("kmeans_assign")))
+
+
 def test_direct_stores_are_uncoalesced(example: Example) -> None:
     start = "            for j in lm.static_range(BN // 64):"
     text_end = "            lm.store(OUT, lm.cast(acc, lm.bf16), coords=(t.n * BN, t.m * BM + 64 * math.index))\n"
