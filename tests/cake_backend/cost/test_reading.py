@@ -149,3 +149,26 @@ def test_the_tensor_core_works_without_gaps_and_in_order(jobs: list[tuple[int, i
     for member in range(3):
         own = [g.done for m, g in groups if m == member]
         assert own == sorted(own)
+
+
+@given(
+    st.sampled_from([(2, 256), (3, 256), (4, 128), (6, 128), (5, 64), (2, 64)]), st.booleans(), st.integers(1, 60), st.integers(1, 9),
+    st.sampled_from(CORNERS),
+)  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_skipping_changes_nothing_for_any_ring_tile_and_trip_count(
+    example: Callable[..., Program], ring: tuple[int, int], resident: bool, trips: int, rounds: int, corner: str
+) -> None:
+    stages, bn = ring
+    program = example("gemm_ws", STAGES=stages, BN=bn)
+    s = _setting(program, {"M": 128 * 132 * rounds, "N": bn, "K": 64 * trips + (7 if resident else 0)})
+    c = s.calibration.constants(corner)
+    quick = s.cycles(c)[1]
+    turned = Repetition.turned
+    try:
+        Repetition.turned = lambda self, member, loop: None  # type: ignore[method-assign]  # the walk without skipping
+        whole = s.cycles(c)[1]
+    finally:
+        Repetition.turned = turned  # type: ignore[method-assign]
+    assert quick.cycles == pytest.approx(whole.cycles, rel=1e-4)
+    assert quick.runs == whole.runs
