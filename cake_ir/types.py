@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 Form = Literal["acc", "a", "b", "rows", "vec", "rowvec", "colvec", "scalar"]
 
@@ -112,8 +112,16 @@ class FragT:
     def shape(self) -> tuple[int, ...]:
         return (self.cols,) if self.rank == 1 else (self.rows, self.cols)
 
-    def with_(self, **changes: object) -> FragT:
-        return replace(self, **changes)  # type: ignore[arg-type]  # field names are checked by dataclasses.replace
+    def with_(self, **changes: Any) -> FragT:
+        """The type with some fields changed; spelt out because elaboration asks for it all the time."""
+        get = changes.pop
+        new = FragT(
+            get("form", self.form), get("rows", self.rows), get("cols", self.cols), get("dtype", self.dtype), get("partial", self.partial),
+            get("warps", self.warps), get("chunk", self.chunk), get("stages", self.stages), get("parent", self.parent), get("rank", self.rank),
+        )  # fmt: skip
+        if changes:
+            raise TypeError(f"a fragment type has no {', '.join(changes)}")
+        return new
 
     def __str__(self) -> str:
         part = f" partial[{self.partial}]" if self.partial else ""

@@ -35,9 +35,9 @@ def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -
                 help=f"parameters: {', '.join(p.name for p in params)}", expected=len(params), found=len(node.args))  # fmt: skip
     for p, arg in zip(params, node.args):
         given[p.name] = arg
+    names = [p.name for p in params]
     for k in node.keywords:
         assert k.arg is not None
-        names = [p.name for p in params]
         if k.arg not in names:
             el.fail("N048", f"`{spec.spelling}` has no option `{k.arg}`", k.value, help=did_you_mean(k.arg, names, "option"))
         if k.arg in given:
@@ -57,7 +57,7 @@ def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -
 
 
 def _default(bound: Call, p: P) -> None:
-    operand = set(p.kinds) & OPERAND_KINDS
+    operand = p.is_operand
     if operand and p.default is not None:
         bound.operands[p.name] = as_expr(bound.scope, p.default, bound.span)  # type: ignore[arg-type]  # the scope is the elaboration
     elif operand:

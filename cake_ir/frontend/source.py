@@ -38,8 +38,18 @@ class Source:
         return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
 
     def span(self, node: ast.AST) -> Span:
+        """The node's characters; remembered on the node, since every variant of a schedule asks again."""
+        try:
+            return node.cake_span  # type: ignore[attr-defined]  # set below
+        except AttributeError:
+            pass
         line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
-        return Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]
+        if self._wide:
+            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]
+        else:
+            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]
+        node.cake_span = span  # type: ignore[attr-defined]  # syntax-tree nodes take attributes
+        return span
 
     def at(self, span: Span) -> str:
         """The text of a span that lies on one line, else its first line's part."""
@@ -97,11 +107,37 @@ def read(text: str, filename: str) -> tuple[Source, ast.Module]:
     return source, tree
 
 
-def check_depth(tree: ast.AST, source: Source) -> None:
-    """Raise N002 where the syntax tree is nested more deeply than the elaborator walks."""
-    stack: list[tuple[ast.AST, int]] = [(tree, 0)]
+def check_depth(tree: ast.Module, source: Source) -> None:
+    """Raise N002 where statements or expressions are nested more deeply than the elaborator walks.
+
+    Every level of an expression takes a character, so that only long ones are looked into.
+    """
+    limit = 3 * MAX_NESTING
+    stack: list[tuple[ast.AST, int]] = [(s, 0) for s in tree.body]
     while stack:
         node, depth = stack.pop()
-        if depth > 3 * MAX_NESTING:
-            raise FaultError(Fault("N002", "expressions are nested too deeply", source.span(node) if hasattr(node, "lineno") else Span(1, 1, 1, 2)))
-        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        if depth > limit:
+            raise FaultError(Fault("N002", "statements are nested too deeply", source.span(node)))
+        if isinstance(node, _BLOCKS):
+            for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+                stack.extend((child, depth + 1) for child in getattr(node, name, ()))
+            parts = [getattr(node, name, None) for name in ("iter", "test", "target")]
+            parts += [item.context_expr for item in getattr(node, "items", ())]
+        else:
+            parts = [node]
+        for part in parts:
+            if part is not None and (part.end_lineno != part.lineno or part.end_col_offset - part.col_offset > limit):  # type: ignore[attr-defined]
+                _shallow(part, source, limit)
+
+
+_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match)
+
+
+def _shallow(root: ast.AST, source: Source, limit: int) -> None:
+    level, depth = [root], 0
+    while level:
+        depth += 1
+        if depth > limit:
+            where = next((n for n in level if hasattr(n, "lineno")), root)
+            raise FaultError(Fault("N002", "expressions are nested too deeply", source.span(where)))
+        level = [child for node in level for child in ast.iter_child_nodes(node)]

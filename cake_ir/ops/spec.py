@@ -7,6 +7,7 @@ with it, and every gate reads its effects.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Protocol
 
 from cake_ir.fault import Fault, FaultError, Fix
@@ -33,6 +34,16 @@ Kind = Literal[
 OPERAND_KINDS = frozenset({"view", "tmem", "value", "place", "scalar", "coords", "slot"})
 
 
+@cache
+def _kinds(kind: str) -> tuple[str, ...]:
+    return tuple(kind.split("|"))
+
+
+@cache
+def _is_operand(kind: str) -> bool:
+    return not OPERAND_KINDS.isdisjoint(_kinds(kind))
+
+
 @dataclass(frozen=True, slots=True)
 class P:
     """One parameter: `kind` says what it accepts; several kinds are separated by `|`."""
@@ -43,7 +54,12 @@ class P:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return tuple(self.kind.split("|"))
+        return _kinds(self.kind)
+
+    @property
+    def is_operand(self) -> bool:
+        """Whether it takes an expression; otherwise it is an attribute."""
+        return _is_operand(self.kind)
 
     @property
     def required(self) -> bool:

@@ -89,11 +89,11 @@ ODD = {
 
 
 def verified(text, **options):
-    start = time.perf_counter()
+    start = time.process_time()  # of this process: the machine may be busy with something else
     verdict = verify_text(text, **options)
     json.dumps(verdict.to_json(limit=None), allow_nan=False)
     verdict.to_text()
-    return verdict, time.perf_counter() - start
+    return verdict, time.process_time() - start
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -115,8 +115,7 @@ def test_it_is_odd_and_answered(name):
 @pytest.mark.parametrize("name", [*REFUSED, *ODD])
 def test_the_answer_comes_within_a_second(name):
     text = REFUSED[name][0] if name in REFUSED else ODD[name]
-    best = min(verified(text)[1] for _ in range(2))  # the better of two: the machine may be busy with something else
-    assert best < 1.0
+    assert min(verified(text)[1] for _ in range(2)) < 1.0
 
 
 @pytest.mark.parametrize(
