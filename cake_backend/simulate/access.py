@@ -49,7 +49,9 @@ class ViewAccess:
         stage, top, left = self.origin(vals)
         count = self.type.rows if rows is None else rows
         try:
-            return self.machine.placement.rectangle(self.view, stage, top + row, count, left, self.type.cols, as_read and self.type.transposed)
+            return self.machine.placement.rectangle(
+                self.view, stage, top + row, count, left, self.type.cols, as_read and self.type.transposed
+            )
         except OutsideView as exc:
             raise self.machine.outside(self.site, warp, exc) from None
 

@@ -70,7 +70,9 @@ def _tma_load(site: Site) -> Step:
     return step
 
 
-def _transfer(site: Site, warp: Warp, cta: Cta, access: ViewAccess, cells: Any, source: Callable[[], Array], name: str, n: int, nbytes: int) -> None:
+def _transfer(
+    site: Site, warp: Warp, cta: Cta, access: ViewAccess, cells: Any, source: Callable[[], Array], name: str, n: int, nbytes: int
+) -> None:
     """Put a copy into one CTA's shared memory in flight: its target is undefined until it lands and counts its bytes."""
     pool = access.pool(cta)
     site.machine.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")

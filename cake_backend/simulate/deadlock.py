@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cake_backend.simulate.barriers import MBarrier
+from cake_backend.simulate.barriers import MBarrier, RegisterPool
 from cake_backend.simulate.state import Warp
+from cake_ir.derive.structure import sites
 from cake_ir.fault import Fault
 from cake_ir.program import Op
 
@@ -22,7 +23,7 @@ def explain(m: Machine, warps: list[Warp]) -> Fault:
         event = w.agent.pending
         groups.setdefault((w.cta.number, w.role.name, w.member, event[0] if event else -1), []).append(w)
     lines: list[str] = []
-    where: list[tuple[Op, str]] = []
+    where: list[tuple[int, Op, str]] = []
     facts: list[dict[str, object]] = []
     alive = {(w.cta.cluster.number, w.role.name) for w in warps}
     for (cta, role, member, op_id), members in sorted(groups.items()):
@@ -31,13 +32,28 @@ def explain(m: Machine, warps: list[Warp]) -> Fault:
         state = f" ({gate.state})" if gate is not None and hasattr(gate, "state") else ""
         who = f"{role}[{member}]" if first.role.members > 1 else role
         some = f" ({len(members)} of {first.width} warps)" if len(members) < first.width and first.width > 1 else ""
-        lines.append(f"{who}{some} of CTA {cta} waits for {why}{state}{variables(first)}{_missing(m, first, alive)}")
-        if op_id >= 0:
-            where.append((m.program.ops[op_id], f"{who} of CTA {cta} waits for {why}"))
+        gone = _missing(m, first, alive)
+        lines.append(f"{who}{some} of CTA {cta} waits for {why}{state}{variables(first)}{gone}")
+        # What nobody else's progress could give comes first: registers, arrivals of roles that have ended, then meetings, then phases.
+        order = 0 if isinstance(gate, RegisterPool) else 1 if gone else 3 if isinstance(gate, MBarrier) else 2
+        where.append((order, m.program.ops[op_id] if op_id >= 0 else _first_op(m, role), f"{who} of CTA {cta} waits for {why}"))
         facts.append({"role": role, "member": member, "cta": cta, "waits_for": why})
-    primary, text = where[0] if where else (m.program.ops[0], lines[0])
-    related = tuple(dict.fromkeys((op.span, t) for op, t in where[1:6]))
-    return Fault("X001", f"deadlock: {text}, and nothing is left that could release it", primary.span, related=related, facts={"blocked": facts}, trace=tuple(lines[:16]))
+    where.sort(key=lambda x: x[0])
+    _, primary, text = where[0]
+    related = tuple(dict.fromkeys((op.span, t) for _, op, t in where[1:6]))
+    return Fault(
+        "X001",
+        f"deadlock: {text}, and nothing is left that could release it",
+        primary.span,
+        related=related,
+        facts={"blocked": facts},
+        trace=tuple(lines[:16]),
+    )
+
+
+def _first_op(m: Machine, role: str) -> Op:
+    """Where a role begins, for a warp that has not come to its first operation."""
+    return next(site.op for site in sites(m.program) if site.role == role)
 
 
 def _missing(m: Machine, warp: Warp, running: set[tuple[int, str]]) -> str:

@@ -111,7 +111,12 @@ def _close(g: _Open, out: dict[int, int | None]) -> None:
 
 
 def _scan(
-    program: Program, body: tuple[Stmt, ...], trips: tuple[int | None, ...], bound: dict[str, int], groups: dict[str, _Open], out: dict[int, int | None]
+    program: Program,
+    body: tuple[Stmt, ...],
+    trips: tuple[int | None, ...],
+    bound: dict[str, int],
+    groups: dict[str, _Open],
+    out: dict[int, int | None],
 ) -> None:
     for s in body:
         if isinstance(s, Assign) and not isinstance(s.value, Op):
@@ -152,7 +157,9 @@ def _branches(
             g.fixed = start.get(k, 0) + one
 
 
-def _add(program: Program, op: Op, trips: tuple[int | None, ...], bound: dict[str, int], groups: dict[str, _Open], out: dict[int, int | None]) -> None:
+def _add(
+    program: Program, op: Op, trips: tuple[int | None, ...], bound: dict[str, int], groups: dict[str, _Open], out: dict[int, int | None]
+) -> None:
     stage = op.operands.get("stage")
     name = slot_key(stage) if isinstance(stage, Expr) else "0"
     # A constant stage is filled once by all the loops around it, unless one of them runs for as long as there are tiles.

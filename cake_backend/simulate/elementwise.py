@@ -141,7 +141,15 @@ def _trunc_mod(a: Array, b: Array) -> Array:
     return np.fmod(a, b)
 
 
-_FLOAT: dict[str, Callable[..., Any]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": floats.div, "max": np.fmax, "min": np.fmin, "mod": np.fmod}
+_FLOAT: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": floats.div,
+    "max": np.fmax,
+    "min": np.fmin,
+    "mod": np.fmod,
+}
 _INT: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "mod": _trunc_mod, "bitand": np.bitwise_and,
     "bitor": np.bitwise_or, "bitxor": np.bitwise_xor, "shl": np.left_shift, "shr": np.right_shift,
@@ -192,7 +200,14 @@ def _binary(site: Site, e: Expr) -> Value:
 
 def _fused(site: Site, e: Expr, a: Expr, b: Expr) -> Value | None:
     """a*b + c and its kin with one rounding, where the product has the rank of the sum and is f32; None where neither side is one."""
-    product = next((x for x in (a, b) if x.op == "mul" and rank(x.type) == rank(e.type) and isinstance(x.type, FragT) and x.type.dtype in ("f32", "tf32")), None)
+    product = next(
+        (
+            x
+            for x in (a, b)
+            if x.op == "mul" and rank(x.type) == rank(e.type) and isinstance(x.type, FragT) and x.type.dtype in ("f32", "tf32")
+        ),
+        None,
+    )
     if product is None:
         return None
     u, v = (build(site, literal_as(product.args[i], product.args[1 - i])) for i in (0, 1))
@@ -232,7 +247,9 @@ def _cast(site: Site, e: Expr) -> Value:
     if isinstance(x.type, FragT) and x.type.form != t.form:
         src, dst = grid(site, x.type), grid(site, t)
         what = f"a cast from form `{x.type.form}` to `{t.form}`"
-        return lambda w, vals: floats.converted(regrid(f(w, vals), src[w.warp], dst[w.warp].rows, dst[w.warp].cols, what, e.span), have, t.dtype, mode)
+        return lambda w, vals: floats.converted(
+            regrid(f(w, vals), src[w.warp], dst[w.warp].rows, dst[w.warp].cols, what, e.span), have, t.dtype, mode
+        )
     return lambda w, vals: floats.converted(f(w, vals), have, t.dtype, mode)
 
 

@@ -98,7 +98,9 @@ class Tiles:
         k = 0
         while (number := self.linear(cta.cluster.number, k)) is not None:
             if self.s.kind == "grouped":
-                g = decode_group(number, self.offsets, int(self.s.block or 1), self.counts[0], self.s.raster, self.s.swizzle, self.s.cluster, cta.rank)
+                g = decode_group(
+                    number, self.offsets, int(self.s.block or 1), self.counts[0], self.s.raster, self.s.swizzle, self.s.cluster, cta.rank
+                )
                 assert g is not None
                 yield (g.group, g.m, g.n, g.row0, g.rows)
             else:
@@ -165,7 +167,9 @@ def _cta(p: Program, cta: Cta) -> Cta:
     return cta
 
 
-def _warps(m: Machine, code: RoleCode, cta: Cta, args: Mapping[str, Any], extents: dict[tuple[str, int], int], tiles: dict[str, Tiles]) -> list[Warp]:
+def _warps(
+    m: Machine, code: RoleCode, cta: Cta, args: Mapping[str, Any], extents: dict[tuple[str, int], int], tiles: dict[str, Tiles]
+) -> list[Warp]:
     p = m.program
     out: list[Warp] = []
     for name, program in code.roles.items():

@@ -152,7 +152,16 @@ class Machine:
     # ------------------------------------------------------------ faults
 
     def fault(
-        self, code: str, message: str, op: Op, *, warp: Warp | None = None, other: Op | None = None, key: Any = None, note: Note | None = None, **facts: Any
+        self,
+        code: str,
+        message: str,
+        op: Op,
+        *,
+        warp: Warp | None = None,
+        other: Op | None = None,
+        key: Any = None,
+        note: Note | None = None,
+        **facts: Any,
     ) -> None:
         """Report a fault once a place; past a dozen the run ends."""
         mark = (code, op.id, other.id if other else None, key)
@@ -221,7 +230,9 @@ class Machine:
         """The value of a place; a hazard if a matrix multiplication in flight writes it."""
         busy = warp.busy.get((name, stage))
         if busy is not None and busy[0]:
-            self.fault("X005", f"`{name}` is read while a matrix multiplication or load that writes it is in flight", op, warp=warp, key=name)
+            self.fault(
+                "X005", f"`{name}` is read while a matrix multiplication or load that writes it is in flight", op, warp=warp, key=name
+            )
         if name in warp.unwritten:
             self.note(op, f"`{name}` is read before anything was written to it")
         value = warp.regs[name]
@@ -243,7 +254,12 @@ class Machine:
             first = self.notes[0]
             self.fault("X007", f"undefined data reaches `{tensor.name}`: {first[1]}", site.op, warp=warp, key=tensor.name, note=first)
         if tensor.put(at, raw, warp.cta.number):
-            self.fault("X009", f"{label(site.op)} writes elements of `{tensor.name}` to which another CTA has written other values", site.op, warp=warp)
+            self.fault(
+                "X009",
+                f"{label(site.op)} writes elements of `{tensor.name}` to which another CTA has written other values",
+                site.op,
+                warp=warp,
+            )
 
 
 def variables(warp: Warp) -> str:

@@ -78,7 +78,9 @@ class Placement:
         if found is None:
             layout = self.layouts[view]
             if rows.size and (rows.min() < 0 or rows.max() >= layout.rows or cols.min() < 0 or cols.max() >= layout.cols):
-                raise OutsideView(f"rows {rows.min()}..{rows.max()}, columns {cols.min()}..{cols.max()} of `{view}`, which is {layout.rows} x {layout.cols}")
+                raise OutsideView(
+                    f"rows {rows.min()}..{rows.max()}, columns {cols.min()}..{cols.max()} of `{view}`, which is {layout.rows} x {layout.cols}"
+                )
             found = self._cells[full] = self._make(view, self.table(view, stage)[rows, cols])
         return found
 

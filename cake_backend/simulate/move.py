@@ -199,7 +199,13 @@ def _store_scalar(site: Site, tensor: Tensor) -> Step:
         at = index_of([np.array([c]) for c in vals[coords_at]], {})
         _bounded(site, warp, tensor, at, np.ones(1, np.bool_), False)
         value = np.array([vals[value_at]], floats.compute_dtype(tensor.dtype))
-        site.machine.put(site, warp, tensor, at, floats.encode(floats.rounded(value, tensor.dtype) if floats.is_float(tensor.dtype) else value, tensor.dtype))
+        site.machine.put(
+            site,
+            warp,
+            tensor,
+            at,
+            floats.encode(floats.rounded(value, tensor.dtype) if floats.is_float(tensor.dtype) else value, tensor.dtype),
+        )
 
     return step
 

@@ -62,12 +62,25 @@ _HEADS = ("canonical", "uniform", "eager", "late", "last", "newest", "starve", "
 def policy_named(name: str) -> Policy:
     """The policy of that name; raises `ValueError` for an unknown one."""
     p = Policy(name)
-    if p.head not in _HEADS or (p.head == "late" and p.argument and p.argument not in KINDS) or (p.head in ("lead", "lag", "last") and not p.argument.isdigit()):
+    if (
+        p.head not in _HEADS
+        or (p.head == "late" and p.argument and p.argument not in KINDS)
+        or (p.head in ("lead", "lag", "last") and not p.argument.isdigit())
+    ):
         raise ValueError(f"no interleaving policy is called {name}")
     return p
 
 
-_ENGINE_KINDS = {"tma": "tma", "bulk": "store", "wgmma": "mma", "tcgen05": "mma", "cp_async": "cp_async", "st_async": "tma", "tmem_ld": "tmem", "tmem_st": "tmem"}
+_ENGINE_KINDS = {
+    "tma": "tma",
+    "bulk": "store",
+    "wgmma": "mma",
+    "tcgen05": "mma",
+    "cp_async": "cp_async",
+    "st_async": "tma",
+    "tmem_ld": "tmem",
+    "tmem_st": "tmem",
+}
 
 
 def adversaries(program: Program) -> tuple[Policy, ...]:

@@ -112,9 +112,23 @@ def bind_tensors(program: Program, arrays: Mapping[str, Any], of_views: Mapping[
 
 def _bound(p: Param, array: Array, dtype: str | None) -> Tensor:
     if array.ndim != p.rank:
-        raise Abort(Fault("X013", f"`{p.name}` has {p.rank} dimensions, its array has {array.ndim}", p.span, facts={"expected": p.rank, "found": array.ndim}))
+        raise Abort(
+            Fault(
+                "X013",
+                f"`{p.name}` has {p.rank} dimensions, its array has {array.ndim}",
+                p.span,
+                facts={"expected": p.rank, "found": array.ndim},
+            )
+        )
     if dtype is None:
         dtype = next((d for d in DTYPES if d != "tf32" and DTYPES[d].numpy_name == array.dtype.name), "f32")
     if numpy_dtype(dtype) != array.dtype:
-        raise Abort(Fault("X013", f"`{p.name}` holds {dtype}, its array {array.dtype.name}", p.span, facts={"expected": dtype, "found": array.dtype.name}))
+        raise Abort(
+            Fault(
+                "X013",
+                f"`{p.name}` holds {dtype}, its array {array.dtype.name}",
+                p.span,
+                facts={"expected": dtype, "found": array.dtype.name},
+            )
+        )
     return Tensor(p.name, dtype, array)

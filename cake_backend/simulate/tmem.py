@@ -46,7 +46,11 @@ class TmemAccess:
         lo = self.first + int(vals[self.position]) // self.per
         width = self.type.cols // self.per
         if lo < 0 or lo + width > COLUMNS or self.type.lanes > LANES:
-            raise Abort(self.site.machine.located("X006", f"{label(self.site.op)} reaches columns {lo}..{lo + width} of tensor memory", self.site.op, warp=warp))
+            raise Abort(
+                self.site.machine.located(
+                    "X006", f"{label(self.site.op)} reaches columns {lo}..{lo + width} of tensor memory", self.site.op, warp=warp
+                )
+            )
         return memory(warp.cta)[: self.type.lanes, lo : lo + width]
 
     def read(self, warp: Warp, vals: Vals) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cases import FMHA_CAUSAL, GEMM_SM80, GEMM_WS, KDA, KMEANS, Case
+from sim_cases import FMHA_CAUSAL, GEMM_SM80, GEMM_WS, KDA, KMEANS, Case
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,9 @@ class Case:
         return ""
 
     def error(self, result: SimResult) -> float:
-        return max(float(np.abs(result.outputs[n].astype(np.float64) - w).max() / max(1e-30, np.abs(w).max())) for n, w in self.expected.items())
+        return max(
+            float(np.abs(result.outputs[n].astype(np.float64) - w).max() / max(1e-30, np.abs(w).max())) for n, w in self.expected.items()
+        )
 
 
 @lru_cache(maxsize=256)
@@ -121,7 +123,9 @@ def fmha(name: str, s: int, causal: bool, b: int = 1, h: int = 1, d: int = 64, *
     lse = (top + np.log(total))[..., 0] * np.log2(np.e)
     tensors = {"Q": q, "K": k, "V": v, "O": _nan(b, h, s, d), "LSE": _nan(b, h, s, dtype=np.float32)}
     scalars = {"B": b, "H": h, "S": s, "scale_log2": float(np.log2(np.e) / np.sqrt(d))}
-    return Case(name, "fmha_fwd.py", tensors, scalars, {"O": p / total @ _f64(v), "LSE": lse}, 8e-3, {"D": d, "CAUSAL": causal, **params}, ctas=3)
+    return Case(
+        name, "fmha_fwd.py", tensors, scalars, {"O": p / total @ _f64(v), "LSE": lse}, 8e-3, {"D": d, "CAUSAL": causal, **params}, ctas=3
+    )
 
 
 FMHA_CAUSAL = fmha("fmha_fwd, causal", 300, True)
@@ -210,3 +214,16 @@ def rmsnorm(rows: int, d: int) -> Case:
 RMSNORM = rmsnorm(9, 2048)
 
 CASES = (GEMM_WS, GEMM_WS_ONE_CTA, FMHA_CAUSAL, FMHA_FULL, FMHA_ONE_BLOCK, KMEANS, KDA, RMSNORM, GEMM_SM80)
+
+# The same schedules where every interleaving is tried: fewer tiles of the costly ones.
+FUZZED = (
+    GEMM_WS,
+    GEMM_WS_ONE_CTA,
+    FMHA_CAUSAL,
+    FMHA_FULL,
+    FMHA_ONE_BLOCK,
+    kmeans(1, 600, 300),
+    kda((150, 30), 1),
+    RMSNORM,
+    gemm("gemm_sm80", "gemm_sm80.py", 140, 72, 200),
+)

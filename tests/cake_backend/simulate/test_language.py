@@ -1,0 +1,458 @@
+"""What the six examples do not use: other engines, forms, barriers and schedulers, each against NumPy under every adversary."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sim_schedules import BF16, E4M3, caught, close, everywhere, nan, normal, program
+
+from cake_backend.simulate import adversaries, simulate
+from cake_ir import parse, specialise
+
+TCGEN05 = """
+@cake.schedule(target="sm_100a")
+def gemm(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32], M: LM.i32, N: LM.i32, K: LM.i32, *, STAGES=3):
+    lm.launch(grid="persistent")
+    a_bytes, b_bytes = STAGES * 128 * 64 * 2, STAGES * 64 * 64 * 2
+    pool = lm.smem(a_bytes + b_bytes)
+    smem_a = pool.view(offset=0, shape=(128, 64), dtype=lm.bf16, stage=STAGES, swizzle="128b")
+    smem_b = pool.view(offset=a_bytes, shape=(64, 64), dtype=lm.bf16, stage=STAGES, swizzle="128b")
+    tmem = lm.tmem(cols=0, width=128, shape=(128, 128), dtype=lm.f32)
+    load, mma, epi = lm.role(warps=[0]), lm.role(warps=[1]), lm.role(warps=range(4, 8))
+    ab, accp = lm.pipeline(stages=STAGES), lm.pipeline(stages=2)
+    ab_full = lm.barrier(pipeline=ab, prod=[load], cons=[mma], arrive="tx")
+    ab_empty = lm.barrier(pipeline=ab, prod=[mma], cons=[load], arrive="mma", primed=True)
+    acc_full = lm.barrier(pipeline=accp, prod=[mma], cons=[epi], arrive="mma")
+    acc_empty = lm.barrier(pipeline=accp, prod=[epi], cons=[mma], arrive="warp", primed=True)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, 128), lm.cdiv(N, 64)))
+    kt = lm.cdiv(K, 64)
+    with load:
+        for t in lm.tiles(sched):
+            for k in lm.range(kt):
+                s = lm.step(ab)
+                lm.wait(ab_empty, stage=s)
+                smem_a.tma_load(A, coords=(k * 64, t.m * 128), stage=s, barrier=ab_full)
+                smem_b.tma_load(B, coords=(k * 64, t.n * 64), stage=s, barrier=ab_full)
+    with mma:
+        for t in lm.tiles(sched):
+            d = lm.step(accp)
+            lm.wait(acc_empty, stage=d)
+            for k in lm.range(kt):
+                s = lm.step(ab)
+                lm.wait(ab_full, stage=s)
+                lm.mma(tmem.cols(64 * d.index, 64), smem_a[s], smem_b[s], init=(k == 0))
+                lm.commit(ab_empty, stage=s)
+            lm.commit(acc_full, stage=d)
+    with epi:
+        for t in lm.tiles(sched):
+            d = lm.step(accp)
+            lm.wait(acc_full, stage=d)
+            c = lm.tmem_load(tmem.cols(64 * d.index, 64))
+            lm.tmem_wait("ld")
+            lm.arrive(acc_empty, stage=d)
+            lm.store(C, c, coords=(t.n * 64, t.m * 128), clip=True)
+"""
+
+
+def test_tensor_memory_gemm_agrees_with_numpy() -> None:
+    a, b = normal(1, 200, 150), normal(2, 100, 150)
+    r = everywhere(program(TCGEN05), {"A": a, "B": b, "C": nan(200, 100, dtype=np.float32)}, {"M": 200, "N": 100, "K": 150}, ctas=2)
+    assert close(r.outputs["C"], a.astype(float) @ b.astype(float).T, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('            lm.tmem_wait("ld")\n', "            pass\n"),
+        (
+            '            lm.tmem_wait("ld")\n            lm.arrive(acc_empty, stage=d)\n',
+            '            lm.arrive(acc_empty, stage=d)\n            lm.tmem_wait("ld")\n',
+        ),
+        ("            lm.wait(acc_empty, stage=d)\n", "            pass\n"),
+        ("                lm.wait(ab_full, stage=s)\n", "                pass\n"),
+        ("            lm.wait(acc_full, stage=d)\n", "            pass\n"),
+    ],
+)
+def test_a_missing_wait_of_the_tensor_memory_gemm_shows(old: str, new: str) -> None:
+    assert TCGEN05.count(old) == 1
+    p = program(TCGEN05.replace(old, new))
+    a, b = normal(1, 300, 150), normal(2, 130, 150)
+    tensors, scalars = {"A": a, "B": b, "C": nan(300, 130, dtype=np.float32)}, {"M": 300, "N": 130, "K": 150}
+    want = a.astype(float) @ b.astype(float).T
+    runs = [simulate(p, tensors, scalars, ctas=1, policy=policy) for policy in adversaries(p)]
+    assert any(not r.ok or not close(r.outputs["C"], want, 1e-5) for r in runs)
+
+
+MULTICAST = """
+@cake.schedule(target="sm_90a")
+def gemm(lm, A: LM.tma2d, B: LM.tma2d, C: LM.gmem2d[LM.f32], M: LM.i32, N: LM.i32, K: LM.i32):
+    lm.launch(grid="persistent", cluster=(2, 2))
+    pool = lm.smem(2 * 64 * 64 * 2 + 2 * 32 * 64 * 2)
+    smem_a = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    smem_b = pool.view(offset=2 * 64 * 64 * 2, shape=(32, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    ab = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ab, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ab, prod=[math], cons=[load], arrive="warp", primed=True, scope="cluster")
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, 64), lm.cdiv(N, 32)), cluster=(2, 2))
+    with load:
+        for t in lm.tiles(sched):
+            for k in lm.range(lm.cdiv(K, 64)):
+                s = lm.step(ab)
+                lm.wait(empty, stage=s)
+                smem_a.tma_load(A, coords=(k * 64, t.m * 64), stage=s, barrier=full, multicast="n")
+                smem_b.tma_load(B, coords=(k * 64, t.n * 32), stage=s, barrier=full, multicast="m")
+    with math:
+        acc = lm.frag(shape=(64, 32), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            for k in lm.range(lm.cdiv(K, 64)):
+                s = lm.step(ab)
+                lm.wait(full, stage=s)
+                lm.mma(acc, smem_a[s], smem_b[s], init=(k == 0))
+                lm.mma_wait(pending=0)
+                lm.arrive(empty, stage=s)
+            lm.store(C, acc, coords=(t.n * 32, t.m * 64), clip=True)
+"""
+
+
+def test_multicast_along_both_axes_of_a_2x2_cluster_agrees_with_numpy() -> None:
+    a, b = normal(1, 300, 192), normal(2, 100, 192)
+    p = program(MULTICAST)
+    r = everywhere(p, {"A": a, "B": b, "C": nan(300, 100, dtype=np.float32)}, {"M": 300, "N": 100, "K": 192}, ctas=4)
+    assert close(r.outputs["C"], a.astype(float) @ b.astype(float).T, 1e-5)
+
+
+def test_an_empty_barrier_of_one_cta_under_multicast_shows() -> None:
+    a, b = normal(1, 300, 192), normal(2, 100, 192)
+    p = program(MULTICAST.replace(', scope="cluster")', ")"))
+    assert caught(p, {"A": a, "B": b, "C": nan(300, 100, dtype=np.float32)}, {"M": 300, "N": 100, "K": 192}, ctas=4) & {
+        "X004",
+        "X002",
+        "X001",
+    }
+
+
+TWO_ACCUMULATORS = """
+@cake.schedule(target="sm_90a")
+def scores(lm, X: LM.tma2d, MU: LM.tma2d, BEST: LM.gmem1d[LM.f32], NK: LM.i32):
+    lm.launch(grid="persistent")
+    pool = lm.smem(64 * 64 * 2 + 4 * 32 * 64 * 2)
+    smem_x = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    smem_c = pool.view(offset=64 * 64 * 2, shape=(32, 64), dtype=lm.bf16, stage=4, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    xr, cr, ar = lm.pipeline(stages=1), lm.pipeline(stages=4), lm.pipeline(stages=2)
+    x_full = lm.barrier(pipeline=xr, prod=[load], cons=[math], arrive="tx")
+    c_full = lm.barrier(pipeline=cr, prod=[load], cons=[math], arrive="tx")
+    c_empty = lm.barrier(pipeline=cr, prod=[math], cons=[load], arrive="member", primed=True)
+    n = lm.cdiv(NK, 32)
+    with load:
+        sx = lm.step(xr)
+        smem_x.tma_load(X, coords=(0, 0), stage=sx, barrier=x_full)
+        for k in lm.range(n):
+            s = lm.step(cr)
+            lm.wait(c_empty, stage=s)
+            smem_c.tma_load(MU, coords=(0, k * 32), stage=s, barrier=c_full)
+    with math:
+        acc = lm.frag(shape=(64, 32), dtype=lm.f32, form="acc", stage=2)
+        best = lm.rowvec(acc, init=-lm.inf)
+        sx = lm.step(xr)
+        lm.wait(x_full, stage=sx)
+        s = lm.step(cr)
+        a = lm.step(ar)
+        lm.wait(c_full, stage=s)
+        lm.mma(acc[a], smem_x, smem_c[s], init=True)
+        for k in lm.range(1, n):
+            s = lm.step(cr)
+            a = lm.step(ar)
+            lm.wait(c_full, stage=s)
+            lm.mma(acc[a], smem_x, smem_c[s], init=True)
+            lm.mma_wait(pending=1)
+            lm.arrive(c_empty, stage=s.prev())
+            best = lm.max(best, lm.reduce(acc[a.prev()], "max", axis=1))
+        lm.mma_wait(pending=0)
+        lm.arrive(c_empty, stage=s)
+        best = lm.max(best, lm.reduce(acc[a], "max", axis=1))
+        lm.store(BEST, best, coords=(0,))
+"""
+
+
+def test_an_array_of_accumulators_on_a_ring_agrees_with_numpy() -> None:
+    x, mu = normal(1, 64, 64), normal(2, 224, 64)
+    r = everywhere(program(TWO_ACCUMULATORS), {"X": x, "MU": mu, "BEST": nan(64, dtype=np.float32)}, {"NK": 224}, ctas=1)
+    assert close(r.outputs["BEST"], (x.astype(float) @ mu.astype(float).T).max(1), 1e-5)
+
+
+def test_reading_the_accumulator_in_flight_instead_of_the_one_before_shows() -> None:
+    x, mu = normal(1, 64, 64), normal(2, 224, 64)
+    p = program(TWO_ACCUMULATORS.replace("acc[a.prev()]", "acc[a]"))
+    assert "X005" in caught(p, {"X": x, "MU": mu, "BEST": nan(64, dtype=np.float32)}, {"NK": 224}, ctas=1)
+
+
+GROUPED = """
+@cake.schedule(target="sm_90a")
+def grouped(lm, A: LM.tma2d, W: LM.tma3d, C: LM.gmem2d[LM.f32], OFFS: LM.gmem1d[LM.i32], N: LM.i32, K: LM.i32):
+    lm.launch(grid="persistent")
+    pool = lm.smem(2 * 64 * 64 * 2 + 2 * 32 * 64 * 2)
+    smem_a = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    smem_b = pool.view(offset=2 * 64 * 64 * 2, shape=(32, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    ab = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ab, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ab, prod=[math], cons=[load], arrive="thread", primed=True)
+    sched = lm.scheduler(kind="grouped", tiles=(lm.cdiv(N, 32),), offsets=OFFS, block=64)
+    with load:
+        for t in lm.tiles(sched):
+            for k in lm.range(lm.cdiv(K, 64)):
+                s = lm.step(ab)
+                lm.wait(empty, stage=s)
+                smem_a.tma_load(A, coords=(k * 64, t.row0), stage=s, barrier=full)
+                smem_b.tma_load(W, coords=(k * 64, t.n * 32, t.group), stage=s, barrier=full)
+    with math:
+        acc = lm.frag(shape=(64, 32), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            for k in lm.range(lm.cdiv(K, 64)):
+                s = lm.step(ab)
+                lm.wait(full, stage=s)
+                lm.mma(acc, smem_a[s], smem_b[s], init=(k == 0))
+                lm.mma_wait(pending=0)
+                lm.arrive(empty, stage=s)
+            lm.store(C, acc, coords=(t.n * 32, t.row0), mask=lm.in_bounds(acc, rows=t.rows, cols=N - t.n * 32))
+"""
+
+
+def test_groups_of_uneven_and_empty_size_agree_with_numpy() -> None:
+    offsets = np.array([0, 70, 70, 83, 200], np.int32)
+    a, w = normal(1, 200, 128), normal(2, 4, 70, 128)
+    r = everywhere(program(GROUPED), {"A": a, "W": w, "C": nan(200, 70, dtype=np.float32), "OFFS": offsets}, {"N": 70, "K": 128}, ctas=2)
+    want = np.concatenate([a[lo:hi].astype(float) @ w[g].astype(float).T for g, (lo, hi) in enumerate(pairwise(offsets))])
+    assert close(r.outputs["C"], want, 1e-5)
+
+
+BULK = """
+@cake.schedule(target="sm_90a")
+def copy(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32], OFFS: LM.gmem1d[LM.i32], N: LM.i32):
+    lm.launch(grid="persistent")
+    pool = lm.smem(2 * 1024)
+    buf = pool.view(offset=0, shape=(256,), dtype=lm.f32, stage=2)
+    work = lm.role(warps=range(0, 2))
+    load = lm.role(warps=[2])
+    ring = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[work], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[work], cons=[load], arrive="member", primed=True)
+    with load:
+        for i in lm.range(N):
+            s = lm.step(ring)
+            lo, hi = lm.ld(OFFS, i), lm.ld(OFFS, i + 1)
+            lm.wait(empty, stage=s)
+            buf.bulk_load(X, offset=lo, n=hi - lo, stage=s, barrier=full)
+    with work:
+        for i in lm.range(N):
+            s = lm.step(ring)
+            lo, hi = lm.ld(OFFS, i), lm.ld(OFFS, i + 1)
+            lm.wait(full, stage=s)
+            x = buf[s].load(form="vec")
+            lm.arrive(empty, stage=s)
+            lm.store(Y, x * 2.0, coords=(lo,), mask=lm.iota(x, axis=0) < hi - lo)
+"""
+
+
+def test_bulk_copies_of_run_time_length_agree_with_numpy() -> None:
+    offsets = np.array([0, 256, 260, 400, 400, 512], np.int32)
+    x = normal(1, 512, dtype=np.float32)
+    r = everywhere(program(BULK), {"X": x, "Y": nan(512, dtype=np.float32), "OFFS": offsets}, {"N": 5}, ctas=1)
+    assert np.array_equal(r.outputs["Y"], x * 2)
+
+
+CP_ASYNC_BARRIER = """
+@cake.schedule(target="sm_80")
+def copy(lm, X: LM.gmem2d[LM.bf16], Y: LM.gmem2d[LM.bf16], M: LM.i32, N: LM.i32):
+    lm.launch(grid="persistent")
+    pool = lm.smem(3 * 32 * 64 * 2)
+    buf = pool.view(offset=0, shape=(32, 64), dtype=lm.bf16, stage=3, swizzle="128b")
+    load = lm.role(warps=range(0, 2))
+    work = lm.role(warps=range(2, 6))
+    ring = lm.pipeline(stages=3)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[work], arrive="cp_async")
+    empty = lm.barrier(pipeline=ring, prod=[work], cons=[load], arrive="thread", primed=True)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, 32), lm.cdiv(N, 64)))
+    with load:
+        for t in lm.tiles(sched):
+            s = lm.step(ring)
+            lm.wait(empty, stage=s)
+            buf.cp_async(X, coords=(t.n * 64, t.m * 32), stage=s)
+            lm.arrive(full, stage=s)
+    with work:
+        for t in lm.tiles(sched):
+            s = lm.step(ring)
+            lm.wait(full, stage=s)
+            v = buf[s].load(form="vec")
+            lm.arrive(empty, stage=s)
+            lm.store(Y, v, coords=(t.n * 64, t.m * 32), clip=True)
+"""
+
+
+def test_cp_async_that_arrives_on_a_barrier_agrees_with_numpy() -> None:
+    x = normal(1, 100, 136)
+    r = everywhere(program(CP_ASYNC_BARRIER), {"X": x, "Y": nan(100, 136)}, {"M": 100, "N": 136}, ctas=2)
+    assert np.array_equal(r.outputs["Y"].astype(float), x.astype(float))
+
+
+TRANSPOSED = """
+@cake.schedule(target="sm_90a")
+def turn(lm, X: LM.gmem2d[LM.bf16], Y: LM.gmem2d[LM.bf16], R: LM.gmem1d[LM.f32], C: LM.gmem1d[LM.f32], S: LM.gmem1d[LM.f32]):
+    lm.launch(grid="persistent")
+    pool = lm.smem(64 * 64 * 2 + 64 * 4 + 64 * 4)
+    tile = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    rows = pool.view(offset=64 * 64 * 2, shape=(64,), dtype=lm.f32)
+    part = pool.view(offset=64 * 64 * 2 + 256, shape=(4,), dtype=lm.f32)
+    work = lm.role(warps=range(0, 4))
+    cta = lm.named_barrier(work)
+    with work:
+        x = lm.load(X, coords=(0, 0), shape=(64, 64), form="acc")
+        tile.T.store(x)
+        total = lm.reduce(lm.cast(x, lm.f32), "add", axis=1)
+        rows.store(total)
+        lm.sync(cta)
+        lm.store(Y, tile.load(form="vec"), coords=(0, 0))
+        lm.store(R, rows.load(form="rowvec"), coords=(0,))
+        lm.store(C, rows.load(form="colvec"), coords=(0,))
+        first = rows.ld(3)
+        all = lm.reduce(lm.cast(tile.load(form="vec"), lm.f32), "max", across=work, scratch=part, sync=cta)
+        lm.store(S, all, coords=(0,))
+        lm.store(S, first, coords=(1,))
+"""
+
+
+def test_transposed_views_vectors_and_scalars_through_shared_memory_agree_with_numpy() -> None:
+    x = normal(1, 64, 64)
+    tensors = {"X": x, "Y": nan(64, 64), "R": nan(64, dtype=np.float32), "C": nan(64, dtype=np.float32), "S": nan(2, dtype=np.float32)}
+    r = everywhere(program(TRANSPOSED), tensors, ctas=1)
+    total = x.astype(float).sum(1)
+    assert np.array_equal(r.outputs["Y"].astype(float), x.astype(float).T)
+    assert close(r.outputs["R"], total, 1e-6) and np.array_equal(r.outputs["R"], r.outputs["C"])
+    assert r.outputs["S"][0] == x.astype(float).max() and r.outputs["S"][1] == r.outputs["R"][3]
+
+
+SPLIT_ROWS = """
+@cake.schedule(target="sm_80")
+def rows(lm, A: LM.gmem2d[LM.bf16], B: LM.gmem2d[LM.bf16], S: LM.gmem1d[LM.f32]):
+    lm.launch(grid="persistent")
+    pool = lm.smem(64 * 32 * 2 + 64 * 32 * 2 + 8 * 64 * 4)
+    a = pool.view(offset=0, shape=(64, 32), dtype=lm.bf16, swizzle="64b")
+    b = pool.view(offset=64 * 32 * 2, shape=(64, 32), dtype=lm.bf16, swizzle="64b")
+    part = pool.view(offset=2 * 64 * 32 * 2, shape=(8, 64), dtype=lm.f32)
+    work = lm.role(warps=range(0, 8))
+    cta = lm.named_barrier(work)
+    with work:
+        acc = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc", warps=(2, 4), init=0.0)
+        a.cp_async(A, coords=(0, 0))
+        b.cp_async(B, coords=(0, 0))
+        lm.cp_commit()
+        lm.cp_wait(pending=0)
+        lm.sync(cta)
+        for k in lm.static_range(2):
+            x = a.cols(16 * k, 16).ldmatrix(form="a", like=acc)
+            y = b.cols(16 * k, 16).ldmatrix(form="b", like=acc)
+            lm.mma(acc, x, y)
+        s = lm.reduce(acc, "add", axis=1, across=work, scratch=part, sync=cta)
+        lm.store(S, s, coords=(0,))
+"""
+
+
+def test_rows_summed_across_warps_that_share_them_agree_with_numpy() -> None:
+    a, b = normal(1, 64, 32), normal(2, 64, 32)
+    r = everywhere(program(SPLIT_ROWS), {"A": a, "B": b, "S": nan(64, dtype=np.float32)}, ctas=1)
+    assert close(r.outputs["S"], (a.astype(float) @ b.astype(float).T).sum(1), 1e-5)
+
+
+FP8 = """
+@cake.schedule(target="sm_90a")
+def gemm(lm, A: LM.tma2d[LM.e4m3], B: LM.tma2d[LM.e4m3], C: LM.tma2d[LM.e4m3]):
+    lm.launch(grid="persistent")
+    pool = lm.smem(64 * 128 + 128 * 128 + 64 * 128)
+    a = pool.view(offset=0, shape=(64, 128), dtype=lm.e4m3, swizzle="128b")
+    b = pool.view(offset=64 * 128, shape=(128, 128), dtype=lm.e4m3, swizzle="128b")
+    c = pool.view(offset=64 * 128 + 128 * 128, shape=(64, 128), dtype=lm.e4m3, swizzle="128b")
+    work = lm.role(warps=range(0, 4))
+    ring = lm.pipeline(stages=1)
+    full = lm.barrier(pipeline=ring, prod=[work], cons=[work], arrive="tx")
+    cta = lm.named_barrier(work)
+    with work:
+        s = lm.step(ring)
+        a.tma_load(A, coords=(0, 0), stage=s, barrier=full)
+        b.tma_load(B, coords=(0, 0), stage=s, barrier=full)
+        acc = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc")
+        lm.wait(full, stage=s)
+        lm.mma(acc, a, b, init=True)
+        lm.mma_wait(pending=0)
+        c.store(lm.cast(acc, lm.e4m3))
+        lm.fence_proxy()
+        lm.sync(cta)
+        c.tma_store(C, coords=(0, 0))
+        lm.store_wait(pending=0)
+"""
+
+
+def test_fp8_operands_and_a_saturating_fp8_result_agree_with_numpy() -> None:
+    a, b = (normal(1, 64, 128, dtype=np.float32) * 8).astype(E4M3), (normal(2, 128, 128, dtype=np.float32) * 8).astype(E4M3)
+    r = everywhere(program(FP8), {"A": a, "B": b, "C": nan(64, 128, dtype=E4M3)}, ctas=1)
+    want = np.clip(a.astype(float) @ b.astype(float).T, -448, 448)
+    got = r.outputs["C"].astype(float)
+    assert (np.abs(want) == 448).any()
+    assert (np.abs(got - want) <= np.maximum(np.abs(want) / 16, 2.0**-10) + 1e-6).all()
+
+
+def test_a_counter_hands_every_tile_to_one_cluster() -> None:
+    text = CP_ASYNC_BARRIER.replace('kind="static"', 'kind="counter", counter=COUNTER').replace(
+        "M: LM.i32,", "COUNTER: LM.gmem1d[LM.i32], M: LM.i32,"
+    )
+    x = normal(1, 100, 136)
+    tensors = {"X": x, "Y": nan(100, 136), "COUNTER": np.zeros(1, np.int32)}
+    r = everywhere(program(text), tensors, {"M": 100, "N": 136}, ctas=3)
+    assert np.array_equal(r.outputs["Y"].astype(float), x.astype(float))
+
+
+SOFTMAX = """
+@cake.schedule(target="sm_90a")
+def softmax(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32], ROWS: LM.i32):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 4), members=4)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(ROWS, 4),), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            row = t.r * 4 + work.index
+            if row < ROWS:
+                x = lm.load(X, coords=(0, row), shape=(200,), form="vec", clip=True, fill=0)
+                x = lm.where(lm.iota(x, axis=0) < 200, x, -lm.inf)
+                m = lm.reduce(x, "max")
+                p = lm.exp2((x - m) * 1.4426950408889634)
+                lm.store(Y, p / lm.reduce(p, "add"), coords=(0, row), clip=True)
+"""
+
+
+def test_one_warp_a_row_with_a_ragged_vector_agrees_with_numpy() -> None:
+    x = normal(1, 9, 200, dtype=np.float32) * 4
+    r = everywhere(program(SOFTMAX), {"X": x, "Y": nan(9, 200, dtype=np.float32)}, {"ROWS": 9}, ctas=2)
+    e = np.exp(x.astype(float) - x.astype(float).max(1, keepdims=True))
+    assert close(r.outputs["Y"], e / e.sum(1, keepdims=True), 1e-6)
+
+
+def test_the_corpus_gemm_whose_one_thread_releases_a_slot_agrees_with_numpy() -> None:
+    text = (Path(__file__).resolve().parents[3] / "cake_kernels" / "gemm" / "hopper.py").read_text("utf-8")
+    found = specialise(parse(text, "hopper.py").schedule(None), {"BN": 64})
+    assert found.program is not None
+    a, b = normal(1, 300, 200), normal(2, 136, 200)
+    r = everywhere(found.program, {"A": a, "B": b, "C": nan(300, 136)}, {"M": 300, "N": 136, "K": 200}, ctas=2)
+    assert close(r.outputs["C"], a.astype(float) @ b.astype(float).T, 4e-3)
+
+
+def test_bf16_stays_exact_where_nothing_rounds() -> None:
+    x = normal(1, 100, 136)
+    r = simulate(program(CP_ASYNC_BARRIER), {"X": x, "Y": np.zeros((100, 136), BF16)}, {"M": 100, "N": 136})
+    assert r.ok and r.outputs["Y"].tobytes() == x.tobytes()
