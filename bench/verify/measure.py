@@ -1,0 +1,90 @@
+"""One mutant measured: verdict, ground truth, repair; and the worker pool that does it for many."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.verify.mutate import Mutant
+from bench.verify.sight import repaired, seen, verdict_of
+from bench.verify.truth import Truth, judge
+
+Record = dict[str, Any]
+
+
+def digest(m: Mutant) -> str:
+    return hashlib.sha256(f"{m.subject}\0{m.text}".encode()).hexdigest()[:20]
+
+
+class TruthStore:
+    """Ground truth by mutant, kept in a file of JSON lines: simulation is what takes time, and it does not change with the verifier."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known: dict[str, Record] = {}
+        if path.exists():
+            for line in path.read_text("utf-8").splitlines():
+                entry = json.loads(line)
+                self.known[entry["digest"]] = entry["truth"]
+
+    def add(self, key: str, truth: Record) -> None:
+        self.known[key] = truth
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as f:
+            f.write(json.dumps({"digest": key, "truth": truth}) + "\n")
+
+
+def measure(task: tuple[Mutant, Record | None, bool]) -> Record:
+    """Verdict and, where it is not known yet, ground truth; where asked, whether the first repair works."""
+    m, known, repair = task
+    verdict, ms = verdict_of(m.text, m.subject)
+    errors = seen(verdict)
+    started = time.perf_counter()
+    truth = known or judge(m.text, m.subject).to_json()
+    flagged = verdict.verdict == "fail"
+    if truth["state"] == "harmless" and flagged and truth["runs"] and known is None:
+        # The verifier objects where the simulator found nothing: look harder before calling it a false alarm.
+        harder = judge(m.text, m.subject, seeds=(1, 2, 3))
+        truth = {**harder.to_json(), "runs": truth["runs"] + harder.runs}
+    record: Record = {
+        "key": m.key, "cls": m.cls, "subject": m.subject, "title": m.title, "digest": digest(m), "verdict": verdict.verdict, "errors": errors,
+        "notes": [d.message for d in verdict.diagnostics if d.severity == "note" and d.code in ("S090", "N090")][:2],
+        "ms": round(ms, 3), "truth": truth, "contract": m.truth == "contract", "lines": sorted(m.lines), "near": sorted(m.near), "roles": sorted(m.roles),
+    }  # fmt: skip
+    if repair and flagged and truth["state"] == "harmful":
+        record["repair"] = _repair(m, errors)
+    record["seconds"] = round(time.perf_counter() - started, 2)
+    return record
+
+
+def _repair(m: Mutant, errors: list[Record]) -> str:
+    """`none` offered, `refused` by the verifier again, `wrong` by simulation, or `good`."""
+    text = repaired(m.text, errors)
+    if text is None:
+        return "none"
+    verdict, _ = verdict_of(text, m.subject)
+    if verdict.verdict != "pass":
+        return "refused"
+    truth: Truth = judge(text, m.subject, most=4)
+    return "good" if truth.state == "harmless" else "wrong"
+
+
+def measure_all(tasks: Iterable[tuple[Mutant, Record | None, bool]], workers: int, deadline: float) -> Iterator[Record]:
+    """Records as they are done, until the deadline (a `time.monotonic` value)."""
+    if workers <= 1:
+        for task in tasks:
+            if time.monotonic() > deadline:
+                return
+            yield measure(task)
+        return
+    with multiprocessing.get_context("spawn").Pool(min(workers, 2), maxtasksperchild=400) as pool:
+        for record in pool.imap_unordered(measure, tasks, chunksize=1):
+            yield record
+            if time.monotonic() > deadline:
+                pool.terminate()
+                return

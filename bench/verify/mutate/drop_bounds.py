@@ -1,0 +1,20 @@
+"""An access of global memory is neither masked nor clipped at the edge, or one element too late."""
+
+import ast
+
+from bench.verify.mutate.subject import Subject, called, keyword, without
+
+
+def make(s: Subject) -> None:
+    for p in s.statements:
+        if isinstance(p.node, ast.For | ast.If):
+            continue
+        for call in ast.walk(p.node):
+            if isinstance(call, ast.Call) and called(call) in ("load", "store", "cp_async"):
+                for option in ("clip", "mask"):
+                    if keyword(call, option) is not None:
+                        s.mutant("drop-bounds", f"{called(call)} without {option}", (call, without(s, call, option)), at=p)
+                mask = keyword(call, "mask")
+                for c in ast.walk(mask) if mask is not None else ():
+                    if isinstance(c, ast.Compare) and isinstance(c.ops[0], ast.Lt):
+                        s.mutant("drop-bounds", f"{s.source(c)} + 1", (c, f"{s.source(c)} + 1"), at=p)

@@ -1,0 +1,11 @@
+"""What stands under a condition is done always."""
+
+import ast
+
+from bench.verify.mutate.subject import Subject
+
+
+def make(s: Subject) -> None:
+    for p in s.statements:
+        if isinstance(p.node, ast.If):
+            s.mutant("drop-guard", f"without `if {s.source(p.node.test)}`", (p.node.test, "True"), at=p)

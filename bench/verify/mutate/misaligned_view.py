@@ -1,0 +1,14 @@
+"""A view starts off the boundary that its swizzle, copies or matrix loads need."""
+
+from bench.verify.mutate.subject import Subject, keyword
+
+
+def make(s: Subject) -> None:
+    for name, call in s.declared("view"):
+        offset = keyword(call, "offset")
+        if offset is None:
+            continue
+        for step in (8, 128, 512):
+            at = s.program.views[name].offset
+            where = at - step if at >= step else at + step
+            s.mutant("misaligned-view", f"`{name}` at {where}", (offset, str(where)), roles=s.users(name))

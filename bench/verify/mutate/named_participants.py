@@ -1,0 +1,16 @@
+"""A named barrier counts other warps than those that meet there: one role more, another one, or members apart and together."""
+
+from bench.verify.mutate.subject import Subject, keyword, with_option, without
+
+
+def make(s: Subject) -> None:
+    for name, call in s.declared("named_barrier"):
+        roles = call.args[0]
+        for role in s.program.roles:
+            if role != s.source(roles):
+                s.mutant("named-participants", f"`{name}` of {role} too", (roles, f"[{s.source(roles)}, {role}]"), roles=s.users(name))
+                s.mutant("named-participants", f"`{name}` of {role}", (roles, role), roles=s.users(name))
+        if keyword(call, "per_member") is not None:
+            s.mutant("named-participants", f"`{name}` of all members", (call, without(s, call, "per_member")), roles=s.users(name))
+        elif s.program.roles.get(s.source(roles)) and s.program.roles[s.source(roles)].members > 1:
+            s.mutant("named-participants", f"`{name}` of each member", (call, with_option(s, call, "per_member", "True")), roles=s.users(name))

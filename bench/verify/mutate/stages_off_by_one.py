@@ -1,0 +1,13 @@
+"""A ring, or a view that rides one, has one slot more or less than what it belongs to."""
+
+from bench.verify.mutate.subject import Subject, keyword
+
+
+def make(s: Subject) -> None:
+    for kind, option in (("pipeline", "stages"), ("view", "stage")):
+        for name, call in s.declared(kind):
+            value = keyword(call, option)
+            if value is None:
+                continue
+            for delta in ("+ 1", "- 1"):
+                s.mutant("stages-off-by-one", f"`{name}` with {s.source(value)} {delta}", (value, f"{s.source(value)} {delta}"), roles=s.users(name))

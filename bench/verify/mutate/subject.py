@@ -1,0 +1,183 @@
+"""A good schedule taken apart for mutation, and the mutants made of it: text with one thing changed, and where."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bench.verify.cases import Case
+from cake_ir import parse, specialise
+from cake_ir.program import Program
+
+Piece = tuple[ast.AST, str]
+"""A node of the schedule's syntax tree and the text that replaces it."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed text. `lines` are those of the change (numbers as in the mutant, which keeps the original's numbering), `near` those and
+    the neighbouring statements of the same role, `roles` the roles concerned. `truth` is `contract` where a simulation cannot tell."""
+
+    cls: str
+    subject: str
+    number: int
+    title: str
+    text: str
+    lines: frozenset[int]
+    near: frozenset[int]
+    roles: frozenset[str]
+    truth: str = "simulation"
+
+    @property
+    def key(self) -> str:
+        return f"{self.subject}/{self.cls}/{self.number}"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A statement of a role block: its list of siblings, its place there, the loops and branches around it."""
+
+    node: ast.stmt
+    role: str
+    siblings: list[ast.stmt]
+    index: int
+    around: tuple[ast.For | ast.If, ...]
+
+    @property
+    def call(self) -> ast.Call | None:
+        """The call that the statement consists of, or that it binds to a name."""
+        value = getattr(self.node, "value", None)
+        return value if isinstance(value, ast.Call) else None
+
+    def calls(self, *names: str) -> bool:
+        """Whether the statement is nothing but a call of one of these operations."""
+        return isinstance(self.node, ast.Expr) and self.call is not None and called(self.call) in names
+
+
+def called(call: ast.Call) -> str:
+    """The operation that a call names: the last part of `lm.wait` or `view.tma_load`."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+@dataclass
+class Subject:
+    """One case's text, syntax tree and specialised program."""
+
+    case: Case
+    text: str = field(init=False)
+    function: ast.FunctionDef = field(init=False)
+    made: list[Mutant] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.text = self.case.text()
+        tree = ast.parse(self.text)
+        self.function = next(n for n in tree.body if isinstance(n, ast.FunctionDef))
+
+    @cached_property
+    def program(self) -> Program:
+        found = specialise(parse(self.text, self.case.file).schedules[0], self.case.params, self.case.target)
+        assert found.program is not None, found.faults
+        return found.program
+
+    @cached_property
+    def statements(self) -> list[Placed]:
+        """Every statement of every role block in text order."""
+        out: list[Placed] = []
+
+        def walk(body: list[ast.stmt], role: str, around: tuple[Any, ...]) -> None:
+            for i, node in enumerate(body):
+                out.append(Placed(node, role, body, i, around))
+                if isinstance(node, ast.For | ast.If):
+                    walk(node.body, role, (*around, node))
+                    walk(node.orelse, role, (*around, node))
+
+        for node in self.function.body:
+            if isinstance(node, ast.With):
+                walk(node.body, self.source(node.items[0].context_expr), ())
+        return out
+
+    @cached_property
+    def declarations(self) -> dict[str, ast.Call]:
+        """The call that declares each name."""
+        out: dict[str, ast.Call] = {}
+        for node in self.function.body:
+            if isinstance(node, ast.Assign):
+                target, value = node.targets[0], node.value
+                pairs = zip(target.elts, value.elts, strict=True) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
+                out.update({t.id: v for t, v in pairs if isinstance(t, ast.Name) and isinstance(v, ast.Call)})
+        return out
+
+    def declared(self, *kinds: str) -> Iterator[tuple[str, ast.Call]]:
+        """Declarations made by one of these calls (`pipeline`, `barrier`, `view`, ..)."""
+        return ((name, call) for name, call in self.declarations.items() if called(call) in kinds)
+
+    def source(self, node: ast.AST) -> str:
+        return ast.get_source_segment(self.text, node) or ""
+
+    # ------------------------------------------------------------ making mutants
+
+    def change(self, *pieces: Piece) -> str:
+        """The text with nodes replaced; the number of lines stays."""
+        lines = self.text.split("\n")
+        for node, new in sorted(pieces, key=lambda p: (p[0].lineno, p[0].col_offset), reverse=True):  # type: ignore[attr-defined]
+            first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
+            head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]  # type: ignore[attr-defined]
+            fresh = (head + new + tail).split("\n")
+            fresh += [""] * (last - first + 1 - len(fresh))
+            lines[first : last + 1] = fresh
+        return "\n".join(lines)
+
+    def mutant(self, cls: str, title: str, *pieces: Piece, at: Placed | None = None, roles: frozenset[str] | None = None, truth: str = "simulation") -> None:
+        """Add a mutant, unless it changes nothing or has been made already."""
+        text = self.change(*pieces)
+        if text == self.text or any(m.text == text for m in self.made):
+            return
+        lines = frozenset(n for node, _ in pieces for n in range(node.lineno, node.end_lineno + 1))  # type: ignore[attr-defined]
+        near = lines | (self._around(at) if at is not None else frozenset())
+        concerned = roles if roles is not None else frozenset({at.role}) if at is not None else frozenset(self.program.roles)
+        number = sum(m.cls == cls for m in self.made)
+        self.made.append(Mutant(cls, self.case.name, number, title, text, lines, near, concerned, truth))
+
+    def _around(self, at: Placed) -> frozenset[int]:
+        """The lines of the statements before and after one in its role, heads of loops and branches included."""
+        mine = [p for p in self.statements if p.role == at.role]
+        i = next(k for k, p in enumerate(mine) if p.node is at.node)
+        after = [p for p in mine[i + 1 :] if p.node.lineno > (at.node.end_lineno or 0) or isinstance(at.node, ast.For | ast.If)]
+        found = mine[max(0, i - 1) : i] + after[:1]
+        return frozenset(n for p in found for n in _lines(p.node))
+
+    def users(self, name: str) -> frozenset[str]:
+        """The roles whose blocks mention a declared name."""
+        out = set()
+        for node in self.function.body:
+            if isinstance(node, ast.With) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
+                out.add(self.source(node.items[0].context_expr))
+        return frozenset(out)
+
+
+def _lines(node: ast.stmt) -> range:
+    """A statement's lines; of a loop or branch only its head's."""
+    if isinstance(node, ast.For | ast.If):
+        head = node.iter if isinstance(node, ast.For) else node.test
+        return range(node.lineno, (head.end_lineno or node.lineno) + 1)
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The value given to an option, if it is given."""
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def without(subject: Subject, call: ast.Call, name: str) -> str:
+    """A call's text with one option left out."""
+    parts = [subject.source(a) for a in call.args] + [f"{k.arg}={subject.source(k.value)}" for k in call.keywords if k.arg != name]
+    return f"{subject.source(call.func)}({', '.join(parts)})"
+
+
+def with_option(subject: Subject, call: ast.Call, name: str, value: str) -> str:
+    """A call's text with an option set."""
+    inner = without(subject, call, name)
+    return f"{inner[:-1]}{', ' if inner[-2] != '(' else ''}{name}={value})"

@@ -1,0 +1,136 @@
+"""The mutation benchmark: `python -m bench.verify.run --minutes 20 --workers 2` from the repository's root.
+
+Every mutant of the corpus (or a sample) is verified and simulated; the table shows recall, false alarms, localisation and repair by
+class. Ground truth is kept in a file between runs, so an interrupted run goes on where it stopped and a later verifier is measured
+against the same truth in a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import platform
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.verify.cases import CASES
+from bench.verify.figures import summary, table
+from bench.verify.measure import Record, TruthStore, digest, measure_all
+from bench.verify.mutate import IMPOSSIBLE, Mutant, Subject, mutants
+from bench.verify.sight import seen, verdict_of
+from bench.verify.truth import good
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results" / "verify-mutation.json"
+STORE = Path(tempfile.gettempdir()) / "cake-verify-mutation" / "truth.jsonl"
+
+
+def arguments(argv: list[str]) -> argparse.Namespace:
+    p = argparse.ArgumentParser(prog="python -m bench.verify.run", description=__doc__)
+    p.add_argument("--minutes", type=float, default=10, help="time budget")
+    p.add_argument("--workers", type=int, default=1, help="processes, at most 2")
+    p.add_argument("--each", type=int, default=0, help="at most this many mutants of a class and schedule (0: all)")
+    p.add_argument("--subjects", nargs="*", default=[], help="schedules by name (default: all)")
+    p.add_argument("--classes", nargs="*", default=[], help="mutation classes (default: all)")
+    p.add_argument("--seed", type=int, default=0, help="of the sample and the order")
+    p.add_argument("--repairs", type=float, default=0.25, help="share of flagged mutants whose first fix is tried")
+    p.add_argument("--known", action="store_true", help="only mutants whose ground truth is known already")
+    p.add_argument("--store", type=Path, default=STORE, help="where ground truth is kept")
+    p.add_argument("--output", type=Path, default=RESULTS, help="where the figures go")
+    p.add_argument("--records", type=Path, default=None, help="where the records go, one JSON line a mutant")
+    return p.parse_args(argv)
+
+
+def chosen(a: argparse.Namespace) -> list[Mutant]:
+    """The mutants to measure, in an order that spreads classes and schedules."""
+    rng = random.Random(a.seed)
+    out: list[Mutant] = []
+    for name, case in CASES.items():
+        if a.subjects and name not in a.subjects:
+            continue
+        by: dict[str, list[Mutant]] = {}
+        for m in mutants(Subject(case)):
+            if not a.classes or m.cls in a.classes:
+                by.setdefault(m.cls, []).append(m)
+        for found in by.values():
+            rng.shuffle(found)
+            out += found[: a.each] if a.each else found
+    rng.shuffle(out)
+    return out
+
+
+def role_lines() -> dict[str, dict[str, list[int]]]:
+    """First and last line of every role block, by schedule."""
+    out: dict[str, dict[str, list[int]]] = {}
+    for name, case in CASES.items():
+        s = Subject(case)
+        blocks = [n for n in s.function.body if isinstance(n, ast.With)]
+        out[name] = {s.source(n.items[0].context_expr): [n.lineno, n.end_lineno or n.lineno] for n in blocks}
+    return out
+
+
+def unmutated(names: list[str]) -> list[Record]:
+    """Verdict and simulation of the good schedules themselves."""
+    out = []
+    for name in names:
+        for setting in range(len(CASES[name].settings)):
+            good(name, setting)
+        verdict_of(CASES[name].text(), name)
+        verdict, ms = verdict_of(CASES[name].text(), name)
+        out.append({"subject": name, "verdict": verdict.verdict, "ms": round(ms, 2), "errors": seen(verdict)})
+    return out
+
+
+def main(argv: list[str] | None = None) -> int:
+    a = arguments(sys.argv[1:] if argv is None else argv)
+    started = time.monotonic()
+    store = TruthStore(a.store)
+    names = [n for n in CASES if not a.subjects or n in a.subjects]
+    good_ones = unmutated(names)
+    for g in good_ones:
+        if g["verdict"] != "pass":
+            print(f"{g['subject']}: {g['verdict']} {[(e['code'], e['lines'][0], e['message']) for e in g['errors']]}")
+    todo = chosen(a)
+    if a.known:
+        todo = [m for m in todo if digest(m) in store.known]
+    rng = random.Random(a.seed + 1)
+    tasks = [(m, store.known.get(digest(m)), rng.random() < a.repairs) for m in todo]
+    records: list[Record] = []
+    shown = time.monotonic()
+    for record in measure_all(tasks, a.workers, started + 60 * a.minutes):
+        records.append(record)
+        if record["digest"] not in store.known:
+            store.add(record["digest"], record["truth"])
+        if time.monotonic() - shown > 30:
+            shown = time.monotonic()
+            print(f"{len(records)} of {len(tasks)} mutants, {shown - started:.0f} s", file=sys.stderr)
+    figures = summary(records, role_lines())
+    print(table(figures))
+    _write(a, figures, good_ones, len(tasks), time.monotonic() - started)
+    if a.records:
+        a.records.write_text("".join(json.dumps(r) + "\n" for r in records), "utf-8")
+    return 0
+
+
+def _write(a: argparse.Namespace, figures: dict[str, Any], good_ones: list[Record], planned: int, seconds: float) -> None:
+    a.output.parent.mkdir(parents=True, exist_ok=True)
+    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "seed", "repairs") and v)
+    report = {
+        "command": f"python -m bench.verify.run {options}",
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "seconds": round(seconds, 1),
+        "planned": planned,
+        "schedules": good_ones,
+        "impossible_by_construction": IMPOSSIBLE,
+        **figures,
+    }
+    a.output.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

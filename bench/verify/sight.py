@@ -1,0 +1,63 @@
+"""What the verifier says about a text, reduced to what the benchmark measures, and the first repair it offers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from bench.verify.cases import CASES
+from cake_ir.fault import Edit
+from cake_ir.span import Span
+from cake_verify import Verdict, verify_text
+
+
+def verdict_of(text: str, name: str) -> tuple[Verdict, float]:
+    """The verdict on a text under its case's tunables, and the milliseconds from text to verdict."""
+    case = CASES[name]
+    started = time.perf_counter()
+    verdict = verify_text(text, params=case.params, target=case.target, filename=case.file)
+    return verdict, (time.perf_counter() - started) * 1e3
+
+
+def seen(verdict: Verdict) -> list[dict[str, Any]]:
+    """The shown errors: code, gate, message, lines of the primary and related spans, the role named, and graded fixes."""
+    out = []
+    for d in verdict.shown():
+        if d.severity != "error":
+            continue
+        fixes = [
+            {"grade": f.grade, "title": f.title, "edits": [[e.span.line, e.span.column, e.span.end_line, e.span.end_column, e.text] for e in f.edits]}
+            for f in d.fixes
+        ]
+        out.append(
+            {
+                "code": d.code,
+                "gate": d.gate,
+                "message": d.message,
+                "lines": [d.span.line, d.span.end_line],
+                "related": [[span.line, span.end_line] for span, _ in d.related],
+                "role": d.facts.get("role"),
+                "fixes": fixes,
+            }
+        )
+    return out
+
+
+def repaired(text: str, errors: Sequence[dict[str, Any]]) -> str | None:
+    """The text after the first `certain` or `likely` fix that the shown errors carry; None if none does."""
+    for e in errors:
+        for fix in e["fixes"]:
+            if fix["grade"] in ("certain", "likely"):
+                return applied(text, [Edit(Span(*edit[:4]), edit[4]) for edit in fix["edits"]])
+    return None
+
+
+def applied(text: str, edits: Sequence[Edit]) -> str:
+    """Text with edits applied, last first, so that earlier positions stay valid."""
+    lines = text.split("\n")
+    for e in sorted(edits, key=lambda e: (e.span.line, e.span.column), reverse=True):
+        first, last = e.span.line - 1, e.span.end_line - 1
+        head, tail = lines[first][: e.span.column - 1], lines[last][e.span.end_column - 1 :]
+        lines[first : last + 1] = (head + e.text + tail).split("\n")
+    return "\n".join(lines)
