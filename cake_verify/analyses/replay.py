@@ -126,6 +126,12 @@ class Replay:
                 return entry
         return None
 
+    def still_flying(self, at: Entry, read: Entry, operand: str) -> bool:
+        """Whether the group of an asynchronous read was in flight at a later step of the same member."""
+        value = read.values[self.plan.code.ops[read.op.id].index[operand]]
+        view = read.op.operands[operand].type.view  # type: ignore[union-attr]  # callers name view operands
+        return any(op == read.op.id and slots.get(view) == value[0] for op, slots in at.flying)
+
     def retired(self, drain: Entry) -> bool:
         """Whether a wait for groups ended the flight of any."""
         before = next((e for e in reversed(self.log[: drain.number]) if e.member is drain.member), None)

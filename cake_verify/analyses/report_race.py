@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Arrive, Commit, Sync, Wait
@@ -17,18 +19,20 @@ from cake_verify.analyses.words import call, slot_text, span_of, spoken_slot, sy
 
 def race(r: Replay, found: Found) -> Fault:
     """A read that may come before the write it needs (S004), or a write that may come before earlier accesses have ended (S003)."""
-    s = Site(r, found)
+    fault = _race(r, Site(r, found), found)
+    if fault.code == "S007":  # where views overlap, what looks mendable is often meant to lie elsewhere
+        fault = replace(fault, fixes=tuple(replace(f, grade="idea") for f in fault.fixes))
+    return fault
+
+
+def _race(r: Replay, s: Site, found: Found) -> Fault:
     missing = found.data["missing"]
-    if found.code == "S004":
-        write = r.last_write(s.atom, s.cta)
-        assert write is not None
-        return _read(r, s, *write, missing)
-    reader = r.unknown_reader(s.atom, s.cta, missing)
+    reader = r.unknown_reader(s.atom, s.cta, missing) if found.code == "S003" else None
     if reader is not None:
         return _overwrite(r, s, *reader, missing)
     write = r.last_write(s.atom, s.cta)
     assert write is not None
-    return _twice(r, s, *write)
+    return _read(r, s, *write, missing) if found.code == "S004" else _twice(r, s, *write)
 
 
 # ------------------------------------------------------------------ read before it is written
@@ -134,11 +138,12 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
         message = f"`{guard}` frees slots of `{name}` for this CTA only, but the multicast load writes them in every CTA of the cluster"
         return Fault("S012", message, barrier.span, (writes, reads), fixes=fixes, trace=lines, facts=facts | {"barrier": guard, "expected": "cluster", "found": "cta"},
                      help='count the arrivals of all CTAs that read the slot: `scope="cluster"`')  # fmt: skip
-    if engine in ("wgmma", "tcgen05") and release is not None and release.number > read.number:
+    if engine == "wgmma" and release is not None and release.number > read.number and r.still_flying(release, read, operand):
         return _released_in_flight(r, s, read, release, name, reads, writes, facts, lines)
     if engine == "tmem_ld":
-        freed = r.before(len(r.log), victim, Arrive)
-        if freed is not None and freed.number > read.number:
+        freed = next((e for e in r.log[read.number + 1 :] if e.member is victim and r.is_a(e.op, Arrive)), None)
+        drained = r.drain(freed.number, victim, "tmem_ld") if freed is not None else None
+        if freed is not None and freed.number > read.number and (drained is None or drained.number < read.number):
             return _load_in_flight(r, read, freed, name, reads, writes, facts, lines)
     if engine == "bulk":
         return _store_in_flight(r, s, read, release, name, reads, writes, facts, lines, missing, code)
@@ -181,7 +186,7 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
     else:
         message = f"{call(s.op)} may overwrite `{name}` while an earlier bulk store still reads it"
         line = f"lm.store_wait(pending={later})"
-        meet = r.before(len(r.log), victim, Sync)
+        meet = r.before(len(r.log), m, Sync)
         if victim.role == m.role and meet is not None and meet.number > read.number:
             fixes.append(edits.before(edits.stmt_span(r.plan, meet.op), line))
         elif release is not None and victim is not m:
