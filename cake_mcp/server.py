@@ -39,7 +39,7 @@ def build(
     log_level: str = "WARNING",
 ) -> MCPServer[ServerState]:
     """The server of a workspace. With `read_only`, tools that write or run anything are not even listed."""
-    from . import resources
+    from . import prompts, resources
 
     @contextlib.asynccontextmanager
     async def lifespan(_: MCPServer[ServerState]) -> AsyncIterator[ServerState]:
@@ -61,4 +61,5 @@ def build(
         log_level=log_level,  # type: ignore[arg-type]  # checked by the command line's choices
     )
     resources.register(server, state)
+    prompts.register(server)
     return server
