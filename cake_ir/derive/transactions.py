@@ -131,8 +131,8 @@ def _uneven(barrier: str, loads: list[Site], uneven: _Uneven) -> Fault:
     related = tuple((s.op.span, f"brings {load_bytes(s.op)} bytes to `{barrier}`") for s in loads)
     if isinstance(uneven.stmt, For):
         message = f"the bytes that a phase of `{barrier}` expects depend on a trip count that is not constant"
-        return Fault("S007", message, uneven.stmt.head, related, help="step the ring inside the loop, one slot a load, or make the trip count a tunable",
+        return Fault("S018", message, uneven.stmt.head, related, help="step the ring inside the loop, one slot a load, or make the trip count a tunable",
                      facts={"barrier": barrier, "bytes_per_iteration": uneven.one})  # fmt: skip
     message = f"a phase of `{barrier}` gets {uneven.one} bytes on one path and {uneven.other} on the other, it can expect only one number"
-    return Fault("S007", message, uneven.stmt.head, related, help="issue the same loads on both paths, or put each path's loads on a barrier of their own",
+    return Fault("S018", message, uneven.stmt.head, related, help="issue the same loads on both paths, or put each path's loads on a barrier of their own",
                  facts={"barrier": barrier, "expected": uneven.one, "found": uneven.other})  # fmt: skip

@@ -48,8 +48,7 @@ class Plan:
         self.regions = Regions(program)
         self.cluster = program.launch.cluster
         self.ranks = self.cluster[0] * self.cluster[1]
-        self._targets: dict[tuple[str, int], tuple[int, ...]] = {}
-        self._lookups: dict[tuple[str, int, int], Lookup] = {}
+        self._lookups: dict[tuple[str, int, int, int, int], Lookup] = {}
 
     # ------------------------------------------------------------ barriers
 
@@ -75,6 +74,9 @@ class Plan:
         rows, cols = t.rows if rows is None else rows, t.cols if cols is None else cols
         stages = self.program.views[t.view].stages
         regions, name = self.regions, t.view
+        made = self._lookups.get((name, row, rows, col, cols))
+        if made is not None:
+            return made
         cache: dict[tuple[int, int, int], Region] = {}
 
         def find(v: tuple[int, int, int]) -> Region:
@@ -89,6 +91,7 @@ class Plan:
                 cache[v] = got
             return got
 
+        self._lookups[name, row, rows, col, cols] = find
         return find
 
     def columns(self, t: TmemT) -> Callable[[int], Region]:

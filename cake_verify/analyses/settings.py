@@ -137,7 +137,6 @@ class Settings:
                 assumed.append(trips.python(resolve(a.cond), self.program))
             except NotKnown:
                 continue
-        tiles = [f"max(0, int({trips.python(resolve(e), self.program)}))" for e in self.scheduler.tiles] if self.scheduler else []
         counts = []
         for loop in list(self.loops):
             try:
@@ -152,9 +151,8 @@ class Settings:
                 with suppress(NotKnown):
                     guards.append(f"bool({trips.python(cond, self.program)})")
                     self.guard_conditions.append(cond)
-        self.guards = trips.compiled(guards)
-        self.assumed, self.counts, self.trips = trips.compiled(assumed), trips.compiled(tiles), trips.compiled(counts)
-        self.fixed = trips.compiled(list(self.dependents.values()))
+        self.guards, self.assumed, self.trips, self.fixed = trips.compiled(guards, assumed, counts, list(self.dependents.values()))
+        self.counts = trips.tile_counts(self.program, self.scheduler.name) if self.scheduler else None
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
@@ -225,6 +223,7 @@ class Settings:
         s = self.scheduler
         if s is None:
             return 1, {}
+        assert self.counts is not None
         counts = self.counts(env)
         if s.kind == "grouped":
             size = env["ld"](str(s.offsets), 1)
@@ -356,14 +355,9 @@ def tile_source(program: Program, setting: Setting, prefix: frozenset[str]) -> C
     """The tiles that each CTA of the walked cluster gets from each scheduler."""
     read = reader(setting.lengths, prefix)
     env: dict[str, Any] = {**setting.args, "ld": read, "tile": {}}
-    resolve = trips.resolver_of(program, "")
-    known: dict[str, tuple[int, ...]] = {}
-
     def tiles(name: str, rank: int) -> Iterable[tuple[int, ...]]:
         s = program.schedulers[name]
-        if name not in known:
-            known[name] = trips.compiled([f"max(0, int({trips.python(resolve(e), program)}))" for e in s.tiles])(env)
-        counts = known[name]
+        counts = trips.tile_counts(program, name)(env)
         if s.kind == "grouped":
             return _grouped(s, counts[-1], setting, read, rank)
         return list(cta_tiles(order_of(s, counts), s.kind, setting.cluster, setting.clusters, rank))  # type: ignore[arg-type]  # kinds are checked

@@ -141,10 +141,11 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def compiled(texts: list[str]) -> Callable[[Env], tuple[Any, ...]]:
-    """One function of the environment that gives the values of all texts; they come from `python`, never from an author."""
+def compiled(*groups: list[str]) -> tuple[Callable[[Env], tuple[Any, ...]], ...]:
+    """For each group of texts a function of the environment that gives their values; texts come from `python`, never from an author."""
     scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max, "int": int, "float": float, "bool": bool}, **{f"f_{k}": v for k, v in _CALLS.items()}}
-    return eval(compile(f"lambda e: ({''.join(t + ', ' for t in texts)})", "<trips>", "eval"), scope)
+    functions = [f"lambda e: ({''.join(t + ', ' for t in texts)})" for texts in groups]
+    return eval(compile(f"({', '.join(functions)},)", "<trips>", "eval"), scope)
 
 
 def canonical(e: Expr) -> str:
@@ -274,3 +275,10 @@ def _plus_one(text: str) -> str:
 def resolver_of(program: Program, role: str) -> Callable[[Expr], Expr]:
     """`resolver`, kept for each role."""
     return resolver(program, role)
+
+
+@lru_cache(maxsize=64)
+def tile_counts(program: Program, name: str) -> Callable[[Env], tuple[int, ...]]:
+    """A function of the environment that gives a scheduler's tile counts."""
+    resolve = resolver_of(program, "")
+    return compiled([f"max(0, int({python(resolve(e), program)}))" for e in program.schedulers[name].tiles])[0]
