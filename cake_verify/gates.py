@@ -16,10 +16,12 @@ from typing import Any
 
 from cake_ir.fault import Fault, did_you_mean
 from cake_ir.frontend import Module, Template, parse, specialise
+from cake_ir.frontend.plans import specialise_plan
+from cake_ir.plan import Run as RunStep
 from cake_ir.program import Program
 from cake_ir.span import NOWHERE, Span
 from cake_verify.diagnostic import INTERNAL, Diagnostic
-from cake_verify.rule import checks
+from cake_verify.rule import checks, room
 from cake_verify.verdict import Outcome, Verdict, ordered
 
 ORDER = ("internal", "construct", "conformance", "consistency", "safety", "schedule", "distilled", "notes")
@@ -139,6 +141,8 @@ def verify_text(
         names.append(template.name)
         targets += [t for t in wanted if t not in targets]
         _verify_template(run, template, wanted, dict(params or {}))
+    if module.plan is not None and schedule is None:
+        _verify_plan(run, module, target, default_target, dict(params or {}))
     return _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
 
 
@@ -180,6 +184,40 @@ def _verify_template(run: Run, template: Template, targets: tuple[str, ...], par
             programs.append(made.program)
     if programs:
         verify_program(run, programs[0], tuple(programs[1:]))
+
+
+def _verify_plan(run: Run, module: Module, target: str | None, default: str | None, params: dict[str, Any]) -> None:
+    """The plan itself, and the launches whose tunables differ from what the schedules were verified with."""
+    plan_template = module.plan
+    assert plan_template is not None
+    try:
+        made = specialise_plan(module, {k: v for k, v in params.items() if k in plan_template.tunables})
+    except Exception as error:  # as in `_verify_template`
+        run.internal("elaboration of the plan", error, plan_template.span, plan_template.name, target)
+        return
+    if run.add(made.faults, plan_template.name, target) or made.plan is None:
+        return
+    programs: list[Program] = []
+    for step in (s for s in made.plan.steps if isinstance(s, RunStep)):
+        template = module.schedule(step.schedule)
+        if template is None:
+            return
+        plain = {k: v for k, v in params.items() if k in template.tunables}
+        launched = specialise(template, {**plain, **step.tunables}, _targets(template, target, default)[0] or None)
+        if launched.program is None:
+            run.add(launched.faults, template.name, target)
+            return
+        if launched.program.tunables != {**template.tunables, **plain}:
+            verify_program(run, launched.program)
+        programs.append(launched.program)
+    for name in ("consistency", "schedule"):
+        for rule in room(name):
+            if rule.check_plan is None:
+                continue
+            try:
+                run.add(rule.check_plan(made.plan, tuple(programs)), made.plan.name, target)
+            except Exception as error:  # as in `gate`
+                run.internal(f"rule {rule.page.code}", error, made.plan.span, made.plan.name, target)
 
 
 def _finish(

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from cake_ir.fault import Fault
+from cake_ir.plan import Plan
 from cake_ir.program import Program
 
 Check = Callable[[Program], Iterable[Fault]]
+PlanCheck = Callable[[Plan, tuple[Program, ...]], Iterable[Fault]]
+"""A check of a whole plan; the programs are those of its launches, in order."""
 
 ROOMS = ("construct", "conformance", "consistency", "safety", "schedule", "notes")
 """The folders of rules, in gate order."""
@@ -61,6 +64,7 @@ class Rule:
     check: Check | None
     root: bool = False
     undecides: bool = False
+    check_plan: PlanCheck | None = None
 
 
 @cache
@@ -77,7 +81,7 @@ def room(name: str) -> tuple[Rule, ...]:
             continue
         if page.code in found:
             raise ImportError(f"two files describe {page.code}")
-        found[page.code] = Rule(page, getattr(module, "check", None), getattr(module, "ROOT", False), getattr(module, "UNDECIDES", False))
+        found[page.code] = Rule(page, getattr(module, "check", None), getattr(module, "ROOT", False), getattr(module, "UNDECIDES", False), getattr(module, "check_plan", None))
     return tuple(found[code] for code in sorted(found))
 
 

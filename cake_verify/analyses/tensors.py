@@ -1,0 +1,40 @@
+"""Which global tensors a schedule reads and writes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Flag, Issue, Touch
+from cake_ir.program import Program
+
+
+@lru_cache(maxsize=32)
+def _touched(program: Program) -> tuple[frozenset[str], frozenset[str]]:
+    read: set[str] = set()
+    written: set[str] = set()
+    for op in program.ops:
+        for effect in effects_of(op, program):
+            if isinstance(effect, Flag):
+                (written if effect.kind == "signal" else read).add(str(op.attrs.get("flags")))
+            for touch in effect.touches if isinstance(effect, Issue) else (effect,):
+                if isinstance(touch, Touch) and touch.space == "gmem":
+                    name = str(op.attrs.get(touch.operand))
+                    if "r" in touch.mode:
+                        read.add(name)
+                    if "w" in touch.mode:
+                        written.add(name)
+    for d in program.schedulers.values():
+        read |= {x for x in (d.offsets, d.counter) if x is not None}
+        written |= {d.counter} if d.counter is not None else set()
+    return frozenset(read), frozenset(written)
+
+
+def read_tensors(program: Program) -> frozenset[str]:
+    """Names of tensors that some operation reads; an update in place counts."""
+    return _touched(program)[0]
+
+
+def written_tensors(program: Program) -> frozenset[str]:
+    """Names of tensors that some operation writes."""
+    return _touched(program)[1]
