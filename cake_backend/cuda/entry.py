@@ -13,11 +13,12 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
 from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
-from cake_backend.cuda.resources import entry_registers, layout_of, member_barriers, shared_memory
+from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
 from cake_ir.derive.arrivals import arrivals
 from cake_ir.derive.issue import issue_roles
+from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.shared_memory import GUARANTEED
 from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
 
@@ -248,8 +249,9 @@ def _thread_numbers(ctx: Context, role: Role, variable: str, unit: int, names: s
     first, threads = 32 * role.warp_lo, 32 * role.member_warps
     state = ctx.role
     if state.index in names:
-        per, lo = role.member_warps // unit if role.member_warps % unit == 0 else 0, role.warp_lo // unit
-        source, divisor = (variable, per) if per else (variable, role.member_warps)
+        whole = role.member_warps % unit == 0
+        source, lo = (variable, role.warp_lo // unit) if whole else ("cta_warp", role.warp_lo)
+        divisor = role.member_warps // unit if whole else role.member_warps
         text = source if lo == 0 else f"({source} - {lo})" if divisor > 1 else f"{source} - {lo}"
         ctx.out.line(f"const int {state.index} = {text}{f' / {divisor}' if divisor > 1 else ''};")
     wanted = names & {"thread", "warp", "lane"}

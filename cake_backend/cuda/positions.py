@@ -80,8 +80,8 @@ def vec_element(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the row-major number of element i of a `vec` fragment: runs are dealt to the member's threads in turn."""
     chunk = t.chunk or 1
     run = i.divided(chunk) if elements(t, ctx.role.warps) != chunk else "0"
-    thread = f"{operand(run)} * {ctx.role.threads} + (int)thread" if run != "0" else "(int)thread"
-    start = f"{operand(thread)} * {chunk}" if chunk != 1 else thread
+    thread = f"({operand(run)} * {ctx.role.threads} + (int)thread)" if run != "0" else "(int)thread"
+    start = f"{thread} * {chunk}" if chunk != 1 else thread
     within = i.modulo(chunk) if run != "0" else i.text
     return start if within == "0" else f"{start} + {within}"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from cake_backend.cuda.addresses import element_address, rect
 from cake_backend.cuda.context import Context, PairPlace, Place
 from cake_backend.cuda.elementwise import assign_elements, element, kind_of, prepared
@@ -85,8 +87,8 @@ def _columns(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str)
 
 def _over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tuple[int, ...]) -> None:
     """Combine over lanes whose numbers differ in the bits of `distances`."""
-    with ctx.out.unrolled("i_", target.count):
-        name = f"{target.name}[i_]"
+    with ctx.out.unrolled("i_", target.count) if target.count > 1 else nullcontext():
+        name = f"{target.name}[{'i_' if target.count > 1 else '0'}]"
         for d in distances:
             ctx.out.line(f"{name} = {combine(op, kind, name, SHUFFLE.format(name, d))};")
 

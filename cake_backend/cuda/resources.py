@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.webs import expressions
 from cake_ir.derive import shared_memory as derived
 from cake_ir.derive.named_ids import named_ids as derived_ids
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Arrive, Touch
-from cake_ir.program import For, If, Op, Program, Role, Stmt, View, op_of
-
-REGISTERS = 65536
-"""32-bit registers of one SM."""
+from cake_ir.ops.effects import Arrive, Issue, Touch
+from cake_ir.program import Expr, For, If, Op, Program, Role, Stmt, View, op_of, statements
+from cake_ir.types import SlotT, ViewT
 
 
 def layout_of(view: View) -> ViewLayout:
@@ -59,12 +58,6 @@ def shared_memory(program: Program) -> SharedMemory:
     return SharedMemory(pools, barriers, align, at + (align if wide else 0))
 
 
-def entry_registers(program: Program) -> int:
-    """Registers a thread at kernel entry, as `__launch_bounds__` makes the compiler allocate them."""
-    threads = program.threads * max(1, program.launch.ctas_per_sm)
-    return min(248, REGISTERS // threads // 8 * 8)
-
-
 def released_at_cluster_scope(program: Program) -> frozenset[str]:
     """Barriers that some arrival orders at cluster scope."""
     return frozenset(str(op.attrs["barrier"]) for op in program.ops if op.name == "arrive" and op.attrs.get("order") == "cluster")
@@ -73,35 +66,58 @@ def released_at_cluster_scope(program: Program) -> frozenset[str]:
 def member_barriers(program: Program, role: Role, body: tuple[Stmt, ...]) -> frozenset[int]:
     """Ids of `arrive="member"` operations in front of which the member must meet.
 
-    One thread arrives for all. That is enough for what only the tensor core read, whose group all warps have waited for. Where threads
-    have read or written shared memory themselves since the member last met, they must meet first.
+    One thread arrives for all. That is enough for a slot that only the tensor core read, whose group all warps have waited for. Where
+    threads have read or written the barrier's slots (or views that belong to no ring) themselves since the member last met, they must
+    meet first.
     """
+    rings = view_rings(program)
     found: set[int] = set()
 
-    def scan(block: tuple[Stmt, ...], dirty: bool) -> bool:
+    def scan(block: tuple[Stmt, ...], dirty: frozenset[str]) -> frozenset[str]:
         for s in block:
             if isinstance(s, For):
-                dirty = scan(s.body, dirty) or dirty
-                dirty = scan(s.body, dirty) or dirty
+                dirty |= scan(s.body, dirty)
+                dirty |= scan(s.body, dirty)
             elif isinstance(s, If):
-                then = scan(s.then, dirty)
-                dirty = scan(s.orelse, dirty) or then
+                dirty = scan(s.then, dirty) | scan(s.orelse, dirty)
             elif (op := op_of(s)) is not None:
                 dirty = _after(program, role, op, dirty)
-                if any(isinstance(e, Arrive) for e in effects_of(op, program)) and program.barriers[str(op.attrs["barrier"])].arrive == "member" and dirty:
+                if not any(isinstance(e, Arrive) for e in effects_of(op, program)):
+                    continue
+                barrier = program.barriers[str(op.attrs["barrier"])]
+                if barrier.arrive == "member" and any(rings.get(v) in (None, barrier.pipeline) for v in dirty):
                     found.add(op.id)
-                    dirty = False
+                    dirty = frozenset()
         return dirty
 
-    scan(body, False)
+    scan(body, frozenset())
     return frozenset(found)
 
 
-def _after(program: Program, role: Role, op: Op, dirty: bool) -> bool:
-    """Whether the member has unordered accesses of shared memory after an operation."""
+def view_rings(program: Program) -> dict[str, str]:
+    """The ring that each view's slots belong to: that of the barrier it is loaded on, or of the slots it is indexed with."""
+    found: dict[str, str] = {}
+    for block in program.body:
+        for s in statements(block.body):
+            for e in expressions(s):
+                for x in e.walk():
+                    if x.op == "stage" and isinstance(x.type, ViewT) and isinstance(t := x.args[1].type, SlotT):
+                        found.setdefault(x.type.view, t.ring)
+    for op in program.ops:
+        view, barrier = op.operands.get("view"), program.barriers.get(str(op.attrs.get("barrier")))
+        if isinstance(view, Expr) and isinstance(view.type, ViewT) and barrier is not None:
+            found[view.type.view] = barrier.pipeline
+    return found
+
+
+def _after(program: Program, role: Role, op: Op, dirty: frozenset[str]) -> frozenset[str]:
+    """Views with accesses of the member's threads that are unordered after an operation."""
     if op.name == "sync" and str(op.attrs["barrier"]) in program.named and role.name in program.named[str(op.attrs["barrier"])].roles:
-        return False
-    return dirty or any(isinstance(e, Touch) and e.space == "smem" and e.proxy == "generic" for e in effects_of(op, program))
+        return frozenset()
+    touched = {t.operand for e in effects_of(op, program) for t in (e.touches if isinstance(e, Issue) else (e,)) if isinstance(t, Touch)
+               and t.space == "smem" and t.proxy == "generic"}  # fmt: skip
+    views = {x.type.view for name in touched if isinstance(x := op.operands.get(name), Expr) and isinstance(x.type, ViewT)}
+    return dirty | views
 
 
 def check_supported(program: Program) -> None:

@@ -339,6 +339,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
           m[i_] = m_new[i_];                                                                         // L91
         }
         pin<2>(l);                                                                                   // L72: for j in lm.range(1, nblk):
+        pin<64>(o);                                                                                  // L72
         pin_u32<32>(pa);                                                                             // L72
         pin<2>(m);                                                                                   // L72
       }

@@ -262,16 +262,17 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
           }
           wgmma_commit();                                                                            // L77
         }
-        float tmp_9[32];                                                                             // L78: st = st * smem_gt[s].load(form="colvec")
+        float tmp_6[32];                                                                             // L78: st = st * smem_gt[s].load(form="colvec")
         #pragma unroll
         for (int i_ = 0; i_ < 16; ++i_) {                                                            // L78
-          load_shared_f32x2(tmp_9[2 * i_], tmp_9[2 * i_ + 1], smem_gt + 512u * (s % 2u) + (8u * i_ + 2u * (lane & 3u)) * 4u); // L78
+          load_shared_f32x2(tmp_6[2 * i_], tmp_6[2 * i_ + 1], smem_gt + 512u * (s % 2u) + (8u * i_ + 2u * (lane & 3u)) * 4u); // L78
         }
         #pragma unroll
         for (int i_ = 0; i_ < 64; ++i_) {                                                            // L78: st = st * smem_gt[s].load(form="colvec")
-          st[i_] = __fmul_rn(st[i_], tmp_9[2 * (i_ / 4) + (i_ & 1)]);                                // L78
+          st[i_] = __fmul_rn(st[i_], tmp_6[2 * (i_ / 4) + (i_ & 1)]);                                // L78
         }
         pin<64>(st);                                                                                 // L79: lm.mma(st, ub, smem_kr[s].T)
+        pin<64>(st);                                                                                 // L79
         {
           const u32 b_ = smem_kr + 16384u * (s % 2u);                                                // L79
           wgmma_fence();                                                                             // L79

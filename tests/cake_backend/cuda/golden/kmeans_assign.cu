@@ -50,7 +50,6 @@ template <int N> DEVICE void pin_int(int* x) {
   #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+r"(x[i]) :: "memory");
 }
-template <int ID, int THREADS> DEVICE void named_sync() { asm volatile("bar.sync %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
 DEVICE void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory"); }
 DEVICE void mbarrier_init(u32 bar, u32 count) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(count) : "memory"); }
 DEVICE void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
@@ -194,8 +193,7 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         pin<4>(best_value);                                                                          // L49: for k in lm.range(kt):
         pin_int<4>(best_index);                                                                      // L49
       }
-      if (math_index == 0) named_sync<1, 128>(); else named_sync<2, 128>();                          // L58: lm.arrive(x_empty, stage=sx)
-      if (thread == 0) mbarrier_arrive(x_empty + 8u * (sx % 2u));                                    // L58
+      if (thread == 0) mbarrier_arrive(x_empty + 8u * (sx % 2u));                                    // L58: lm.arrive(x_empty, stage=sx)
       float pair_value[2];                                                                           // L59: val, idx = lm.finish(best)
       int pair_index[2];                                                                             // L59
       #pragma unroll

@@ -65,14 +65,11 @@ rmsnorm(const u16* X, u64 X_stride0, const u16* __restrict__ W, u16* Y, u64 Y_st
       }
       ss[0] = even + odd;                                                                            // L24
     }
-    #pragma unroll
-    for (int i_ = 0; i_ < 1; ++i_) {                                                                 // L24
-      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 16);                                    // L24
-      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 8);                                     // L24
-      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 4);                                     // L24
-      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 2);                                     // L24
-      ss[i_] = ss[i_] + __shfl_xor_sync(0xffffffffu, ss[i_], 1);                                     // L24
-    }
+    ss[0] = ss[0] + __shfl_xor_sync(0xffffffffu, ss[0], 16);                                         // L24
+    ss[0] = ss[0] + __shfl_xor_sync(0xffffffffu, ss[0], 8);                                          // L24
+    ss[0] = ss[0] + __shfl_xor_sync(0xffffffffu, ss[0], 4);                                          // L24
+    ss[0] = ss[0] + __shfl_xor_sync(0xffffffffu, ss[0], 2);                                          // L24
+    ss[0] = ss[0] + __shfl_xor_sync(0xffffffffu, ss[0], 1);                                          // L24
     if (lane == 0) store_shared_f32(part + 32u * (s % 2u) + 4u * warp, ss[0]);                       // L24
     named_sync<1, 256>();                                                                            // L24
     ss[0] = load_shared_f32(part + 32u * (s % 2u));                                                  // L24
