@@ -72,6 +72,7 @@ class Elaboration:
     steps: int = 0
     used: set[str] = field(default_factory=set)
     hoisted: set[str] = field(default_factory=set)
+    other_arm: dict[str, Local] = field(default_factory=dict)
     exhausted: bool = False
 
     # ------------------------------------------------------------ faults

@@ -183,6 +183,7 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
     last = el.last_hoisted(e)
     if last is not None:
         el.used.discard(last.targets[0])  # nothing else mentions it
+        el.hoisted.discard(last.targets[0])
     name = _place(el, target, old, e.type)
     where = el.span(target)
     if last is not None:
@@ -205,9 +206,12 @@ def _compute(el: Elaboration, e: Expr, span: Span) -> Any:
 
 
 def _place(el: Elaboration, target: ast.Name, old: Any, t: Type) -> str:
-    """The program's name for the place: the old one if the type stays, a new one otherwise."""
+    """The program's name for the place: the old one if the type stays, that of the other arm of a branch, or a new one."""
     if isinstance(old, Local) and _same_place(old.type, t):
         return old.ir_name
+    other = el.other_arm.get(target.id)
+    if other is not None and _same_place(other.type, t):
+        return other.ir_name
     return el.fresh(target.id)
 
 
@@ -359,7 +363,10 @@ def _if(el: Elaboration, node: ast.If) -> None:
     entry = dict(el.env)
     then = block(el, node.body)
     after_then, el.env = el.env, dict(entry)
+    outer = el.other_arm
+    el.other_arm = {k: v for k, v in after_then.items() if isinstance(v, Local) and entry.get(k) is not v}
     orelse = block(el, node.orelse)
+    el.other_arm = outer
     el.env = _join(entry, after_then, el.env, bool(node.orelse))
     el.out.append(If(cond, then, orelse, el.span(node), el.span(node.test)))
 
