@@ -35,10 +35,10 @@ class Database:
 
     def here(self) -> "sqlite_utils.Database":
         """The calling thread's connection."""
-        database: sqlite_utils.Database | None = getattr(self._local, "database", None)
-        if database is None:
-            database = self._local.database = _open(self.path)
-        return database
+        held: _Held | None = getattr(self._local, "held", None)
+        if held is None:
+            held = self._local.held = _Held(_open(self.path))
+        return held.database
 
     def table(self, name: str) -> "Table":
         """A table on the calling thread's connection."""
@@ -69,10 +69,7 @@ class Database:
 
     def close(self) -> None:
         """Close the calling thread's connection."""
-        database = getattr(self._local, "database", None)
-        if database is not None:
-            database.close()
-            self._local.database = None
+        self._local.held = None
 
     def _migrate(self) -> None:
         from .migrations import MIGRATIONS
@@ -82,6 +79,18 @@ class Database:
             return
         with self.write():  # one of several servers that start together migrates, the others find nothing pending
             MIGRATIONS.apply(database)
+
+
+class _Held:
+    """A connection that is closed when its thread ends, or with the last reference to its `Database`."""
+
+    __slots__ = ("database",)
+
+    def __init__(self, database: "sqlite_utils.Database") -> None:
+        self.database = database
+
+    def __del__(self) -> None:
+        self.database.close()
 
 
 def _open(path: Path) -> "sqlite_utils.Database":

@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,12 +10,13 @@ from cake_verify.sandbox import DEADLINE_SECONDS, MAX_ROWS, Hit, RuleError, prot
 
 
 @pytest.fixture
-def facts() -> sqlite3.Connection:
+def facts() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("CREATE TABLE op(id INTEGER, line INTEGER, column INTEGER, name TEXT)")
     connection.executemany("INSERT INTO op VALUES (?, ?, ?, ?)", [(i, i + 10, 5, "mma" if i % 2 else "wait") for i in range(200)])
     protect(connection)
-    return connection
+    yield connection
+    connection.close()
 
 
 def test_a_select_gives_its_rows_as_places(facts: sqlite3.Connection) -> None:
