@@ -7,7 +7,7 @@ happens, moving its member's clock, or parks the member until another one makes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cake_backend.cost.calibration import Constants
@@ -20,7 +20,17 @@ from cake_ir.derive.transactions import transactions
 from cake_ir.program import Program
 from cake_ir.walk.code import Body, Event
 
+_LATENCIES = (
+    "mma_fixed", "mma_group_issue", "mma_serial_gap", "tma_latency", "tma_issue", "expect_issue", "wait_ready", "arrive_issue", "arrive_seen",
+    "arrive_seen_remote", "fence_gpu", "turn", "cluster_sync", "fence_proxy", "drain_issue", "shfl_latency", "smem_latency", "store_issue",
+    "store_read", "ld_l2", "ld_hbm", "hbm_extra",
+)  # fmt: skip
 UNITS = ("fill", "store", "smem", "lsu", "hbm", "alu", "fma", "mufu", "shfl", "issue")
+
+
+def tick(cycles: float) -> float:
+    """Cycles in whole 64ths: sums of them are exact, so that equal times compare equal wherever on the clock they lie."""
+    return round(cycles * 64) / 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +112,9 @@ class Machine:
 
     def __init__(self, program: Program, demands: dict[int, Demand], c: Constants, evidence: Evidence, wake: Callable[[Member], None],
                  look: Callable[[float], None]) -> None:  # fmt: skip
-        self.program, self.demands, self.c, self.evidence, self.wake, self.look = program, demands, c, evidence, wake, look
-        self.tensor = TensorUnit(c.mma_fixed)
+        self.c = replace(c, **{name: tick(getattr(c, name)) for name in _LATENCIES})
+        self.program, self.demands, self.evidence, self.wake, self.look = program, demands, evidence, wake, look
+        self.tensor = TensorUnit(self.c.mma_fixed)
         self.draining: dict[int, Member] = {}
         self.free: dict[str, float] = dict.fromkeys(UNITS, 0.0)
         self.busy: dict[str, float] = dict.fromkeys(UNITS, 0.0)
@@ -153,6 +164,7 @@ class Machine:
         start = self.free[unit]
         if t > start:
             start = t
+        work = tick(work)
         end = start + work
         self.free[unit] = end
         self.busy[unit] += work
@@ -222,7 +234,7 @@ class Machine:
         landed = self.serve("fill", m.t, p.size / c.fill_bytes)
         assert m.event is not None
         op = m.event[0]
-        extra = self.evidence.miss.get(op, 0.0) * c.hbm_extra
+        extra = tick(self.evidence.miss.get(op, 0.0) * c.hbm_extra)
         slot.landed = max(slot.landed, landed + c.tma_latency + extra)
         slot.gathered += p.size * p.times
         self.bytes["own"] += p.size
@@ -238,7 +250,7 @@ class Machine:
         m.t += c.mma_group_issue
         work = p.flops / (c.tensor_flop_8 if p.eight_bit else c.tensor_flop_16)
         self.bytes["operands"] += p.size
-        group = Group(m.t, p.times, work / p.times, c.mma_serial_gap if self.evidence.serialised else 0.0)
+        group = Group(m.t, p.times, tick(work / p.times), c.mma_serial_gap if self.evidence.serialised else 0.0)
         m.mmas.append(group)
         at = self.tensor.add(m.number, group)
         if at is not None:
@@ -300,7 +312,7 @@ class Machine:
 
     def _sync(self, m: Member, p: Piece, values: tuple[Any, ...]) -> bool:
         c = self.c
-        cost = c.sync_128 if p.threads <= 128 else c.sync_256 + max(0, p.threads - 256) / 128 * (c.sync_256 - c.sync_128)
+        cost = tick(c.sync_128 if p.threads <= 128 else c.sync_256 + max(0, p.threads - 256) / 128 * (c.sync_256 - c.sync_128))
         if p.parties <= 1:
             m.t += cost
             return True
@@ -365,7 +377,7 @@ class Machine:
 
     def _smem(self, m: Member, p: Piece, values: tuple[Any, ...]) -> bool:
         c = self.c
-        alone = p.size / 512 / self.program.roles[m.role].member_warps * c.smem_warp
+        alone = tick(p.size / 512 / self.program.roles[m.role].member_warps * c.smem_warp)
         moved = self.serve("smem", m.t, p.size * p.factor / c.smem_bytes)
         m.t = max(m.t + alone, moved) + c.smem_latency
         return True

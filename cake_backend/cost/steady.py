@@ -116,7 +116,7 @@ class Repetition:
         for m in self.members:
             key.append((m.event[0] if m.event else None, m.piece, m.parked, m.done, len(m.loops.stack)))
             key.append(tuple(n - machine.top.get((m.block, ring), 0) for ring, n in m.slots.items()))
-            clocks.append(None if m.parked or m.done else round(m.t - now, 2))
+            clocks.append(None if m.parked or m.done else m.t - now)
             clocks.append(tuple(None if g.done is None else _past(g.done - now) for g in m.mmas))
             clocks.append(tuple((name, tuple(_past(t - now) for t in groups)) for name, groups in m.groups.items()))
             places.append([(loop, loop.at) for loop in m.loops.stack])
@@ -129,14 +129,14 @@ class Repetition:
         for meeting in machine.meetings.values():
             key.append((tuple(m.number for m in meeting.at), tuple((i, len(t)) for i, t in meeting.tokens.items()), tuple(meeting.waiters)))
             clocks.append(tuple(_past(t - now) for times in meeting.tokens.values() for t in times))
-        clocks.append(tuple(round(max(0.0, free - now), 2) for free in machine.free.values()))
+        clocks.append(tuple(max(0.0, free - now) for free in machine.free.values()))
         clocks.append(machine.tensor.state(now))
         return Snapshot(now + self.skipped, tuple(key), tuple(clocks), places, dict(machine.busy), dict(machine.waits), dict(machine.runs),
                         dict(machine.bytes), list(self._steps), machine.tensor.busy)  # fmt: skip
 
 
 def _past(dt: float) -> float:
-    return round(dt, 2) if dt > _PAST else _PAST
+    return dt if dt > _PAST else _PAST
 
 
 def _next(slot: Slot, index: int, stages: int, primed: bool) -> int:

@@ -74,5 +74,5 @@ class TensorUnit:
 
     def state(self, now: float) -> tuple[object, ...]:
         """The unit relative to `now`, for recognising a state that has been here before."""
-        queues = tuple((m, tuple((g.left, round(max(0.0, g.ready - now), 2)) for g in q)) for m, q in sorted(self.queues.items()))
-        return (queues, self.last, self.running, round(max(0.0, self.free - now), 2))
+        queues = tuple((m, tuple((g.left, max(0.0, g.ready - now)) for g in q)) for m, q in sorted(self.queues.items()))
+        return (queues, self.last, self.running, max(0.0, self.free - now))
