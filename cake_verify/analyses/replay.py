@@ -18,8 +18,9 @@ from cake_ir.types import TmemT, ViewT
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.machine import Machine, Stuck
 from cake_verify.analyses.plan import Plan
-from cake_verify.analyses.settings import Setting, reader, tile_source
+from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.state import Bar, Cta, Found, Member, Undecided, World
+from cake_verify.analyses.tiling import reader, tile_source
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,7 +44,7 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
     other = view_of(write.op, operand)
     related = [(write.op.span, f"written here by {who(r, write.member)}")]
     lines = trace(r, [(write, "writes"), *sync_points(r, (write.member, m), len(r.log))], (m, "reads, not ordered after the write"))
-    facts = {"view": name, "reader": m.role, "writer": write.member.role, "setting": str(r.setting)}
+    facts: dict[str, object] = {"view": name, "reader": m.role, "writer": write.member.role, "setting": str(r.setting)}
     fixes: list[Fix] = []
     where = edits.stmt_span(r.plan, s.op)
     engine = engine_of(r, write.op)

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 
 from cake_ir.fault import Fault
 from cake_ir.program import Program
+from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.machine import Machine, Stuck
+from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.settings import Setting, Settings
 from cake_verify.analyses.state import Found, Undecided
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.rule import checks
 
 
@@ -73,7 +75,8 @@ def check(program: Program) -> SafetyResult:
     if not faults and not undecided:
         faults += [_dead(plan, op) for op in sorted(wrote - used)]
     if not faults:
-        undecided += [_lost(loop) for loop in lost]
+        undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
+        undecided += partners(program)
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
@@ -100,9 +103,15 @@ def _dead(plan: Plan, number: int) -> Fault:
                  help="read it, store it, or leave the write out", facts={"view": view})  # fmt: skip
 
 
-def _lost(loop: object) -> Fault:
-    text = spoken(loop.hi)  # type: ignore[attr-defined]  # a Loop
-    return Fault("S090", f"not decided: no arguments tried give this loop more than one iteration (its bound is {text})", loop.stmt.head,  # type: ignore[attr-defined]
+def _bounded(program: Program, loop: Loop) -> bool:
+    """Whether the loop cannot have a second iteration, so that none of the runs had to show one."""
+    high, low = ranges.of(program, loop.role, loop.stmt.hi), ranges.of(program, loop.role, loop.stmt.lo)  # type: ignore[arg-type]  # counted loops have bounds
+    return high.hi - low.lo <= 1
+
+
+def _lost(loop: Loop) -> Fault:
+    text = spoken(loop.hi)
+    return Fault("S090", f"not decided: no arguments tried give this loop more than one iteration (its bound is {text})", loop.stmt.head,
                  severity="note", facts={"expression": text}, help="state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
 
 

@@ -7,16 +7,15 @@ a grid, and the numbers that `lm.ld` reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, Program, Scheduler, statements
-from cake_ir.scheduler import TileOrder, cta_tiles, decode_group, group_totals
+from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
+from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NotKnown
 
 NEVER = 10.0**9
@@ -43,11 +42,15 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """`tiles` tiles in one CTA, `trips` iterations of every run-time loop; `mixed` varies the lengths read from memory."""
+    """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
+
+    `mixed` varies the lengths read from memory; `over` asks for arguments this little above (below) a whole number of blocks.
+    """
 
     tiles: int
     trips: int
     mixed: bool = False
+    over: int = 0
 
 
 class Settings:
@@ -61,6 +64,7 @@ class Settings:
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
+        self.divides: list[tuple[str, int]] = []
         self.dependents = self._dependents()
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
@@ -125,6 +129,8 @@ class Settings:
                     except NotKnown:
                         continue
                     free.discard(str(x.attrs["name"]))
+                    if divide:
+                        self.divides += [(u, int(divide[4:])) for u in uses]
                     break
         return found
 
@@ -183,15 +189,32 @@ class Settings:
                         if name in divisors and c:
                             at = -constant // c
                             edges.setdefault(name, []).extend((at, at + 1, at - 1))
+        for name, c in self.divides:
+            if name in divisors:
+                divisors[name].add(c)
+        units = self._units()
+        self.blocks = {name: (max(cs), units.get(name, 1)) for name, cs in divisors.items() if cs and max(cs) > units.get(name, 1)}
         counts = [1, 2, 3, self.stages + 1, self.stages + 2, self.window]
         out: dict[str, list[int]] = {}
         for name, cs in divisors.items():
             values: list[int] = []
             for c in sorted(cs, reverse=True)[:4]:
-                whole, ragged = [c * k for k in counts], [c * (k - 1) + 1 for k in counts]
+                u = units.get(name, 1)
+                whole, ragged = [c * k for k in counts], [n for k in counts for n in (c * (k - 1) + u, c * k - u)]
                 values += ragged + whole if name.startswith(LENGTH) else whole + ragged
             out[name] = [v for v in dict.fromkeys([*values, *counts, *edges.get(name, ()), 0]) if v >= 0]
         return out
+
+    def _units(self) -> dict[str, int]:
+        """What each argument is assumed to be a multiple of."""
+        found: dict[str, int] = {}
+        for a in self.program.assumes:
+            for n in _conjuncts(trips.resolver_of(self.program, "")(a.cond)):
+                if n.op == "eq" and n.args[0].op == "mod" and n.args[1].op == "const" and n.args[1].attrs["value"] == 0:
+                    x, c = n.args[0].args
+                    if x.op == "param" and c.op == "const":
+                        found[str(x.attrs["name"])] = max(found.get(str(x.attrs["name"]), 1), int(c.attrs["value"]))  # type: ignore[call-overload]  # a modulus
+        return found
 
     # ------------------------------------------------------------ what a choice gives
 
@@ -246,6 +269,8 @@ class Settings:
         goals = [Goal(2 if tiled else 1, self.window), Goal(self.stages + 2 if tiled else 1, 1), Goal(3 if tiled else 1, 0)]
         if tiled:
             goals.append(Goal(3, 2))
+        if self.blocks:
+            goals += [Goal(1, 2, over=1), Goal(1, 3, over=-1)]
         if self.read and tiled:
             goals.append(Goal(4, 2, mixed=True))
         return goals
@@ -270,7 +295,7 @@ class Settings:
                 sides.add(side)
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
             setting = self._setting(goal, choice, counts, total)
-            if want is not None or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
+            if want is not None or goal.over or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
                 found.append(setting)
         lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
         return found, [*lost, *self.unknown]
@@ -280,18 +305,15 @@ class Settings:
         choice = {n: values[0] for n, values in self.candidates.items()}
         best, at = NEVER, choice
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
-        start = self.profile(choice)
-        if start is not None:  # all there is for a schedule without scalars
-            best, result = self._distance(goal, start), (choice, start[1], start[0])
         for _ in range(2):
             before = best
-            for name, values in self.candidates.items():
+            for name, values in [("", [0]), *self.candidates.items()]:  # first the start itself: all there is without arguments
                 for value in values:
-                    trial = {**at, name: value}
+                    trial = {**at, name: value} if name else at
                     got = self.profile(trial)
                     if got is None:
                         continue
-                    distance = self._distance(goal, got)
+                    distance = self._distance(goal, got) + self._even(trial, goal.over)
                     if want is not None and self.guards(self.environment(trial))[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
@@ -302,6 +324,13 @@ class Settings:
             if best == before or best < 0.0015:
                 break
         return result if want is None or best < 1000 else None
+
+    def _even(self, choice: dict[str, int], over: int) -> float:
+        """A penalty for every argument that is not a whole number of its blocks, or just above (below) one.
+
+        It weighs more than trips, lest the search pick arguments that hide a difference between two roles' counts.
+        """
+        return sum(10.0 for name, (c, u) in self.blocks.items() if choice[name] % c != (u * over) % c)
 
     def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got
@@ -328,49 +357,3 @@ def _index(tensor: str, i: int) -> int:
 
 def _conjuncts(e: Expr) -> list[Expr]:
     return [x for a in e.args for x in _conjuncts(a)] if e.op == "and" else [e]
-
-
-def reader(lengths: dict[str, tuple[int, ...]], prefix: frozenset[str]) -> Callable[[str, int], int]:
-    """What `lm.ld` reads: offsets that grow by the lengths, the lengths themselves, or for other tensors the index."""
-
-    def value(tensor: str, i: int) -> int:
-        pattern = lengths.get(tensor)
-        if tensor in prefix:
-            pattern = pattern or (3,)
-            whole, rest = divmod(max(i, 0), len(pattern))
-            return whole * sum(pattern) + sum(pattern[:rest])
-        if pattern:
-            return pattern[i % len(pattern)]
-        return i
-
-    return value
-
-
-def order_of(s: Scheduler, counts: tuple[int, ...]) -> TileOrder:
-    """The tile space of a scheduler with its counts evaluated."""
-    return TileOrder(counts, s.names, s.raster, s.swizzle, s.cluster)
-
-
-def tile_source(program: Program, setting: Setting, prefix: frozenset[str]) -> Callable[[str, int], Iterable[tuple[int, ...]]]:
-    """The tiles that each CTA of the walked cluster gets from each scheduler."""
-    read = reader(setting.lengths, prefix)
-    env: dict[str, Any] = {**setting.args, "ld": read, "tile": {}}
-    def tiles(name: str, rank: int) -> Iterable[tuple[int, ...]]:
-        s = program.schedulers[name]
-        counts = trips.tile_counts(program, name)(env)
-        if s.kind == "grouped":
-            return _grouped(s, counts[-1], setting, read, rank)
-        return list(cta_tiles(order_of(s, counts), s.kind, setting.cluster, setting.clusters, rank))  # type: ignore[arg-type]  # kinds are checked
-
-    return tiles
-
-
-def _grouped(s: Scheduler, n_tiles: int, setting: Setting, read: Callable[[str, int], int], rank: int) -> list[tuple[int, ...]]:
-    sizes = [read(str(s.offsets), i + 1) - read(str(s.offsets), i) for i in range(4)]
-    offsets = [0, *accumulate(sizes)]
-    out: list[tuple[int, ...]] = []
-    linear = setting.cluster
-    while (tile := decode_group(linear, offsets, s.block or 1, n_tiles, s.raster, s.swizzle, s.cluster, rank)) is not None:
-        out.append((tile.group, tile.m, tile.n, tile.row0, tile.rows))
-        linear += setting.clusters
-    return out

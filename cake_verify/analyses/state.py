@@ -108,7 +108,11 @@ class Member:
 
     def __init__(self, number: int, role: str, index: int, cta: Cta, body: Body, single: bool, world: World) -> None:
         self.number, self.role, self.index, self.cta, self.body, self.single, self.world = number, role, index, cta, body, single, world
-        self.K = self.L = self.E = self.P = self.F = 0
+        self.K: int = 0
+        self.L: int = 0
+        self.E: int = 0
+        self.P: int = 0
+        self.F: int = 0
         self.gw = 0  # own ordinary writes of shared memory
         self.cur = 0  # bit of the open access epoch, 0 when none is open
         self.mma: list[tuple[int, int, int, int]] = []  # (bit, accumulator mask, A-fragment mask, op) of wgmma groups in flight

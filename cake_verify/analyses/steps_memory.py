@@ -132,7 +132,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
     t = view_type(op, "view")
     index = plan.code.ops[op.id].index
     at, slot, number = index["view"], index.get("stage"), op.id
-    coords = index.get("coords")
+    coords = index.get("coords", 0)
     group = plan.set_of[op.id]
     total, first = group.bytes, group.loads[0].op.id
     key = (b, first)

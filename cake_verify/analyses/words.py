@@ -134,9 +134,10 @@ def trace(r: Replay, entries: Iterable[tuple[Entry | None, str]], last: tuple[Me
         if e is not None and (e.number not in seen or note):
             seen[e.number] = (e, note)
     lines = [line(r, e.member, e.op, e.values, e.scope, note) for _, (e, note) in sorted(seen.items())]
-    if last is not None and last[0].pending is not None:
+    pending = last[0].pending if last is not None else None
+    if last is not None and pending is not None:
         m, note = last
-        number, values = m.pending
+        number, values = pending
         lines.append(line(r, m, r.plan.program.ops[number], values, m.variables(), note))
     return tuple(lines[-WIDTH:])
 
