@@ -82,6 +82,10 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
     for each in (program, *others):
         for name in STATIC:
             broken |= gate(run, name, each)
+    if run.extents:
+        from cake_verify.rules.schedule.q022_assumption import check_extents  # only where a request names extents
+
+        run.add(check_extents(program, run.extents), program.name, program.target)
     roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
     disordered = gate(run, "schedule", program)
     if not broken and not roots & disordered:

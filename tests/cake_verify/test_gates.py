@@ -191,3 +191,33 @@ def test_names_are_imported_when_asked_for():
     assert cake_verify.explain("H001").startswith("# H001")
     with pytest.raises(AttributeError):
         _ = cake_verify.nothing
+
+
+def test_extents_that_break_an_assumption_are_a_warning():
+    verdict = verify_text(LOOP, extents={"M": 64, "N": 128, "K": 0})
+    assert (verdict.verdict, codes(verdict)) == ("pass", ["Q022"])
+    assert "K = 0" in verdict.diagnostics[0].message
+    assert not verify_text(LOOP, extents={"M": 64, "K": 64}).diagnostics
+    assert not verify_text(LOOP, extents={"unknown": 1}).diagnostics
+
+
+def test_copies_that_a_barrier_completes_need_no_wait_of_their_issuer():
+    text = '''
+@cake.schedule(target="sm_80")
+def gemm(lm, A: LM.gmem2d[LM.bf16], C: LM.gmem2d[LM.bf16]):
+    pool = lm.smem(4096)
+    a = pool.view(offset=0, shape=(64, 32), dtype=lm.bf16, swizzle="64b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    ring = lm.pipeline(stages=1)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="cp_async")
+    with load:
+        s = lm.step(ring)
+        a.cp_async(A, coords=(0, 0), stage=s)
+        lm.arrive(full, stage=s)
+    with math:
+        s = lm.step(ring)
+        lm.wait(full, stage=s)
+        lm.store(C, a.load(form="vec"), coords=(0, 0))
+'''
+    assert not verify_text(text).errors

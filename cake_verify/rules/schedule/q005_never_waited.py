@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Commit, Drain, Effect, Issue, Wait
+from cake_ir.ops.effects import Arrive, Commit, Drain, Effect, Issue, Wait
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
 from cake_ir.targets import target
@@ -55,15 +55,25 @@ def _role(program: Program, body: tuple[Site, ...], effects: dict[int, tuple[Eff
         for e in effects[s.op.id]:
             if isinstance(e, Issue) and e.done in ("group", "commit"):
                 open_work[e.engine] = s
-            elif isinstance(e, Drain | Commit) and not (isinstance(e, Commit) and e.engine == "cp_async"):
-                open_work.pop(e.engine, None)
+            else:
+                open_work.pop(_ends(program, s, e) or "", None)
     for engine, s in list(open_work.items()):
         if program.target and not target(program.target).has(_NEEDS.get(engine, "CP_ASYNC")):
             continue  # H001 says that there is no such work
         # A wait in front of the work counts where a loop brings it round again behind it.
-        if any(isinstance(e, Drain | Commit) and e.engine == engine and _comes_round(s, o) for o in body for e in effects[o.op.id] if not (isinstance(e, Commit) and engine == "cp_async")):
+        if any(_ends(program, o, e) == engine and _comes_round(s, o) for o in body for e in effects[o.op.id]):
             continue
         yield _fault(program, s, engine)
+
+
+def _ends(program: Program, s: Site, e: Effect) -> str | None:
+    """The engine whose work an effect waits for, or hands to a barrier."""
+    if isinstance(e, Drain):
+        return e.engine
+    if isinstance(e, Commit) and e.engine != "cp_async":  # closing a group of copies waits for nothing
+        return e.engine
+    barrier = program.barriers.get(str(s.op.attrs.get("barrier")))
+    return "cp_async" if isinstance(e, Arrive) and barrier is not None and barrier.arrive == "cp_async" else None
 
 
 def _comes_round(work: Site, wait: Site) -> bool:

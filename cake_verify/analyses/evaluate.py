@@ -1,0 +1,39 @@
+"""The value of a uniform scalar expression for given arguments."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cake_ir.program import Expr, Program
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod,
+    "min": min, "max": max, "cdiv": lambda a, b: -(-a // b), "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "eq": operator.eq, "ne": operator.ne, "and": lambda a, b: a and b, "or": lambda a, b: a or b, "bitand": operator.and_,
+    "bitor": operator.or_, "bitxor": operator.xor, "shl": operator.lshift, "shr": operator.rshift,
+}  # fmt: skip
+
+
+def evaluate(program: Program, e: Expr, args: Mapping[str, Any]) -> Any:
+    """The value of `e`, None where an argument is not given, a division is by zero, or the expression needs more than arguments."""
+    if e.op == "const":
+        return e.attrs["value"]
+    if e.op == "param":
+        return args.get(str(e.attrs["name"]))
+    if e.op == "var" and e.attrs["name"] in program.lets:
+        return evaluate(program, program.lets[str(e.attrs["name"])].value, args)
+    values = [evaluate(program, a, args) for a in e.args]
+    if any(v is None for v in values):
+        return None
+    if e.op == "select":
+        return values[1] if values[0] else values[2]
+    if e.op in ("neg", "not"):
+        return -values[0] if e.op == "neg" else not values[0]
+    if e.op not in _BINARY or len(values) != 2:
+        return None
+    try:
+        return _BINARY[e.op](*values)
+    except (ArithmeticError, ValueError):
+        return None

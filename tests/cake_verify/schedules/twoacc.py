@@ -1,0 +1,41 @@
+@cake.schedule(target="sm_90a")
+def two(lm, X: LM.tma2d[LM.bf16], MU: LM.tma2d[LM.bf16], NRM: LM.gmem1d[LM.f32].const, IDX: LM.gmem1d[LM.i32], NP: LM.i32, NK: LM.i32, *, BN=64):
+    lm.launch(grid="persistent")
+    lm.assume(NK % 64 == 0 and NK > 0)
+    pool = lm.smem(128 * 128 * 2 + 4 * BN * 128 * 2)
+    sx = pool.view(offset=0, shape=(128, 128), dtype=lm.bf16, swizzle="128b")
+    sc = pool.view(offset=32768, shape=(BN, 128), dtype=lm.bf16, stage=4, swizzle="128b")
+    math = lm.role(warps=range(0, 8), members=2, regs=232)
+    load = lm.role(warps=range(8, 12), regs=40)
+    xr, cr = lm.pipeline(stages=1), lm.pipeline(stages=4)
+    xf = lm.barrier(pipeline=xr, prod=[load], cons=[math], arrive="tx")
+    xe = lm.barrier(pipeline=xr, prod=[math], cons=[load], arrive="member", primed=True)
+    cf = lm.barrier(pipeline=cr, prod=[load], cons=[math], arrive="tx")
+    ce = lm.barrier(pipeline=cr, prod=[math], cons=[load], arrive="member", primed=True)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(NP, 128),), names=("m",))
+    with load:
+        for t in lm.tiles(sched):
+            s = lm.step(xr)
+            lm.wait(xe, stage=s)
+            sx.tma_load(X, coords=(0, t.m * 128), stage=s, barrier=xf)
+            for k in lm.range(NK // BN):
+                c = lm.step(cr)
+                lm.wait(ce, stage=c)
+                sc.tma_load(MU, coords=(0, k * BN), stage=c, barrier=cf)
+    with math:
+        acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            s = lm.step(xr)
+            lm.wait(xf, stage=s)
+            best = (lm.rowvec(acc, init=lm.inf), lm.rowvec(acc, init=0))
+            for k in lm.range(NK // BN):
+                c = lm.step(cr)
+                lm.wait(cf, stage=c)
+                lm.mma(acc, sx.rows(64 * math.index, 64), sc[c], init=True)
+                n = lm.load(NRM, coords=(k * BN,), shape=(BN,), form="colvec", like=acc)
+                lm.mma_wait(pending=0)
+                lm.arrive(ce, stage=c)
+                best = lm.argmin(n - 2.0 * acc, axis=1, base=k * BN, into=best)
+            lm.arrive(xe, stage=s)
+            v, i = lm.finish(best)
+            lm.store(IDX, i, coords=(t.m * 128 + 64 * math.index,), mask=lm.iota(acc, axis=0, base=t.m * 128 + 64 * math.index) < NP)
