@@ -58,9 +58,10 @@ def accumulate(ctx: Context, init: Expr | None, k: str, steps: int) -> str:
 
 
 def _steps(steps: tuple[int, ...], k: str) -> str:
-    """C text of `steps[k]`."""
+    """C text of `steps[k]` in the descriptor's unit of 16 bytes."""
     if len(steps) == 1:
         return ""
+    steps = tuple(s >> 4 for s in steps)
     first = steps[1]
     if all(s == first * i for i, s in enumerate(steps)):
         return f"{first}u * {k}"
@@ -73,7 +74,7 @@ def _steps(steps: tuple[int, ...], k: str) -> str:
 
 
 def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDescriptor]:
-    """Base address text, layout word text and fields of a shared-memory operand."""
+    """Of a shared-memory operand: C text of its descriptor's lower half at the first K step, of the upper half, and the fields."""
     r = rect(ctx, e)
     layout = ctx.layouts[r.view]
     t = e.type
@@ -83,9 +84,8 @@ def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDes
     if fault or layout.swizzle is None:
         not_lowered(f"this operand of wgmma ({fault or 'no swizzle'})", e.span)
     d = descriptor(layout, 0, 0, r.rows, col, r.cols, r.transposed)
-    base = plus(r.base, linear_column(r, layout))
-    word = wgmma.layout_word(layout.swizzle, leading=d.lbo, stride=d.sbo)
-    return base, word, d
+    low = f"{ctx.use(wgmma.DESCRIPTOR_LOW)}({plus(r.base, linear_column(r, layout))}, {d.lbo}u)"
+    return low, wgmma.high_word(layout.swizzle, d.sbo), d
 
 
 def _wgmma(ctx: Context, op: Op) -> None:
@@ -139,7 +139,7 @@ def _wgmma(ctx: Context, op: Op) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The A operand: the C text of its base address (none for registers), and of one instruction's operand by K step and 64-row block."""
+    """The A operand: C text of its descriptor's lower half (none for registers), and of one instruction's operand by K step and 64-row block."""
 
     base: str
     text: Callable[[str, str], str]
@@ -150,7 +150,7 @@ def _shared(ctx: Context, a: Expr, op: Op) -> Source:
     describe = ctx.use(wgmma.DESCRIPTOR)
 
     def text(k: str, m: str) -> str:
-        row = f"{fields.row_steps[1]}u * {m}" if m else ""
+        row = f"{fields.row_steps[1] >> 4}u * {m}" if m else ""
         return f"{describe}({word}, {plus('a_', row, _steps(fields.k_steps, k) if k else '')})"
 
     return Source(base, text)

@@ -10,10 +10,13 @@ FENCE = asm_call("wgmma_fence", "", "wgmma.fence.sync.aligned;", "")
 COMMIT = asm_call("wgmma_commit", "", "wgmma.commit_group.sync.aligned;", "")
 WAIT = asm_call("wgmma_wait", "", "wgmma.wait_group.sync.aligned %0;", '"n"(N)', template="template <int N>")
 
-DESCRIPTOR = Device(
-    "descriptor",
-    "DEVICE u64 descriptor(u64 layout, u32 address) { return layout | (u64)((address & 0x3ffffu) >> 4); }",
+DESCRIPTOR_LOW = Device(
+    "descriptor_low",
+    "DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }",
 )
+"""The half of a descriptor that depends on the address: made once an operand, then stepped by bytes / 16."""
+
+DESCRIPTOR = Device("descriptor", "DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }")
 
 SWIZZLE_SPAN = {"128b": 128, "64b": 64, "32b": 32}
 """Bytes of a row of one panel, by swizzle name."""
@@ -21,14 +24,9 @@ SWIZZLE_SPAN = {"128b": 128, "64b": 64, "32b": 32}
 _LAYOUT_TYPE = {"128b": 1, "64b": 2, "32b": 3}
 
 
-def layout_word(swizzle: str, *, leading: int, stride: int) -> str:
-    """The descriptor bits that do not depend on the address, as a C literal.
-
-    `leading` and `stride` are the leading-dimension and stride-dimension byte offsets. K-major swizzled operands ignore the leading
-    one (pass 16); MN-major ones step `leading` from panel to panel.
-    """
-    word = (leading >> 4) << 16 | (stride >> 4) << 32 | _LAYOUT_TYPE[swizzle] << 62
-    return f"0x{word:016x}ull"
+def high_word(swizzle: str, stride: int) -> str:
+    """The upper half of a descriptor as a C literal: stride-dimension byte offset and swizzle mode."""
+    return f"0x{(stride >> 4) | _LAYOUT_TYPE[swizzle] << 30:08x}u"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ DEVICE void mbarrier_expect_tx(u32 bar, u32 bytes) { asm volatile("mbarrier.arri
 DEVICE void tma_load_4d(u32 dst, const TensorMap* map, int x, int y, int z, int u, u32 bar) { asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" :: "r"(dst), "l"(map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(bar) : "memory"); }
 template <int N> DEVICE void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
 template <int ID, int THREADS> DEVICE void named_arrive() { asm volatile("bar.arrive %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
-DEVICE u64 descriptor(u64 layout, u32 address) { return layout | (u64)((address & 0x3ffffu) >> 4); }
+DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
+DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }
 template <int N> DEVICE void pin(float* x) {
   #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(x[i]) :: "memory");
@@ -168,11 +169,11 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       mbarrier_wait(k_full + 8u * (s % 2u), (s / 2u) & 1u);                                          // L58: lm.wait(k_full, stage=s)
       pin<64>(sc);                                                                                   // L59: lm.mma(sc, q, smem_k[s], init=True)
       {
-        const u32 a_ = q, b_ = smem_k + 32768u * (s % 2u);                                           // L59
+        const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k + 32768u * (s % 2u), 16u); // L59
         wgmma_fence();                                                                               // L59
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L59
-          wgmma_m64n128k16_f32_bf16_ss(sc, descriptor(0x4000004000010000ull, a_ + 16384u * (k_ / 4) + 32u * (k_ % 4)), descriptor(0x4000004000010000ull, b_ + 16384u * (k_ / 4) + 32u * (k_ % 4)), k_ != 0); // L59
+          wgmma_m64n128k16_f32_bf16_ss(sc, descriptor(0x40000040u, a_ + 1024u * (k_ / 4) + 2u * (k_ % 4)), descriptor(0x40000040u, b_ + 1024u * (k_ / 4) + 2u * (k_ % 4)), k_ != 0); // L59
         }
         wgmma_commit();                                                                              // L59
       }
@@ -246,11 +247,11 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         if (math_index == 0) named_sync<3, 256>(); else named_sync<4, 256>();                        // L76: lm.wait(turn)
         pin<64>(sc);                                                                                 // L77: lm.mma(sc, q, smem_k[s], init=True)
         {
-          const u32 a_ = q, b_ = smem_k + 32768u * (s % 2u);                                         // L77
+          const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k + 32768u * (s % 2u), 16u); // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L77
-            wgmma_m64n128k16_f32_bf16_ss(sc, descriptor(0x4000004000010000ull, a_ + 16384u * (k_ / 4) + 32u * (k_ % 4)), descriptor(0x4000004000010000ull, b_ + 16384u * (k_ / 4) + 32u * (k_ % 4)), k_ != 0); // L77
+            wgmma_m64n128k16_f32_bf16_ss(sc, descriptor(0x40000040u, a_ + 1024u * (k_ / 4) + 2u * (k_ % 4)), descriptor(0x40000040u, b_ + 1024u * (k_ / 4) + 2u * (k_ % 4)), k_ != 0); // L77
           }
           wgmma_commit();                                                                            // L77
         }
@@ -258,11 +259,11 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         pin<64>(o);                                                                                  // L79: lm.mma(o, pa, smem_v[sv].T)
         pin_u32<32>(pa);                                                                             // L79
         {
-          const u32 b_ = smem_v + 32768u * (sv % 2u);                                                // L79
+          const u32 b_ = descriptor_low(smem_v + 32768u * (sv % 2u), 16384u);                        // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L79
-            wgmma_m64n128k16_f32_bf16_rs_tb(o, pa[4 * k_], pa[4 * k_ + 1], pa[4 * k_ + 2], pa[4 * k_ + 3], descriptor(0x4000004004000000ull, b_ + 2048u * k_), 1); // L79
+            wgmma_m64n128k16_f32_bf16_rs_tb(o, pa[4 * k_], pa[4 * k_ + 1], pa[4 * k_ + 2], pa[4 * k_ + 3], descriptor(0x40000040u, b_ + 128u * k_), 1); // L79
           }
           wgmma_commit();                                                                            // L79
         }
@@ -348,11 +349,11 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       pin<64>(o);                                                                                    // L95: lm.mma(o, pa, smem_v[s].T)
       pin_u32<32>(pa);                                                                               // L95
       {
-        const u32 b_ = smem_v + 32768u * (s_2 % 2u);                                                 // L95
+        const u32 b_ = descriptor_low(smem_v + 32768u * (s_2 % 2u), 16384u);                         // L95
         wgmma_fence();                                                                               // L95
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L95
-          wgmma_m64n128k16_f32_bf16_rs_tb(o, pa[4 * k_], pa[4 * k_ + 1], pa[4 * k_ + 2], pa[4 * k_ + 3], descriptor(0x4000004004000000ull, b_ + 2048u * k_), 1); // L95
+          wgmma_m64n128k16_f32_bf16_rs_tb(o, pa[4 * k_], pa[4 * k_ + 1], pa[4 * k_ + 2], pa[4 * k_ + 3], descriptor(0x40000040u, b_ + 128u * k_), 1); // L95
         }
         wgmma_commit();                                                                              // L95
       }

@@ -40,7 +40,8 @@ DEVICE void mbarrier_wait(u32 bar, u32 parity, u32* hang, u32 role, u32 barrier,
 DEVICE void mbarrier_expect_tx(u32 bar, u32 bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(bytes) : "memory"); }
 DEVICE void tma_load_2d(u32 dst, const TensorMap* map, int x, int y, u32 bar) { asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(dst), "l"(map), "r"(x), "r"(y), "r"(bar) : "memory"); }
 template <int N> DEVICE void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
-DEVICE u64 descriptor(u64 layout, u32 address) { return layout | (u64)((address & 0x3ffffu) >> 4); }
+DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
+DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }
 DEVICE void wgmma_m64n256k16_f32_bf16_ss(float* d, u64 a, u64 b, int accumulate) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
     "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, p, 1, 1, 0, 0; }"
@@ -140,11 +141,11 @@ gemm_ws(const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorM
         const u32 s = ab_n++;                                                                        // L42: s = lm.step(ab)
         mbarrier_wait(ab_full + 8u * (s % 4u), (s / 4u) & 1u, hang, 0u, 0u, (s % 4u), s, (u32)t);    // L43: lm.wait(ab_full, stage=s)
         {
-          const u32 a_ = smem_a + 16384u * (s % 4u) + 8192u * math_index, b_ = smem_b + 32768u * (s % 4u); // L44: lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s], init=(k == 0))
+          const u32 a_ = descriptor_low(smem_a + 16384u * (s % 4u) + 8192u * math_index, 16u), b_ = descriptor_low(smem_b + 32768u * (s % 4u), 16u); // L44: lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s], init=(k == 0))
           wgmma_fence();                                                                             // L44
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L44
-            wgmma_m64n256k16_f32_bf16_ss(acc, descriptor(0x4000004000010000ull, a_ + 32u * k_), descriptor(0x4000004000010000ull, b_ + 32u * k_), k_ != 0 || k != 0); // L44
+            wgmma_m64n256k16_f32_bf16_ss(acc, descriptor(0x40000040u, a_ + 2u * k_), descriptor(0x40000040u, b_ + 2u * k_), k_ != 0 || k != 0); // L44
           }
           wgmma_commit();                                                                            // L44
         }

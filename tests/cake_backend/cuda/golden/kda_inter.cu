@@ -32,7 +32,8 @@ DEVICE void load_global_64(u32& r0, u32& r1, const void* p) {
   asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(r0), "=r"(r1) : "l"(p) : "memory");
 }
 DEVICE u32 pack_bf16(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(lo), "f"(hi)); return r; }
-DEVICE u64 descriptor(u64 layout, u32 address) { return layout | (u64)((address & 0x3ffffu) >> 4); }
+DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
+DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }
 template <int N> DEVICE void pin_u32(u32* x) {
   #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+r"(x[i]) :: "memory");
@@ -192,21 +193,21 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin_u32<32>(sa);                                                                             // L67
         pin<32>(u);                                                                                  // L67
         {
-          const u32 b_ = smem_kd + 16384u * (s % 2u);                                                // L67
+          const u32 b_ = descriptor_low(smem_kd + 16384u * (s % 2u), 16u);                           // L67
           wgmma_fence();                                                                             // L67
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L67
-            wgmma_m64n64k16_f32_bf16_rs(u, sa[4 * k_], sa[4 * k_ + 1], sa[4 * k_ + 2], sa[4 * k_ + 3], descriptor(0x4000004000010000ull, b_ + 8192u * (k_ / 4) + 32u * (k_ % 4)), k_ != 0); // L67
+            wgmma_m64n64k16_f32_bf16_rs(u, sa[4 * k_], sa[4 * k_ + 1], sa[4 * k_ + 2], sa[4 * k_ + 3], descriptor(0x40000040u, b_ + 512u * (k_ / 4) + 2u * (k_ % 4)), k_ != 0); // L67
           }
           wgmma_commit();                                                                            // L67
         }
         pin<32>(ot);                                                                                 // L68: lm.mma(ot, sa, smem_qd[s], init=True)
         {
-          const u32 b_ = smem_qd + 16384u * (s % 2u);                                                // L68
+          const u32 b_ = descriptor_low(smem_qd + 16384u * (s % 2u), 16u);                           // L68
           wgmma_fence();                                                                             // L68
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L68
-            wgmma_m64n64k16_f32_bf16_rs(ot, sa[4 * k_], sa[4 * k_ + 1], sa[4 * k_ + 2], sa[4 * k_ + 3], descriptor(0x4000004000010000ull, b_ + 8192u * (k_ / 4) + 32u * (k_ % 4)), k_ != 0); // L68
+            wgmma_m64n64k16_f32_bf16_rs(ot, sa[4 * k_], sa[4 * k_ + 1], sa[4 * k_ + 2], sa[4 * k_ + 3], descriptor(0x40000040u, b_ + 512u * (k_ / 4) + 2u * (k_ % 4)), k_ != 0); // L68
           }
           wgmma_commit();                                                                            // L68
         }
@@ -232,11 +233,11 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<32>(u2);                                                                                 // L74: lm.mma(u2, ua, smem_inv[s], init=True)
         pin_u32<16>(ua);                                                                             // L74
         {
-          const u32 b_ = smem_inv + 8192u * (s % 2u);                                                // L74
+          const u32 b_ = descriptor_low(smem_inv + 8192u * (s % 2u), 16u);                           // L74
           wgmma_fence();                                                                             // L74
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L74
-            wgmma_m64n64k16_f32_bf16_rs(u2, ua[4 * k_], ua[4 * k_ + 1], ua[4 * k_ + 2], ua[4 * k_ + 3], descriptor(0x4000004000010000ull, b_ + 32u * k_), k_ != 0); // L74
+            wgmma_m64n64k16_f32_bf16_rs(u2, ua[4 * k_], ua[4 * k_ + 1], ua[4 * k_ + 2], ua[4 * k_ + 3], descriptor(0x40000040u, b_ + 2u * k_), k_ != 0); // L74
           }
           wgmma_commit();                                                                            // L74
         }
@@ -254,11 +255,11 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<32>(ot);                                                                                 // L77
         pin_u32<16>(ub);                                                                             // L77
         {
-          const u32 b_ = smem_mqk + 8192u * (s % 2u);                                                // L77
+          const u32 b_ = descriptor_low(smem_mqk + 8192u * (s % 2u), 16u);                           // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L77
-            wgmma_m64n64k16_f32_bf16_rs(ot, ub[4 * k_], ub[4 * k_ + 1], ub[4 * k_ + 2], ub[4 * k_ + 3], descriptor(0x4000004000010000ull, b_ + 32u * k_), 1); // L77
+            wgmma_m64n64k16_f32_bf16_rs(ot, ub[4 * k_], ub[4 * k_ + 1], ub[4 * k_ + 2], ub[4 * k_ + 3], descriptor(0x40000040u, b_ + 2u * k_), 1); // L77
           }
           wgmma_commit();                                                                            // L77
         }
@@ -274,11 +275,11 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<64>(st);                                                                                 // L79: lm.mma(st, ub, smem_kr[s].T)
         pin<64>(st);                                                                                 // L79
         {
-          const u32 b_ = smem_kr + 16384u * (s % 2u);                                                // L79
+          const u32 b_ = descriptor_low(smem_kr + 16384u * (s % 2u), 8192u);                         // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L79
-            wgmma_m64n128k16_f32_bf16_rs_tb(st, ub[4 * k_], ub[4 * k_ + 1], ub[4 * k_ + 2], ub[4 * k_ + 3], descriptor(0x4000004002000000ull, b_ + 2048u * k_), 1); // L79
+            wgmma_m64n128k16_f32_bf16_rs_tb(st, ub[4 * k_], ub[4 * k_ + 1], ub[4 * k_ + 2], ub[4 * k_ + 3], descriptor(0x40000040u, b_ + 128u * k_), 1); // L79
           }
           wgmma_commit();                                                                            // L79
         }

@@ -28,7 +28,8 @@ DEVICE void mbarrier_expect_tx(u32 bar, u32 bytes) { asm volatile("mbarrier.arri
 DEVICE void tma_load_3d(u32 dst, const TensorMap* map, int x, int y, int z, u32 bar) { asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" :: "r"(dst), "l"(map), "r"(x), "r"(y), "r"(z), "r"(bar) : "memory"); }
 DEVICE void tma_load_2d(u32 dst, const TensorMap* map, int x, int y, u32 bar) { asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(dst), "l"(map), "r"(x), "r"(y), "r"(bar) : "memory"); }
 template <int N> DEVICE void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
-DEVICE u64 descriptor(u64 layout, u32 address) { return layout | (u64)((address & 0x3ffffu) >> 4); }
+DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
+DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }
 template <int N> DEVICE void pin(float* x) {
   #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(x[i]) :: "memory");
@@ -145,11 +146,11 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         mbarrier_wait(c_full + 8u * (s % 2u), (s / 2u) & 1u);                                        // L51: lm.wait(c_full, stage=s)
         pin<128>(acc);                                                                               // L52: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = x, b_ = smem_c + 65536u * (s % 2u);                                         // L52
+          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c + 65536u * (s % 2u), 16u); // L52
           wgmma_fence();                                                                             // L52
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L52
-            wgmma_m64n256k16_f32_bf16_ss(acc, descriptor(0x4000004000010000ull, a_ + 16384u * (k_ / 4) + 32u * (k_ % 4)), descriptor(0x4000004000010000ull, b_ + 32768u * (k_ / 4) + 32u * (k_ % 4)), k_ != 0); // L52
+            wgmma_m64n256k16_f32_bf16_ss(acc, descriptor(0x40000040u, a_ + 1024u * (k_ / 4) + 2u * (k_ % 4)), descriptor(0x40000040u, b_ + 2048u * (k_ / 4) + 2u * (k_ % 4)), k_ != 0); // L52
           }
           wgmma_commit();                                                                            // L52
         }

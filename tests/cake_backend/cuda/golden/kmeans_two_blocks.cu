@@ -30,7 +30,8 @@ DEVICE void tma_load_2d(u32 dst, const TensorMap* map, int x, int y, u32 bar) { 
 template <int N> DEVICE void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
 template <int ID, int THREADS> DEVICE void named_arrive() { asm volatile("bar.arrive %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
 template <int ID, int THREADS> DEVICE void named_sync() { asm volatile("bar.sync %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
-DEVICE u64 descriptor(u64 layout, u32 address) { return layout | (u64)((address & 0x3ffffu) >> 4); }
+DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
+DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }
 template <int N> DEVICE void pin(float* x) {
   #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(x[i]) :: "memory");
@@ -149,13 +150,13 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         if (math_index == 0) named_sync<1, 256>(); else named_sync<2, 256>();                        // L49: lm.wait(turn)
         pin<128>(acc);                                                                               // L50: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = x, b_ = smem_c + 32768u * (s % 2u);                                         // L50
+          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c + 32768u * (s % 2u), 16u); // L50
           wgmma_fence();                                                                             // L50
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L50
             #pragma unroll
             for (int m_ = 0; m_ < 2; ++m_) {                                                         // L50
-              wgmma_m64n128k16_f32_bf16_ss(acc + 64 * m_, descriptor(0x4000004000010000ull, a_ + 8192u * m_ + 32768u * (k_ / 4) + 32u * (k_ % 4)), descriptor(0x4000004000010000ull, b_ + 16384u * (k_ / 4) + 32u * (k_ % 4)), k_ != 0); // L50
+              wgmma_m64n128k16_f32_bf16_ss(acc + 64 * m_, descriptor(0x40000040u, a_ + 512u * m_ + 2048u * (k_ / 4) + 2u * (k_ % 4)), descriptor(0x40000040u, b_ + 1024u * (k_ / 4) + 2u * (k_ % 4)), k_ != 0); // L50
             }
           }
           wgmma_commit();                                                                            // L50
