@@ -22,17 +22,18 @@ from cake_ir.ops.move import vec_chunk
 from cake_ir.types import FragT
 
 
-def _arm(site: Site, warp: Warp, n: int, name: str, nbytes: int) -> None:
-    """`arrive.expect_tx` in front of a slot's first copy, for all of them."""
-    if (name, n) in warp.armed:
-        return
-    warp.armed = {(b, k) for b, k in warp.armed if b != name or k >= n - 64}
-    warp.armed.add((name, n))
-    bar = barrier_at(warp.cta, name, n)
-    try:
-        bar.expect(nbytes)
-    except OverArrival as exc:
-        raise site.machine.over_arrival(site, warp, name, bar.stage, exc) from None
+def _arm(site: Site, warp: Warp, n: int, own: int) -> None:
+    """`arrive.expect_tx` in front of a phase's first copy, for all of them; `own` are the bytes of this one."""
+    phase, name = site.machine.phases[site.op.id], str(site.op.attrs["barrier"])
+    left = warp.owing.get(phase.number, 0)
+    if left <= 0:
+        left = own if phase.total is None else phase.total
+        bar = barrier_at(warp.cta, name, n)
+        try:
+            bar.expect(left)
+        except OverArrival as exc:
+            raise site.machine.over_arrival(site, warp, name, bar.stage, exc) from None
+    warp.owing[phase.number] = left - own
 
 
 def _tma_load(site: Site) -> Step:
@@ -43,7 +44,7 @@ def _tma_load(site: Site) -> Step:
     name, coords_at = str(op.attrs["barrier"]), site.code.index["coords"]
     rows, cols = access.type.rows, access.type.cols
     axes = box_axes(len(tensor.shape), rows, cols, op.attrs.get("box"))  # type: ignore[arg-type]  # a tuple or None
-    total = m.bytes[op.id]
+    size = m.placement.size[access.view]
     multicast = op.attrs.get("multicast")
     axis = axis_of(m.program, str(multicast)) if multicast else 0
     slices = m.program.launch.cluster[axis] if multicast else 1
@@ -54,9 +55,9 @@ def _tma_load(site: Site) -> Step:
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
+        m.reach(site, warp, tensor)
         n, coords = at(vals), list(vals[coords_at])
-        assert total is not None
-        _arm(site, warp, n, name, total)
+        _arm(site, warp, n, rows * cols * size)
         part = warp.cta.place[axis] if slices > 1 else 0
         if slices > 1:
             coords[axes[1]] += part * height
@@ -95,18 +96,18 @@ def _bulk_load(site: Site) -> Step:
     name, first, count = str(op.attrs["barrier"]), site.code.index["offset"], site.code.index["n"]
     if m.placement.layouts[access.view].swizzle or access.type.transposed:
         raise NotSimulated("a bulk copy into a swizzled view", op.span)
-    total = m.bytes[op.id]
+    size = m.placement.size[access.view]
 
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
+        m.reach(site, warp, tensor)
         n, offset, length = at(vals), int(vals[first]), int(vals[count])
         flat = tensor.raw.reshape(-1)
         if offset < 0 or length < 0 or offset + length > flat.size:
             message = f"{label(op)} copies elements {offset}..{offset + length} of `{tensor.name}`, which has {flat.size}"
             raise Abort(m.located("X006", message, op, warp=warp))
-        size = m.placement.size[access.view]
-        _arm(site, warp, n, name, total if total is not None else length * size)
+        _arm(site, warp, n, length * size)
         if length == 0:
             return
         i = np.arange(length)
@@ -128,6 +129,7 @@ def _tma_store(site: Site) -> Step:
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
+        m.reach(site, warp, tensor)
         rows = full if rows_at is None else max(0, min(full, int(vals[rows_at])))
         coords = tuple(vals[coords_at])
         cells = access.whole(warp, vals, rows=rows)
@@ -163,6 +165,7 @@ def _cp_async(site: Site) -> Step:
         raise NotSimulated("a masked cp.async", op.span)
 
     def step(warp: Warp, vals: Vals) -> None:
+        m.reach(site, warp, tensor)
         h, coords = parts[warp.warp], vals[coords_at]
         mine = h.rows >= 0
         rows, cols = h.rows[mine], h.cols[mine]

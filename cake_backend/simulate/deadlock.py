@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cake_backend.simulate.barriers import MBarrier, RegisterPool
+from cake_backend.simulate.faults import HELP
 from cake_backend.simulate.state import Warp
 from cake_ir.derive.structure import sites
 from cake_ir.fault import Fault
@@ -46,6 +47,7 @@ def explain(m: Machine, warps: list[Warp]) -> Fault:
         f"deadlock: {text}, and nothing is left that could release it",
         primary.span,
         related=related,
+        help=HELP["X001"],
         facts={"blocked": facts},
         trace=tuple(lines[:16]),
     )

@@ -82,20 +82,31 @@ def ring_of(e: Expr, names: dict[str, str | None]) -> str | None:
 # ------------------------------------------------------------------ transaction bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The copies of one role that fill one slot: `total` bytes are expected in front of the first of them.
+
+    `total` is None where a single copy's length is known only at run time.
+    """
+
+    number: int
+    total: int | None
+
+
 @dataclass(slots=True)
 class _Open:
     depth: int
     ops: list[int]
     fixed: int
+    open_ended: bool = False
 
 
-def transaction_bytes(program: Program) -> dict[int, int | None]:
-    """For each copy that completes by bytes: the bytes that its barrier expects for this slot, all copies of the slot together.
+def phases(program: Program) -> dict[int, Phase]:
+    """The phase that each copy completing by bytes belongs to, by operation id.
 
-    None where the copy is alone on its slot and its length is known only at run time. A copy in a loop that does not choose the slot
-    counts once an iteration. Raises `NotSimulated` where the bytes differ between paths.
+    A copy in a loop that does not choose the slot counts once an iteration. Raises `NotSimulated` where the bytes differ between paths.
     """
-    out: dict[int, int | None] = {}
+    out: dict[int, Phase] = {}
     for block in program.body:
         groups: dict[str, _Open] = {}
         _scan(program, block.body, (), {}, groups, out)
@@ -104,10 +115,10 @@ def transaction_bytes(program: Program) -> dict[int, int | None]:
     return out
 
 
-def _close(g: _Open, out: dict[int, int | None]) -> None:
+def _close(g: _Open, out: dict[int, Phase]) -> None:
+    phase = Phase(g.ops[0], None if g.open_ended else g.fixed)
     for i in g.ops:
-        if out.get(i, 0) is not None or len(g.ops) > 1:
-            out[i] = g.fixed
+        out[i] = phase
 
 
 def _scan(
@@ -116,7 +127,7 @@ def _scan(
     trips: tuple[int | None, ...],
     bound: dict[str, int],
     groups: dict[str, _Open],
-    out: dict[int, int | None],
+    out: dict[int, Phase],
 ) -> None:
     for s in body:
         if isinstance(s, Assign) and not isinstance(s.value, Op):
@@ -138,7 +149,7 @@ def _scan(
 
 
 def _branches(
-    program: Program, s: If, trips: tuple[int | None, ...], bound: dict[str, int], groups: dict[str, _Open], out: dict[int, int | None]
+    program: Program, s: If, trips: tuple[int | None, ...], bound: dict[str, int], groups: dict[str, _Open], out: dict[int, Phase]
 ) -> None:
     start = {k: g.fixed for k, g in groups.items()}
     added: list[dict[str, int]] = []
@@ -158,7 +169,7 @@ def _branches(
 
 
 def _add(
-    program: Program, op: Op, trips: tuple[int | None, ...], bound: dict[str, int], groups: dict[str, _Open], out: dict[int, int | None]
+    program: Program, op: Op, trips: tuple[int | None, ...], bound: dict[str, int], groups: dict[str, _Open], out: dict[int, Phase]
 ) -> None:
     stage = op.operands.get("stage")
     name = slot_key(stage) if isinstance(stage, Expr) else "0"
@@ -171,17 +182,13 @@ def _add(
     key = f"{name} {op.attrs['barrier']}"
     g = groups.setdefault(key, _Open(depth, [], 0))
     g.ops.append(op.id)
-    if size is None:
-        if len(g.ops) > 1:
-            raise NotSimulated("a copy of run-time length that shares its slot with others", op.span)
-        out[op.id] = None
-        return
-    if any(out.get(i, 0) is None for i in g.ops[:-1]):
+    g.open_ended |= size is None
+    if g.open_ended and (len(g.ops) > 1 or times):
         raise NotSimulated("a copy of run-time length that shares its slot with others", op.span)
-    g.fixed += size * prod(n for n in times if n is not None)
+    g.fixed += (size or 0) * prod(n for n in times if n is not None)
 
 
-def _end(groups: dict[str, _Open], prefix: str, out: dict[int, int | None]) -> None:
+def _end(groups: dict[str, _Open], prefix: str, out: dict[int, Phase]) -> None:
     for key in [k for k in groups if k.startswith(prefix)]:
         _close(groups.pop(key), out)
 

@@ -18,7 +18,7 @@ from cake_ir.program import Op
 if TYPE_CHECKING:
     from cake_backend.simulate.state import Cta, Warp
 
-KINDS = ("tma", "store", "mma", "cp_async", "tmem")
+KINDS = ("tma", "store", "mma", "cp_async", "tmem", "upstream")
 """Kinds of completion that a policy can delay."""
 
 

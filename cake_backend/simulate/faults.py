@@ -20,6 +20,22 @@ MEANING: dict[str, str] = {
     "X011": "the program uses something that this simulator does not execute",
     "X012": "the warps of one warpgroup issued different collective operations",
     "X013": "an argument is missing or has another rank or dtype than the program says",
+    "X014": "data of the upstream kernel was touched before `lm.pdl_wait`",
+}
+
+
+HELP: dict[str, str] = {
+    "X001": "the trace says what each role waits for; look for an arrival that is missing, counted differently or sent to another stage",
+    "X002": "an arrival belongs to one phase: arrive once a slot use, and only after waiting for the slot",
+    "X003": "wait for it before the role ends: a barrier wait for copies in, `lm.store_wait(pending=0)` for copies out, `lm.mma_wait(pending=0)` for MMAs",
+    "X004": "wait for the work in flight first, and let other roles touch the slot only after they waited for its release",
+    "X005": "move the access behind `lm.mma_wait`, or compute into another name",
+    "X006": "mask or clip the access, or correct its coordinates",
+    "X007": "the related place reads the data before anything wrote it: check its wait, its stage and the first `init`",
+    "X008": "every thread that wrote calls `lm.fence_proxy()`, then the threads meet, then one of them issues",
+    "X009": "give every output element to one CTA, or combine with an atomic or a reduction",
+    "X012": "all warps of a warpgroup must reach the same `lm.mma` in the same order: conditions around it must be uniform over the member",
+    "X014": "call `lm.pdl_wait()` in every role before its first access of data that is not `.const`",
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from cake_backend.simulate import derived
 from cake_backend.simulate.barriers import MBarrier, NamedBarrier, RegisterPool
+from cake_backend.simulate.engines import Work
 from cake_backend.simulate.faults import Abort, NotSimulated
 from cake_backend.simulate.floats import decode
 from cake_backend.simulate.machine import Machine
@@ -17,6 +18,8 @@ from cake_backend.simulate.memory import Pool
 from cake_backend.simulate.roles import around
 from cake_backend.simulate.state import Cluster, Cta, Warp
 from cake_ir.fault import Fault
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import GridDependency
 from cake_ir.placement import tile_order
 from cake_ir.program import Expr, Program, Scheduler
 from cake_ir.scheduler import cluster_total, cta_tile, decode_group, group_totals
@@ -142,6 +145,12 @@ def lay_out(m: Machine, code: RoleCode, args: Mapping[str, Any], ctas: int | Non
         cluster.barrier.name, cluster.barrier.expected = "cluster", sum(r.warps for r in p.roles.values()) * size
     for w in warps:
         m.chooser.enter(w)
+    waiting = next((op for op in p.ops if GridDependency("wait") in effects_of(op, p)), None)
+    if waiting is not None and warps:
+        # A kernel that waits may start before the one upstream has ended: that is one more thing which happens when it happens.
+        m.upstream = Work("upstream", waiting, warps[0], lambda work: None)
+        m.chooser.enter(m.upstream)
+        m.work.append(m.upstream)
     return Grid(tuple(warps), len(m.ctas))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from cake_backend.simulate import derived, roles
 from cake_backend.simulate.barriers import Gate, OverArrival
 from cake_backend.simulate.engines import Work
-from cake_backend.simulate.faults import Abort, NotSimulated, label
+from cake_backend.simulate.faults import HELP, Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array, poison
 from cake_backend.simulate.memory import Cells, OutsideView, Placement, Pool
 from cake_backend.simulate.policies import Actor, Chooser
@@ -64,7 +64,7 @@ class Machine:
         self.chooser = chooser
         self.placement = Placement(program)
         self.rings = derived.view_rings(program)
-        self.bytes = derived.transaction_bytes(program)
+        self.phases = derived.phases(program)
         self.faults: list[Fault] = []
         self.notes: list[Note] = []
         self.seen: set[Any] = set()
@@ -72,6 +72,7 @@ class Machine:
         self.ctas: list[Cta] = []
         self.issue_only = issue_roles(program)
         self.completions = 0
+        self.upstream: Work | None = None
         owners = {op.id: program.roles[b.role] for b in program.body for s in statements(b.body) if (op := op_of_statement(s)) is not None}
         places = derived.result_places(program)
         # Every operation is prepared before anything runs, so that a refusal does not depend on the arguments.
@@ -183,7 +184,7 @@ class Machine:
         related = ((other.span, f"{label(other)} is in flight"),) if other is not None else ()
         if note is not None:
             related = (*related, (note[0].span, note[1]))
-        return Fault(code, message, op.span, related=related, facts=facts, trace=trace)
+        return Fault(code, message, op.span, related=related, help=HELP.get(code, ""), facts=facts, trace=trace)
 
     def over_arrival(self, site: Site, warp: Warp, name: str, stage: int, exc: OverArrival) -> Abort:
         """The fault for an arrival that its barrier did not expect."""
@@ -215,6 +216,17 @@ class Machine:
     def outside(self, site: Site, warp: Warp, exc: OutsideView) -> Abort:
         """The fault for a rectangle outside its view."""
         return Abort(self.located("X006", f"{label(site.op)} reaches {exc}", site.op, warp=warp))
+
+    def reach(self, site: Site, warp: Warp, tensor: Tensor) -> None:
+        """Report an access of global memory that the upstream kernel may still be using."""
+        if self.upstream is not None and not self.upstream.complete and not self.program.tensors[tensor.name].const:
+            self.fault(
+                "X014",
+                f"{label(site.op)} touches `{tensor.name}` while the upstream kernel may still be running",
+                site.op,
+                warp=warp,
+                key=tensor.name,
+            )
 
     # ------------------------------------------------------------ registers
 

@@ -137,6 +137,7 @@ def _allowed(site: Site, t: FragT) -> Callable[[Warp, Vals], Array]:
 
 def _bounded(site: Site, warp: Warp, tensor: Tensor, at: tuple[Array, ...], ok: Array, clip: bool) -> Array:
     """`ok` without the elements outside the tensor; without `clip` one outside is a fault and ends the run."""
+    site.machine.reach(site, warp, tensor)
     inside = tensor.inside(at)
     if not clip and bool((ok & ~inside).any()):
         bad = np.argwhere(ok & ~inside)[0]

@@ -11,7 +11,7 @@ canonical                     warps in turn, each until it blocks; asynchronous 
 uniform                       any, one operation at a time
 eager                         asynchronous work as soon as it is issued; warps at random
 late                          asynchronous work only when no warp can go
-late:KIND                     the same for one kind (tma store mma cp_async tmem), the other kinds at random
+late:KIND                     the same for one kind (tma store mma cp_async tmem upstream), the other kinds at random
 last:OP                       the same for the work that operation number OP issues
 newest                        as late, the youngest work before older
 starve:ROLE or ROLE.MEMBER    everything else, late work included; the starved warps one operation at a time
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Union
 
 from cake_backend.simulate.engines import KINDS, Work
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Issue
+from cake_ir.ops.effects import GridDependency, Issue
 from cake_ir.program import Program
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ _ENGINE_KINDS = {
 def adversaries(program: Program) -> tuple[Policy, ...]:
     """The policies that a program's faults need: every kind of work it has late, every role and member starved, its warps apart."""
     kinds = {_ENGINE_KINDS[e.engine] for op in program.ops for e in effects_of(op, program) if isinstance(e, Issue)}
+    if any(e == GridDependency("wait") for op in program.ops for e in effects_of(op, program)):
+        kinds.add("upstream")
     names = ["canonical", "uniform", "late"]
     names += [f"late:{k}" for k in KINDS if k in kinds and len(kinds) > 1]
     issuers = [op.id for op in program.ops if any(isinstance(e, Issue) for e in effects_of(op, program))]

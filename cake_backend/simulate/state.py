@@ -47,7 +47,8 @@ class Warp:
     """One warp of a role member: an agent of the walk, its registers, and what it has in flight.
 
     `number` counts from the CTA's first warp, `warp` from the member's. `regs` holds the places by name; `busy` counts, a place, the
-    unretired matrix multiplications that write it (`w`) or read it (`r`); `held_back` the true value of an accumulator in flight, whose
+    unretired matrix multiplications that write it (`w`) or read it (`r`); `owing` the bytes that a phase's copies
+    still have to bring after they were expected; `held_back` the true value of an accumulator in flight, whose
     place shows NaN meanwhile.
     """
 
@@ -68,7 +69,7 @@ class Warp:
     open_copies: list[CpAsync] = field(default_factory=list)
     copy_groups: list[list[CpAsync]] = field(default_factory=list)
     stores: list[BulkStore] = field(default_factory=list)
-    armed: set[tuple[str, int]] = field(default_factory=set)
+    owing: dict[int, int] = field(default_factory=dict)
     tensor_moves: dict[str, list[Any]] = field(default_factory=dict)
     at_step: int = 0
     token: int = -1

@@ -289,8 +289,15 @@ def fence_proxy(site: Site, effect: FenceProxy) -> Step:
 
 
 def grid_dependency(site: Site, effect: GridDependency) -> Step:
-    """One launch is simulated: its upstream kernel has ended before it starts."""
-    return lambda warp, vals: None
+    """`pdl_wait` blocks until the upstream kernel has ended; `pdl_launch` concerns the next one."""
+
+    def step(warp: Warp, vals: Vals) -> Any:
+        upstream = site.machine.upstream
+        if effect.kind == "wait" and upstream is not None and not upstream.complete:
+            return site.machine.block(warp, upstream.gate, "the upstream kernel")
+        return None
+
+    return step
 
 
 def flag(site: Site, effect: Flag) -> Step:

@@ -9,16 +9,20 @@ from sim_cases import CASES, Case
 from sim_schedules import program
 from test_language import BULK, GROUPED, MULTICAST, TCGEN05, TWO_ACCUMULATORS
 
-from cake_backend.simulate.derived import expected_arrivals, touches_slots, transaction_bytes, view_rings
+from cake_backend.simulate.derived import expected_arrivals, phases, touches_slots, view_rings
 from cake_backend.simulate.faults import NotSimulated
 from cake_ir.derive.transactions import transactions
 from cake_ir.program import Program
 
 
+def totals(p: Program) -> dict[int, int | None]:
+    return {i: phase.total for i, phase in phases(p).items()}
+
+
 def agree(p: Program) -> None:
     sets, faults = transactions(p)
     assert not faults
-    mine = transaction_bytes(p)
+    mine = totals(p)
     assert {s.op.id: t.bytes for t in sets for s in t.loads} == mine
 
 
@@ -33,7 +37,7 @@ def test_bytes_of_other_schedules_agree(text: str) -> None:
 
 
 def test_a_copy_of_run_time_length_has_no_fixed_bytes() -> None:
-    assert list(transaction_bytes(program(BULK)).values()) == [None]
+    assert list(totals(program(BULK)).values()) == [None]
 
 
 IN_A_LOOP = """
@@ -54,9 +58,9 @@ def load(lm, X: LM.tma2d, N: LM.i32):
 
 
 def test_copies_in_a_loop_that_fill_one_slot_count_once_an_iteration() -> None:
-    assert list(transaction_bytes(program(IN_A_LOOP.replace("TRIPS", "8"))).values()) == [8 * 8 * 64 * 2]
+    assert list(totals(program(IN_A_LOOP.replace("TRIPS", "8"))).values()) == [8 * 8 * 64 * 2]
     with pytest.raises(NotSimulated, match="trip count"):
-        transaction_bytes(program(IN_A_LOOP.replace("TRIPS", "N")))
+        totals(program(IN_A_LOOP.replace("TRIPS", "N")))
 
 
 UNEVEN = IN_A_LOOP.replace(
@@ -67,7 +71,7 @@ UNEVEN = IN_A_LOOP.replace(
 
 def test_bytes_that_differ_between_branches_are_refused() -> None:
     with pytest.raises(NotSimulated, match="branches"):
-        transaction_bytes(program(UNEVEN))
+        totals(program(UNEVEN))
 
 
 def test_arrivals_of_a_cluster_barrier_count_every_cta_that_multicasts_into_the_slot() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sim_cases import GEMM_SM80, GEMM_WS, KMEANS
+from sim_cases import GEMM_SM80, GEMM_WS, KMEANS, RMSNORM
 from sim_schedules import E4M3, caught, nan, normal, program
 from test_language import FP8, SOFTMAX, TRANSPOSED
 
@@ -156,3 +156,18 @@ def test_the_adversaries_of_a_program_are_named_by_what_it_has() -> None:
     } <= names
     assert not any("cp_async" in n for n in names)
     assert all(policy_named(n).name == n for n in names)
+
+
+def test_data_of_the_upstream_kernel_read_before_the_wait_for_it_is_found() -> None:
+    case = RMSNORM
+    moved = (
+        ("        lm.pdl_wait()                                                            # X comes from the previous kernel\n", ""),
+        ("            s = lm.step(ring)\n", "            lm.pdl_wait()\n            s = lm.step(ring)\n"),
+    )
+    codes = {f.code for p in adversaries(case.program(*moved)) for f in case.run(*moved, policy=p).faults}
+    assert codes == {"X014"}
+
+
+def test_dropping_a_step_announces_bytes_twice_in_one_phase() -> None:
+    r = GEMM_WS.run(("                s = lm.step(ab)\n                lm.wait(ab_empty, stage=s)\n", "                s = lm.at(ab)\n                lm.wait(ab_empty, stage=s)\n"), ("            for k in lm.range(kt):\n                s = lm.at(ab)", "            lm.step(ab)\n            for k in lm.range(kt):\n                s = lm.at(ab)"))
+    assert r.faults and r.faults[0].code in ("X001", "X002", "X004")
