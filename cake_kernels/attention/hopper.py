@@ -4,22 +4,25 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              *, D=128, MEMBERS=2, BN=128, STAGES=2, CAUSAL=False, REGS=240, LOAD_REGS=24):
-    """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads."""
+              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, REGS=240, LOAD_REGS=24):
+    """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
+
+    Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache.
+    """
     lm.launch(grid="persistent")
     lm.assume(S > 0)
     lm.assume(HK > 0 and H % HK == 0)
     BM = 64 * MEMBERS
-    q_bytes, kv_bytes = BM * D * 2, STAGES * BN * D * 2
+    q_bytes, kv_bytes = QSTAGES * BM * D * 2, STAGES * BN * D * 2
     pool = lm.smem(q_bytes + 2 * kv_bytes)
-    smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, swizzle="128b")
+    smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=QSTAGES, swizzle="128b")
     smem_k = pool.view(offset=q_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
     smem_v = pool.view(offset=q_bytes + kv_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
 
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)     # 64 query rows each
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
 
-    qp = lm.pipeline(stages=1)
+    qp = lm.pipeline(stages=QSTAGES)
     q_full = lm.barrier(pipeline=qp, prod=[load], cons=[math], arrive="tx")
     q_empty = lm.barrier(pipeline=qp, prod=[math], cons=[load], arrive="member", primed=True)
     kv = lm.pipeline(stages=STAGES)                                             # one position, two sets of slots
@@ -27,21 +30,24 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     k_empty = lm.barrier(pipeline=kv, prod=[math], cons=[load], arrive="member", primed=True)
     v_full = lm.barrier(pipeline=kv, prod=[load], cons=[math], arrive="tx")
     v_empty = lm.barrier(pipeline=kv, prod=[math], cons=[load], arrive="member", primed=True)
-    turn = lm.turns(math)
+    if PINGPONG:
+        turn = lm.turns(math)
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(S, BM), H, B), raster="heavy_first", names=("m", "h", "b"))
+    mt = lm.cdiv(S, BM)
+    sched = lm.scheduler(kind="static", tiles=(mt, H, B), raster="h" if GROUP > 1 else None, swizzle=GROUP, names=("m", "h", "b"))
     group = H // HK
 
     with load:
         for t in lm.tiles(sched):
-            nblk = lm.min(lm.cdiv((t.m + 1) * BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
+            m0 = (mt - 1 - t.m) * BM if CAUSAL else t.m * BM                    # the longest rows first
+            nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
             hk = t.h // group
-            sq = lm.step(qp)
-            lm.wait(q_empty, stage=sq)
-            smem_q.tma_load(Q, coords=(0, t.m * BM, t.h, t.b), stage=sq, barrier=q_full)
             s = lm.step(kv)
             lm.wait(k_empty, stage=s)
             smem_k.tma_load(K, coords=(0, (nblk - 1) * BN, hk, t.b), stage=s, barrier=k_full)
+            sq = lm.step(qp)
+            lm.wait(q_empty, stage=sq)
+            smem_q.tma_load(Q, coords=(0, m0, t.h, t.b), stage=sq, barrier=q_full)
             for j in lm.range(1, nblk):                                         # right to left: the masked block comes first
                 sv = lm.at(kv)
                 s = lm.step(kv)
@@ -55,8 +61,9 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
 
     with math:
         for t in lm.tiles(sched):
-            nblk = lm.min(lm.cdiv((t.m + 1) * BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
-            row0 = t.m * BM + 64 * math.index
+            m0 = (mt - 1 - t.m) * BM if CAUSAL else t.m * BM
+            nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
+            row0 = m0 + 64 * math.index
             sc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
             o = lm.frag(shape=(64, D), dtype=lm.f32, form="acc", init=0.0)
             sq = lm.step(qp)
@@ -68,13 +75,13 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
             lm.mma(sc, q, smem_k[s], init=True)
             lm.mma_wait(pending=0)
             lm.arrive(k_empty, stage=s)
-            col = lm.iota(sc, axis=1, base=(nblk - 1) * BN)
-            ok = col < S
+            sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1) * BN) < S, sc, -lm.inf)
             if CAUSAL:
-                ok = ok & (col <= lm.iota(sc, axis=0, base=row0))
-            x = lm.where(ok, sc, -lm.inf)
-            m = lm.reduce(x, "max", axis=1)
-            p = lm.exp2(x * scale_log2 - m * scale_log2)
+                sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
+            m = lm.reduce(sc, "max", axis=1)
+            if CAUSAL and BN % BM != 0:
+                m = lm.max(m, -1e30)                                            # a row may see no key of this block: no inf - inf
+            p = lm.exp2(sc * scale_log2 - m * scale_log2)
             l = lm.reduce(p, "add", axis=1, partial=True)                       # finished once a tile
             pa = lm.cast(p, lm.bf16, form="a")
 
@@ -82,13 +89,17 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 sv = lm.at(kv)                                                  # V of the block before
                 s = lm.step(kv)
                 lm.wait(k_full, stage=s)
-                lm.wait(turn)
+                if PINGPONG:
+                    lm.wait(turn)
                 lm.mma(sc, q, smem_k[s], init=True)
                 lm.wait(v_full, stage=sv)
                 lm.mma(o, pa, smem_v[sv].T)
-                lm.arrive(turn)                                                 # another member issues while this one does its softmax
+                if PINGPONG:
+                    lm.arrive(turn)                                             # another member issues while this one does its softmax
                 lm.mma_wait(pending=1)                                          # the scores are there, P V still runs
                 lm.arrive(k_empty, stage=s)
+                if CAUSAL and BN % BM != 0:
+                    sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
                 m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
                 p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
                 fix = lm.exp2(m * scale_log2 - m_new * scale_log2)

@@ -3,16 +3,16 @@
 
 @cake.schedule(target=("sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
 def rmsnorm(lm, X: LM.gmem2d[LM.bf16, "ROWS", "D"], W: LM.gmem1d[LM.bf16, "D"].const, Y: LM.gmem2d[LM.bf16, "ROWS", "D"], ROWS: LM.i32, eps: LM.f32,
-            *, D=4096, WARPS=4, CTAS=8):
-    """y = x * rsqrt(mean(x^2) + eps) * w; bound by memory bandwidth."""
-    lm.launch(grid="persistent", ctas_per_sm=CTAS)
+            *, D=4096, WARPS=8, CTAS=4, ONCE=False):
+    """y = x * rsqrt(mean(x^2) + eps) * w; bound by memory bandwidth. With ONCE a CTA lives for one row and the hardware hands out the next."""
+    lm.launch(grid="tiles" if ONCE else "persistent", ctas_per_sm=CTAS)
     lm.assume(D % (WARPS * 32 * 8) == 0)
     pool = lm.smem(WARPS * 4 * 2)
     part = pool.view(offset=0, shape=(WARPS,), dtype=lm.f32, stage=2)
     work = lm.role(warps=range(0, WARPS))
     cta = lm.named_barrier(work)
     ring = lm.pipeline(stages=2)
-    sched = lm.scheduler(kind="static", tiles=(ROWS,), names=("r",))
+    sched = lm.scheduler(kind="grid" if ONCE else "static", tiles=(ROWS,), names=("r",))
 
     with work:
         w = lm.load(W, coords=(0,), shape=(D,), form="vec", cache="keep")       # weights: not written upstream

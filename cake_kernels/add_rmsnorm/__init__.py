@@ -1,0 +1,1 @@
+"""Residual addition and root-mean-square normalisation of rows in one pass."""

@@ -1,0 +1,25 @@
+"""Softmax of rows that fit in a CTA's registers: one pass over memory, two meetings a row."""
+
+
+@cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
+def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False):
+    """y = exp(x - max x) / sum exp(x - max x). With ONCE a CTA lives for one row and the hardware hands out the next."""
+    lm.launch(grid="tiles" if ONCE else "persistent", ctas_per_sm=CTAS)
+    lm.assume(N % (WARPS * 32 * 8) == 0)
+    pool = lm.smem(4 * WARPS * 4)
+    tops = pool.view(offset=0, shape=(WARPS,), dtype=lm.f32, stage=2)
+    sums = pool.view(offset=2 * WARPS * 4, shape=(WARPS,), dtype=lm.f32, stage=2)
+    work = lm.role(warps=range(0, WARPS))
+    cta = lm.named_barrier(work)
+    ring = lm.pipeline(stages=2)
+    sched = lm.scheduler(kind="grid" if ONCE else "static", tiles=(ROWS,), names=("r",))
+    log2e = 1.4426950408889634
+
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.cast(lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="stream"), lm.f32)
+            s = lm.step(ring)
+            top = lm.reduce(x, "max", across=work, scratch=tops[s], sync=cta)
+            x = lm.exp2(x * log2e - top * log2e)
+            total = lm.reduce(x, "add", across=work, scratch=sums[s], sync=cta)
+            lm.store(Y, lm.cast(x * lm.rcp(total), lm.bf16), coords=(0, t.r), cache="stream")
