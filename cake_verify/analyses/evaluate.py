@@ -24,16 +24,20 @@ def evaluate(program: Program, e: Expr, args: Mapping[str, Any]) -> Any:
         return args.get(str(e.attrs["name"]))
     if e.op == "var" and e.attrs["name"] in program.lets:
         return evaluate(program, program.lets[str(e.attrs["name"])].value, args)
-    values = [evaluate(program, a, args) for a in e.args]
-    if any(v is None for v in values):
+    return apply(e.op, [evaluate(program, a, args) for a in e.args])
+
+
+def apply(op: str, values: list[Any]) -> Any:
+    """`op` of evaluated operands; None where one of them is, or the operation is none of uniform scalars."""
+    if not values or any(v is None for v in values):
         return None
-    if e.op == "select":
+    if op == "select":
         return values[1] if values[0] else values[2]
-    if e.op in ("neg", "not"):
-        return -values[0] if e.op == "neg" else not values[0]
-    if e.op not in _BINARY or len(values) != 2:
+    if op in ("neg", "not"):
+        return -values[0] if op == "neg" else not values[0]
+    if op not in _BINARY or len(values) != 2:
         return None
     try:
-        return _BINARY[e.op](*values)
+        return _BINARY[op](*values)
     except (ArithmeticError, ValueError):
         return None

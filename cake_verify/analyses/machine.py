@@ -135,8 +135,7 @@ class Machine:
         return make(self.plan, op, effect.operand)
 
     def _element(self, op: Op) -> Any:
-        t = memory.view_type(op, "view")
-        return self.plan.lookup(t)
+        return self.plan.lookup(op, "view")
 
     def _scratch(self, op: Op, role: str) -> Step:
         """Each member of a reduction across warps writes the slots of its own warps."""
@@ -146,9 +145,9 @@ class Machine:
         for member in range(r.members):
             lo, n = member * r.member_warps, r.member_warps
             if t.rank == 1:
-                find = self.plan.lookup(t, col=lo, cols=min(n, max(1, t.cols - lo)))
+                find = self.plan.lookup(op, "scratch", col=lo, cols=min(n, max(1, t.cols - lo)))
             else:
-                find = self.plan.lookup(t, row=lo, rows=min(n, max(1, t.rows - lo)))
+                find = self.plan.lookup(op, "scratch", row=lo, rows=min(n, max(1, t.rows - lo)))
             steps.append(memory.generic_write(self.plan, op, "scratch", find))
 
         def step(m: Member, v: tuple[Any, ...]) -> Any:

@@ -11,8 +11,8 @@ from cake_ir.derive.clusters import along, arrival_targets, axis_of
 from cake_ir.derive.issue import issue_roles
 from cake_ir.derive.structure import sites
 from cake_ir.derive.transactions import TxSet, transactions
-from cake_ir.program import Op, Program
-from cake_ir.types import TmemT, ViewT
+from cake_ir.program import Assign, Expr, Op, Program, statements
+from cake_ir.types import SlotT, TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
 from cake_verify.analyses.places import register_touches
 from cake_verify.analyses.regions import OutsideView, Region, Regions
@@ -48,7 +48,8 @@ class Plan:
         self.regions = Regions(program)
         self.cluster = program.launch.cluster
         self.ranks = self.cluster[0] * self.cluster[1]
-        self._lookups: dict[tuple[str, int, int, int, int], Lookup] = {}
+        self._lookups: dict[tuple[str, int, int, int, int, int], Lookup] = {}
+        self._views: dict[tuple[str, str], Expr] = {}
 
     # ------------------------------------------------------------ barriers
 
@@ -69,12 +70,41 @@ class Plan:
 
     # ------------------------------------------------------------ shared memory
 
-    def lookup(self, t: ViewT, row: int = 0, rows: int | None = None, col: int = 0, cols: int | None = None) -> Lookup:
-        """A function from a view value (slot count, row, column) to the atoms of the rectangle; offsets select a part of it."""
+    def slots(self, op: Op, operand: str) -> int:
+        """How many slots the position of a view operand runs over: those of its ring, or the view's stages where a number is given."""
+        e = op.operands.get(operand)
+        view = e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else None
+        for _ in range(20):
+            if not isinstance(e, Expr):
+                break
+            if e.op == "stage":
+                slot = e.args[1].type
+                return self.program.rings[slot.ring].stages if isinstance(slot, SlotT) else self.program.views[str(view)].stages
+            e = self._definition(op, str(e.attrs["name"])) if e.op == "var" else e.args[0] if e.args else None
+        stage = op.operands.get("stage")
+        if isinstance(stage, Expr) and isinstance(stage.type, SlotT):
+            return self.program.rings[stage.type.ring].stages
+        return self.program.views[str(view)].stages
+
+    def _definition(self, op: Op, name: str) -> Expr | None:
+        """What a view name of the operation's role stands for."""
+        key = (self.sites[op.id].role, name)
+        if not self._views:
+            for block in self.program.body:
+                for s in statements(block.body):
+                    if isinstance(s, Assign) and isinstance(s.value, Expr) and isinstance(s.value.type, ViewT):
+                        self._views[block.role, s.targets[0]] = s.value
+        return self._views.get(key)
+
+    def lookup(self, op: Op, operand: str, row: int = 0, rows: int | None = None, col: int = 0, cols: int | None = None) -> Lookup:
+        """A function from a view operand's value (slot count, row, column) to the atoms of its rectangle; offsets select a part of it."""
+        e = op.operands[operand]
+        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+        t = e.type
         rows, cols = t.rows if rows is None else rows, t.cols if cols is None else cols
-        stages = self.program.views[t.view].stages
-        regions, name = self.regions, t.view
-        made = self._lookups.get((name, row, rows, col, cols))
+        stages = self.slots(op, operand)
+        regions, name, have = self.regions, t.view, self.program.views[t.view].stages
+        made = self._lookups.get((name, stages, row, rows, col, cols))
         if made is not None:
             return made
         cache: dict[tuple[int, int, int], Region] = {}
@@ -84,6 +114,8 @@ class Plan:
             if got is None:
                 if v[0] < 0:
                     raise Found("S031", view=name, slot=v[0])
+                if v[0] % stages >= have:
+                    raise Found("S032", view=name, stage=v[0] % stages)
                 try:
                     got = regions.region(name, v[0] % stages, v[1] + row, rows, v[2] + col, cols)
                 except OutsideView as e:
@@ -91,7 +123,7 @@ class Plan:
                 cache[v] = got
             return got
 
-        self._lookups[name, row, rows, col, cols] = find
+        self._lookups[name, stages, row, rows, col, cols] = find
         return find
 
     def columns(self, t: TmemT) -> Callable[[int], Region]:
@@ -126,7 +158,10 @@ class Plan:
         def split(atom: int) -> None:
             for cta in world.ctas:
                 if atom < 0:
-                    cta.W.append(0), cta.G.append(0), cta.R.append(0), cta.O.append(-1), cta.Y.append(None)
+                    cta.O.append(-1)
+                    cta.Y.append(None)
+                    for empty in (cta.W, cta.G, cta.R):
+                        empty.append(0)
                 else:
                     for values in (cta.W, cta.G, cta.R, cta.O, cta.Y):
                         values.append(values[atom])

@@ -79,8 +79,7 @@ class Replay:
         for operand, mode, proxy in self.touches(entry.op):
             if entry.member.cta is not cta and not entry.op.attrs.get("multicast"):
                 continue
-            t = entry.op.operands[operand].type  # type: ignore[union-attr]  # touches come from view operands
-            find = self.plan.lookup(t)  # type: ignore[arg-type]
+            find = self.plan.lookup(entry.op, operand)
             try:
                 if atom in find(entry.values[self.plan.code.ops[entry.op.id].index[operand]]):
                     yield operand, mode, proxy

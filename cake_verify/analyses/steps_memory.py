@@ -33,7 +33,7 @@ def read(cta: Cta, atom: int, known: int, visible: int | None, op: int) -> None:
 
 def generic_read(plan: Plan, op: Op, operand: str, where: Lookup | None = None) -> Step:
     """All lanes of the member read through the generic proxy."""
-    find = where or plan.lookup(view_type(op, operand))
+    find = where or plan.lookup(op, operand)
     at, number = plan.code.ops[op.id].index[operand], op.id
     kind = _mapping(op, operand)
 
@@ -75,7 +75,7 @@ def _mapping(op: Op, operand: str) -> Any:
 
 def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None) -> Step:
     """All lanes of the member write through the generic proxy."""
-    find = where or plan.lookup(view_type(op, operand))
+    find = where or plan.lookup(op, operand)
     at, number = plan.code.ops[op.id].index[operand], op.id
     kind = _mapping(op, operand)
 
@@ -101,7 +101,7 @@ def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None)
 
 def copy_in(plan: Plan, op: Op, role: str) -> Step:
     """cp.async: all lanes start copies into shared memory that belong to the open group."""
-    find = plan.lookup(view_type(op, "view"))
+    find = plan.lookup(op, "view")
     at, number = plan.code.ops[op.id].index["view"], op.id
 
     def step(m: Member, v: Values) -> Any:
@@ -141,10 +141,10 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         receivers = plan.multicast(str(axis))
         parts = len(receivers[0])
         rows = t.rows // parts if t.rank > 1 else t.rows
-        slices = tuple(plan.lookup(t, row=i * rows, rows=rows) for i in range(parts)) if t.rank > 1 else tuple(
-            plan.lookup(t, col=i * (t.cols // parts), cols=t.cols // parts) for i in range(parts))  # fmt: skip
+        slices = tuple(plan.lookup(op, "view", row=i * rows, rows=rows) for i in range(parts)) if t.rank > 1 else tuple(
+            plan.lookup(op, "view", col=i * (t.cols // parts), cols=t.cols // parts) for i in range(parts))  # fmt: skip
     else:
-        receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(t),)
+        receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(op, "view"),)
     share_bytes = _bytes(t) // parts
 
     def step(m: Member, v: Values) -> Any:
@@ -210,7 +210,7 @@ def _bytes(t: ViewT) -> int:
 
 def store_bulk(plan: Plan, op: Op) -> Step:
     """A bulk store: the elected thread lets the copy engine read the view; one call is one group."""
-    find = plan.lookup(view_type(op, "view"))
+    find = plan.lookup(op, "view")
     at, number = plan.code.ops[op.id].index["view"], op.id
 
     def step(m: Member, v: Values) -> Any:
@@ -230,7 +230,7 @@ def store_bulk(plan: Plan, op: Op) -> Step:
 def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     """A wgmma group or a tensor-core MMA: operands in shared memory are read through the async proxy until it is retired."""
     index = plan.code.ops[op.id].index
-    views = [(index[n], plan.lookup(view_type(op, n))) for n in ("a", "b") if n in index and isinstance(op.operands[n].type, ViewT)]  # type: ignore[union-attr]
+    views = [(index[n], plan.lookup(op, n)) for n in ("a", "b") if n in index and isinstance(op.operands[n].type, ViewT)]  # type: ignore[union-attr]
     number = op.id
     touch = plan.registers[op.id]
     init, start = index.get("init"), op.operands.get("init")

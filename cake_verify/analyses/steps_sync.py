@@ -46,14 +46,14 @@ def wait(plan: Plan, op: Op, role: str) -> Step:
     return step
 
 
-def give(m: Member, bar: Bar, units: int, known: int, bit: int) -> None:
-    """Arrive `units` times with what the member knows."""
+def give(m: Member, bar: Bar, units: int, known: int, bit: int, alone: bool = False) -> None:
+    """Arrive `units` times with what the member knows; `alone`: one thread, without the fences of the others."""
     if units > bar.pend:
         raise Found("S022", bar=bar, phase=bar.n, units=units)
     credit(bar, known)
     bar.pend -= units
     bar.ak |= known
-    bar.ap |= m.P | m.F
+    bar.ap |= m.P if alone else m.P | m.F
     bar.cm |= bit
     if not bar.pend and not bar.tx:
         complete(bar, m.world)
@@ -68,19 +68,20 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
     at = plan.code.ops[op.id].index.get("stage")
     joins = barrier.arrive == "warp" and plan.program.roles[role].member_warps == 1
     copies = barrier.arrive == "cp_async"
+    alone = barrier.arrive == "tx"  # one elected thread arrives, nothing makes the others meet it
 
     def step(m: Member, v: Values) -> Any:
         n = 0 if at is None else v[at]
         if n < 0:
             raise Found("S031", slot=n)
         bit = m.cur or open_epoch(m)
-        known = m.K | m.L | m.E
+        known = m.K | m.E if alone else m.K | m.L | m.E
         if copies:
             for group, _ in (*m.cp, *m.cp_open):
                 known |= group
                 m.tracked |= group
         for r in targets[m.cta.rank]:
-            give(m, m.world.ctas[r].bars[b][n % stages], units, known, bit)
+            give(m, m.world.ctas[r].bars[b][n % stages], units, known, bit, alone)
         m.cur = 0
         if joins:
             m.K |= m.L | m.E
