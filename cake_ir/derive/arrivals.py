@@ -40,6 +40,11 @@ class Arrivals:
         """The barrier's init count."""
         return max(1, self.ctas * sum(s.count for s in self.shares))
 
+    @property
+    def given(self) -> int:
+        """The arrivals that operations give in a phase, by whomever."""
+        return self.ctas * sum(s.count for s in (*self.shares, *self.strangers) if s.sites)
+
 
 def arrives(site: Site, program: Program) -> bool:
     """Whether the operation arrives on the barrier that it names (a load does: it arms the byte count)."""

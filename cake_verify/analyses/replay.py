@@ -155,8 +155,8 @@ class Replay:
             n = self.slot(entry.op, entry.values)
             views = {s.op.operands["view"].type.view for s in guards[name]}  # type: ignore[union-attr]  # loads have views
             for op_id, slots in entry.flying:
+                stages = program.rings[program.barriers[name].pipeline].stages
                 for view, slot in slots.items():
-                    stages = program.views[view].stages
                     if n is not None and view in views and slot % stages == n % stages:
                         return entry, op_id
         return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Arrive, Commit, Issue, Wait
-from cake_ir.program import Op
+from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
@@ -98,15 +99,42 @@ def late_pass(r: Replay, found: Found) -> Fault:
     if n is not None and r.is_a(op, Arrive) and n // len(m.cta.bars[bar.decl]) != k:
         return unstable(r, found)
     missing = found.data["missing"]
+    barrier = r.plan.program.barriers[name]
+    if barrier.primed and k == 0 and any(r.is_a(s.op, Issue) for share in r.plan.arrivals[name].shares for s in share.sites):
+        fix = edits.replace(barrier.spans["primed"], "False") if "primed" in barrier.spans else None
+        waiter = next((s.op for s in r.plan.sites.values() if s.op.attrs.get("barrier") == name and r.is_a(s.op, Wait)), op)
+        return Fault("S020", f"`{name}` is primed, so its first wait passes before anything has been loaded", barrier.span,
+                     ((waiter.span, "this wait"), (op.span, "completes its first phase")), fixes=(fix,) if fix else (),
+                     facts={"barrier": name, "expected": "primed=False", "setting": str(r.setting)},
+                     help="prime barriers that free slots, not those that fill them", trace=trace(r, _gifts(r, bar), (m, "completes the first phase")))  # fmt: skip
+    early = _before_its_wait(r, m, name, n)
+    if early is not None and r.is_a(op, Arrive):
+        message = f"{who(r, m)} arrives on `{name}` for slot {bar.stage} before it has waited for `{early}`, so nobody may be using the slot yet"
+        return Fault("S020", message, op.span, ((barrier.span, "frees the slot"),), facts={"barrier": name, "expected": f"lm.wait({early})", "setting": str(r.setting)},
+                     help=f"wait for `{early}`, use the slot, then release it", trace=trace(r, _gifts(r, bar), (m, "arrives")))  # fmt: skip
     waits = [e for e in r.log if r.is_a(e.op, Wait) and e.op.attrs.get("barrier") == name and e.bits() & missing]
     waiter = waits[-1] if waits else None
     span = waiter.op.span if waiter else op.span
     subject = who(r, waiter.member) if waiter else who(r, m)
     message = f"phase {k} of `{name}` may complete while {subject} still waits for phase {k - 1}: equal parity would keep it waiting"
     related = ((op.span, f"{who(r, m)} completes the later phase here"),) if waiter else ()
+    related += ((barrier.span, "declared here"),)
     return Fault("S020", message, span, related, facts={"barrier": name, "phase": k, "setting": str(r.setting)},
                  help="whoever completes a phase has to know that all waits for the one before have returned: does every waiter also release?",
                  trace=trace(r, [(waiter, "waits"), *_gifts(r, bar)], (m, "completes the next phase")))  # fmt: skip
+
+
+def _before_its_wait(r: Replay, m: Member, name: str, n: int | None) -> str | None:
+    """A barrier that fills the slots which `name` frees, and for whose phase of this slot the member has not waited."""
+    if n is None:
+        return None
+    for load in guarded_loads(r.plan.program).get(name, ()):
+        full = str(load.op.attrs["barrier"])
+        if m.role in r.plan.program.barriers[full].cons and not any(
+            e.member is m and r.is_a(e.op, Wait) and e.op.attrs.get("barrier") == full and r.slot(e.op, e.values) == n for e in r.log
+        ):
+            return full
+    return None
 
 
 def left_open(r: Replay, found: Found) -> Fault:
@@ -226,8 +254,20 @@ def outside_view(r: Replay, found: Found) -> Fault:
                      "found": d["stage"] + 1, "setting": str(r.setting)}, help="give the view as many stages as the ring has", trace=trace(r, [], (m, "no such stage")))  # fmt: skip
     shape = "x".join(map(str, view.shape))
     message = f"{call(op)} touches rows {d['row']}..{d['row'] + d['rows']}, columns {d['col']}..{d['col'] + d['cols']} of `{d['view']}`, which is {shape}"
-    return Fault("S032", message, op.span, ((view.span, f"{shape} elements"),), facts={"view": d["view"], "setting": str(r.setting)},
+    return Fault("S032", message, _taken_from(r, m.role, op), ((op.span, "touched here"), (view.span, f"{shape} elements")), facts={"view": d["view"], "setting": str(r.setting)},
                  help="the part has to lie inside the view for every member", trace=trace(r, [], (m, "outside the view")))  # fmt: skip
+
+
+def _taken_from(r: Replay, role: str, op: Op) -> Span:
+    """Where the part of a view that an operation uses is taken: the line that names it, or the operation itself."""
+    for operand, _, _ in r.touches(op):
+        e = op.operands[operand]
+        if isinstance(e, Expr) and e.op == "var":
+            for block in r.plan.program.body:
+                for s in statements(block.body) if block.role == role else ():
+                    if isinstance(s, Assign) and e.attrs["name"] in s.targets:
+                        return s.span
+    return op.span
 
 
 def rows_left(r: Replay, found: Found) -> Fault:
@@ -256,7 +296,6 @@ def rows_left(r: Replay, found: Found) -> Fault:
 
 def _end_name(r: Replay, role: str, tensor: str, read: int) -> str | None:
     """The author's name for the offset after the one that was read."""
-    from cake_ir.program import Assign, Expr, statements
     from cake_verify.analyses import trips
 
     resolve = trips.resolver_of(r.plan.program, role)

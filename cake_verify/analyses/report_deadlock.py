@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.derive.structure import members_at
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Arrive, ClusterSync, Drain, Issue, Sync, Turn, Wait
+from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, Issue, Sync, Turn, Wait
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
-from cake_verify.analyses import edits
+from cake_verify.analyses import edits, trips
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.state import Bar, Member
 from cake_verify.analyses.trips import spoken
@@ -33,7 +34,10 @@ def deadlock(r: Replay) -> Fault:
     """The report of a run in which nobody can go on."""
     assert r.stuck is not None
     blocked = [_blocked(r, m) for m in r.stuck]
-    return _in_flight(r) or _turn(r, blocked) or _never_comes(r, blocked) or _kept(r, blocked) or _odd(r, blocked) or _cycle(r, blocked)
+    return (
+        _in_flight(r) or _turn(r, blocked) or _not_primed(r, blocked) or _never_comes(r, blocked) or _kept(r, blocked) or _uneven(r, blocked)
+        or _odd(r, blocked) or _cycle(r, blocked)
+    )  # fmt: skip
 
 
 def _blocked(r: Replay, m: Member) -> Blocked:
@@ -90,6 +94,61 @@ def _waits(r: Replay, blocked: list[Blocked]) -> tuple[str, ...]:
             note += "; missing: " + ", ".join(names[:3]) + (" .." if len(names) > 3 else "")
         out.append(line(r, b.member, b.op, b.member.pending[1], b.member.variables(), note.replace("`", "")))
     return tuple(out)
+
+
+def _not_primed(r: Replay, blocked: list[Blocked]) -> Fault | None:
+    """A barrier that guards loads and whose first wait nobody can end, because only readers of these loads arrive on it."""
+    guards = guarded_loads(r.plan.program)
+    for b in blocked:
+        if b.bar is None or b.phase or b.bar.n:
+            continue
+        name = r.plan.names[b.bar.decl]
+        barrier = r.plan.program.barriers[name]
+        if barrier.primed or name not in guards or b.member.role in barrier.prod or any(r.gifts(bar) for bar in b.member.cta.bars[b.bar.decl]):
+            continue
+        fix = edits.add_argument(barrier.span, "primed=True")
+        if "primed" in barrier.spans:
+            fix = edits.replace(barrier.spans["primed"], "True")
+        message = f"`{name}` is not primed: its first wait can only be ended by the readers of the loads that come after it"
+        return Fault("S023", message, barrier.span, ((b.op.span, f"{who(r, b.member)} waits here before anything is loaded"),), fixes=(fix,),
+                     facts={"barrier": name, "expected": "primed=True", "setting": str(r.setting)}, trace=_waits(r, blocked),
+                     help="prime the barrier that frees slots: `primed=True`")  # fmt: skip
+    return None
+
+
+def _uneven(r: Replay, blocked: list[Blocked]) -> Fault | None:
+    """Two roles that step one ring by different counts."""
+    for b in blocked:
+        if b.bar is None or not b.missing:
+            continue
+        name = r.plan.names[b.bar.decl]
+        heads = counted(r, b.member.role, name), counted(r, b.missing[0].role, name)
+        if b.missing[0].role == b.member.role or None in heads:
+            continue
+        (mine, here), (theirs, there) = heads  # type: ignore[misc]  # None is excluded above
+        if mine == theirs or not _terms(mine) & _terms(theirs):
+            continue
+        first, second = ((b.member.role, here), (b.missing[0].role, there)) if len(mine) >= len(theirs) else ((b.missing[0].role, there), (b.member.role, here))
+        message = f"`{b.member.role}` and `{b.missing[0].role}` step the ring of `{name}` by different counts"
+        related = ((second[1], f"trip count of `{second[0]}`"), (b.op.span, f"{who(r, b.member)} waits here for {b.what}"))
+        facts = {"barrier": name, b.member.role: mine, b.missing[0].role: theirs, "setting": str(r.setting)}
+        return Fault("S008", message, first[1], related, facts=facts, trace=_waits(r, blocked), help="both roles have to step the ring equally often")
+    return None
+
+
+def _terms(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z_][A-Za-z_0-9.]*", text)) - {"ceil", "min", "max", "mul"}
+
+
+def counted(r: Replay, role: str, barrier: str) -> tuple[str, Span] | None:
+    """The canonical count of the loops around a role's operations on a barrier, and the head of the innermost one that is not constant."""
+    resolve = trips.resolver_of(r.plan.program, role)
+    for s in r.plan.sites.values():
+        if s.role == role and s.op.attrs.get("barrier") == barrier:
+            for loop in reversed(s.loops):
+                if loop.kind == "range" and loop.lo is not None and loop.hi is not None:
+                    return trips.canonical(Expr("sub", (resolve(loop.hi), resolve(loop.lo)))), loop.head
+    return None
 
 
 def _in_flight(r: Replay) -> Fault | None:
@@ -175,6 +234,9 @@ def _never_comes(r: Replay, blocked: list[Blocked]) -> Fault | None:
         sites = share.sites if share else ()
         related = [(s.op.span, f"`{lost.role}` gives here") for s in sites[:2]]
         related += _loops(r, b.op, sites[0].op if sites else None)
+        uneven = _uneven(r, [b])
+        if uneven is not None:
+            return uneven
         message = f"{who(r, b.member)} waits for phase {b.phase} of `{name}`, but {who(r, lost)} has ended after {b.bar.n}"
         facts = {"barrier": name, "expected": b.phase + 1, "found": b.bar.n, "role": lost.role, "setting": str(r.setting)}
         return Fault("S008", message, b.op.span, tuple(related), facts=facts, trace=_waits(r, blocked),
@@ -214,9 +276,24 @@ def _kept(r: Replay, blocked: list[Blocked]) -> Fault | None:
             if len({r.slot(e.op, e.values) for e in taken}) <= gave.get(m.number, 0):
                 continue
             slots = sorted({r.slot(e.op, e.values) or 0 for e in taken})
+            kept = slots[min(gave.get(m.number, 0), len(slots) - 1)]
+            if not m.done and kept == _latest(r, m, fulls) and _ahead(r, m, name):
+                continue
             first = next(e for e in taken if r.slot(e.op, e.values) == slots[min(gave.get(m.number, 0), len(slots) - 1)])
             return _keeps(r, b, m, first, name, views, blocked)
     return None
+
+
+def _latest(r: Replay, m: Member, fulls: set[str]) -> int | None:
+    """The last slot count that a member has waited for on some barriers."""
+    seen = [r.slot(e.op, e.values) or 0 for e in r.log if e.member is m and r.is_a(e.op, Wait) and e.op.attrs.get("barrier") in fulls]
+    return max(seen, default=None)
+
+
+def _ahead(r: Replay, m: Member, name: str) -> bool:
+    """Whether an arrival on a barrier still lies in front of a blocked member."""
+    at = _next_op(r, m).id
+    return any(s.op.id > at and s.role == m.role and s.op.attrs.get("barrier") == name and r.is_a(s.op, Arrive, Commit) for s in r.plan.sites.values())
 
 
 def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set[str], blocked: list[Blocked]) -> Fault:
@@ -229,7 +306,8 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
         for o, _, _ in r.touches(e.op):
             t = e.op.operands[o].type  # type: ignore[union-attr]  # touches name view operands
             value = e.values[r.plan.code.ops[e.op.id].index[o]]
-            if t.view in views and value[0] % program.views[t.view].stages == n % program.views[t.view].stages:  # type: ignore[union-attr]
+            stages = r.plan.slots(e.op, o)
+            if t.view in views and value[0] % stages == n % stages:  # type: ignore[union-attr]
                 last, operand = e, o
     at = last
     if r.is_a(last.op, Issue):
@@ -309,7 +387,9 @@ def _cycle(r: Replay, blocked: list[Blocked]) -> Fault:
     text = ", ".join(f"{who(r, b.member)} waits for {b.what.split(':')[0]}" for b in ring[:3])
     code = "S023" if len(ring) > 1 else "S008"
     message = f"deadlock: {text}" if len(ring) > 1 else f"{text}, which nobody gives"
-    related = tuple((b.op.span, f"{who(r, b.member)} waits for {b.what}") for b in ring[1:4])
+    related = tuple((b.op.span, f"{who(r, b.member)} waits for {b.what}") for b in ring[1:3])
+    decls = [r.plan.program.barriers[r.plan.names[b.bar.decl]] for b in ring[:2] if b.bar is not None]
+    related += tuple((d.span, f"`{d.name}` counts {r.plan.arrivals[d.name].count} arrivals") for d in decls)
     primary = ring[0]
     if r.is_a(primary.op, Sync) and primary.missing:
         related += _other_sites(r, primary.op, primary.missing[0].role)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Drain
+from cake_ir.ops.effects import Drain, Issue, Wait
 from cake_ir.program import Expr
+from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.report_site import Site, engine_of, view_of
@@ -43,8 +44,32 @@ def uninitialised(r: Replay, found: Found) -> Fault:
     related = tuple((x.op.span, f"writes `{s.view}`") for x in r.plan.sites.values()
                     if any(m == "w" and view_of(x.op, o) == s.view for o, m, _ in r.touches(x.op)))[:3]  # fmt: skip
     message = f"{call(s.op)} reads bytes of `{s.view}` that nothing has written"
-    return Fault("S027", message, s.span, related, help="fill the slot before it is read; does the read use the slot that was filled?",
+    span = s.span
+    waited = r.before(len(r.log), s.member, Wait)
+    if waited is not None and not related:
+        name = str(waited.op.attrs.get("barrier"))
+        loads = [x.op for x in r.plan.sites.values() if x.op.attrs.get("barrier") == name and r.is_a(x.op, Issue)]
+        if loads:
+            brings = sorted({view_of(o, "view") for o in loads})
+            message = f"nothing fills `{s.view}`: the loads on `{name}` bring {', '.join(f'`{b}`' for b in brings)} only"
+            span, related = loads[-1].span, ((s.span, f"{who(r, s.member)} reads `{s.view}` here"), (waited.op.span, f"after this wait for `{name}`"))
+    elif len(related) == 1 and not any(v == s.view for v in _whole(r, s)):
+        span, related = related[0][0], ((s.span, f"{who(r, s.member)} reads the rest of `{s.view}` here"),)
+        message = f"this fills only a part of what {call(s.op)} reads of `{s.view}`"
+    return Fault("S027", message, span, related, help="fill the slot before it is read; does the read use the slot that was filled?",
                  facts={"view": s.view, "setting": str(r.setting)}, trace=lines)  # fmt: skip
+
+
+def _whole(r: Replay, s: Site) -> list[str]:
+    """Views that some write fills as widely as the read at hand reads them."""
+    e = s.op.operands[s.operand]
+    out = []
+    for x in r.plan.sites.values():
+        for o, mode, _ in r.touches(x.op):
+            t = x.op.operands[o].type  # type: ignore[union-attr]  # touches name view operands
+            if "w" in mode and isinstance(t, ViewT) and isinstance(e, Expr) and isinstance(e.type, ViewT) and t.rows * t.cols >= e.type.rows * e.type.cols:
+                out.append(t.view)
+    return out
 
 
 # ------------------------------------------------------------------ registers

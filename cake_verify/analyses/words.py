@@ -111,9 +111,9 @@ def place(r: Replay, op: Op, values: tuple[Any, ...], scope: dict[str, Any]) -> 
     else:
         for operand, _, _ in r.touches(op):
             value = values[r.plan.code.ops[op.id].index[operand]]
-            view = program.views[op.operands[operand].type.view]  # type: ignore[union-attr]  # touches name view operands
-            if view.stages > 1:
-                parts.append(f"slot {value[0] % view.stages}")
+            stages = r.plan.slots(op, operand)
+            if stages > 1:
+                parts.append(f"slot {value[0] % stages}")
                 break
     return " ".join(parts)
 

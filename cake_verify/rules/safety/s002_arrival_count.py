@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.arrivals import Arrivals, arrivals
-from cake_ir.fault import Edit, Fault, Fix
+from cake_ir.fault import Edit, Fault, Fix, Severity
 from cake_ir.program import Program
 from cake_ir.span import Span
 from cake_verify.rule import Page
@@ -51,12 +51,23 @@ def _strangers(a: Arrivals) -> Iterator[Fault]:
     b = a.barrier
     names = ", ".join(f"`{r}`" for r in b.prod)
     where: Span = b.spans.get("prod", b.span)
+    absent = [s.role for s in a.shares if not s.sites]
+    severity: Severity = "warning" if a.given == a.count else "error"
+    if a.strangers and absent:
+        come = ", ".join(f"`{s.role}`" for s in a.strangers)
+        gone = ", ".join(f"`{r}`" for r in absent)
+        roles = [*(r for r in b.prod if r not in absent), *(s.role for s in a.strangers)]
+        fixes = (Fix((Edit(where, f"[{', '.join(roles)}]"),), "likely", f"write [{', '.join(roles)}]"),) if "prod" in b.spans else ()
+        related = tuple((s.sites[0].op.span, f"`{s.role}` arrives here") for s in a.strangers)
+        yield Fault("S002", f"`{b.name}` declares {gone} as producer, but {come} arrives on it", where, related, help=f"declare who arrives: {come}",
+                    fixes=fixes, facts={"barrier": b.name, "expected": roles, "found": list(b.prod)}, severity=severity)  # fmt: skip
+        return
     for share in a.strangers:
         message = f"`{share.role}` arrives on `{b.name}`, whose producers are {names}: its arrivals are not counted"
         title = f"declare `{share.role}` as a producer of `{b.name}`"
         fixes = (Fix((Edit(where, f"[{', '.join([*b.prod, share.role])}]"),), "likely", title),) if "prod" in b.spans else ()
         facts = {"barrier": b.name, "role": share.role, "expected": list(b.prod), "found": share.role}
-        yield Fault("S002", message, share.sites[0].op.span, ((where, f"counts {names}"),), help=title, fixes=fixes, facts=facts)
+        yield Fault("S002", message, share.sites[0].op.span, ((where, f"counts {names}"),), help=title, fixes=fixes, facts=facts, severity=severity)
 
 
 def _terms(a: Arrivals) -> str:

@@ -30,7 +30,7 @@ def check(program: Program) -> Iterator[Fault]:
     for name, a in arrivals(program).items():
         waits = [s for s in sites(program) if s.op.attrs.get("barrier") == name and any(isinstance(e, Wait) for e in effects_of(s.op, program))]
         for share in a.shares:
-            if share.sites or not waits:
+            if share.sites or not waits or a.strangers:
                 continue
             message = f"`{name}` can never complete: `{share.role}` is declared as its producer but never arrives on it"
             related = (
