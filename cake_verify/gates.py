@@ -87,9 +87,13 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
 
         run.add(check_extents(program, run.extents), program.name, program.target)
     roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
+    before = len(run.found)
     disordered = gate(run, "schedule", program)
     if not broken and not roots & disordered:
+        after = len(run.found)
         _safety(run, program)
+        stand_ins = {rule.page.code for rule, _ in checks("schedule") if rule.stands_in}
+        run.found[before:after] = [d for d in run.found[before:after] if d.code not in stand_ins]
     gate(run, "notes", program)
 
 
@@ -105,6 +109,18 @@ def _safety(run: Run, program: Program) -> bool:
     except Exception as error:  # as in `gate`
         run.internal("the safety gate", error, program.span, program.name, program.target)
         return False
+    errors = tuple(f for f in result.faults if f.severity == "error")
+    if errors:
+        from cake_verify.rules.schedule import q002_trip_counts  # its answer is only wanted where something is wrong
+
+        try:
+            cause = q002_trip_counts.cause(program, errors)
+        except Exception as error:  # as in `gate`; what the safety gate found stands
+            run.internal("rule Q002", error, program.span, program.name, program.target)
+            cause = None
+        if cause is not None:
+            run.add((cause, *(f for f in result.faults if f.severity != "error"), *result.notes), program.name, program.target)
+            return True
     bad = run.add((*result.faults, *result.notes), program.name, program.target)
     run.add(result.undecided, program.name, program.target)
     run.undecided |= bool(result.undecided)

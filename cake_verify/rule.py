@@ -57,7 +57,8 @@ class Rule:
     """A page and its check; `check` is None where elaboration itself raises the code, or another analysis does.
 
     `root` says that what the safety gate would find while the rule is broken are consequences of it; `undecides` that what the rule
-    finds leaves the verdict open.
+    finds leaves the verdict open; `stands_in` that the safety gate decides the same and more, so that the rule speaks only while that gate
+    is skipped.
     """
 
     page: Page
@@ -65,6 +66,7 @@ class Rule:
     root: bool = False
     undecides: bool = False
     check_plan: PlanCheck | None = None
+    stands_in: bool = False
 
 
 @cache
@@ -81,7 +83,8 @@ def room(name: str) -> tuple[Rule, ...]:
             continue
         if page.code in found:
             raise ImportError(f"two files describe {page.code}")
-        found[page.code] = Rule(page, getattr(module, "check", None), getattr(module, "ROOT", False), getattr(module, "UNDECIDES", False), getattr(module, "check_plan", None))
+        marks = {field: getattr(module, field.upper(), False) for field in ("root", "undecides", "stands_in")}
+        found[page.code] = Rule(page, getattr(module, "check", None), check_plan=getattr(module, "check_plan", None), **marks)
     return tuple(found[code] for code in sorted(found))
 
 

@@ -81,10 +81,12 @@ class Verdict:
 def ordered(found: list[Diagnostic], gate_order: tuple[str, ...]) -> tuple[Diagnostic, ...]:
     """Errors before warnings before notes, each in gate order and then text order; duplicates and consequences removed.
 
-    Where two gates that look at one thing in turn both find an error on a line, the later one's follows from the earlier one's.
+    Where two gates that look at one thing in turn both find an error on a line, the later one's follows from the earlier one's; so does
+    what the schedule gate says of an operation that a finding of the safety gate is about.
     """
     rank = {gate: i for i, gate in enumerate(gate_order)}
     unique = list({d.key: d for d in reversed(found)}.values())
     lines = {(d.gate, d.span.line) for d in unique if d.severity == "error"}
+    lines |= {("safety", span.line) for d in unique if d.severity == "error" and d.gate == "safety" for span, _ in d.related}
     unique = [d for d in unique if d.severity != "error" or (_BEFORE.get(d.gate), d.span.line) not in lines]
     return tuple(sorted(unique, key=lambda d: (_SEVERITY.get(d.severity, 3), rank.get(d.gate, len(rank)), d.span)))

@@ -15,6 +15,8 @@ from cake_verify.analyses.sites import Site, sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
+STANDS_IN = True
+
 PAGE = Page(
     code="Q005",
     title="asynchronous work that nobody waits for",
@@ -23,7 +25,7 @@ PAGE = Page(
     why="The result of work that is never waited for may be read too early or not at all, and a block must not end while a copy still reads its shared memory.",
     failing=edit(TILE, ("        lm.mma_wait(pending=0)\n", "")),
     passing=TILE,
-    limits="Reported where there is no such wait at all behind the work; whether each wait is strong enough is decided by the safety gate.",
+    limits="Speaks where there is no such wait at all, and only while the safety gate is skipped because an earlier gate refuses the text: that gate decides the same (S004, S005, S025) and whether each wait is strong enough.",
     sources=("HW041", "HW063", "HW087"),
 )
 

@@ -1,0 +1,171 @@
+"""How often each role steps each ring, as a polynomial over what the launch and the data decide."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from cake_ir.printer import print_expr
+from cake_ir.program import Assign, Expr, For, Op, Program, Stmt
+from cake_ir.span import Span
+from cake_verify.analyses.evaluate import apply
+from cake_verify.analyses.sites import sites
+
+Monomial = tuple[str, ...]
+Polynomial = dict[Monomial, int]
+
+_DEPTH = 24
+
+
+@dataclass(slots=True)
+class RoleSteps:
+    """The count of one role on one ring, and the innermost loop or the step that decides it."""
+
+    role: str
+    count: Polynomial = field(default_factory=dict)
+    span: Span | None = None
+
+
+def plus(a: Polynomial, b: Polynomial, sign: int = 1) -> Polynomial:
+    out = dict(a)
+    for m, c in b.items():
+        out[m] = out.get(m, 0) + sign * c
+        if not out[m]:
+            del out[m]
+    return out
+
+
+def times(a: Polynomial, b: Polynomial) -> Polynomial:
+    out: Polynomial = {}
+    for m, c in a.items():
+        for n, d in b.items():
+            out = plus(out, {tuple(sorted((*m, *n))): c * d})
+    return out
+
+
+class Steps:
+    """Counts of all roles; `atoms` keeps what each atom of a polynomial stands for."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.atoms: dict[str, Expr] = {}
+        self.rings: dict[str, dict[str, RoleSteps]] = {}
+        for block in program.body:
+            self._body(block.body, block.role, {(): 1}, None)
+
+    def _body(self, body: tuple[Stmt, ...], role: str, often: Polynomial, head: Span | None) -> None:
+        for s in body:
+            if isinstance(s, Assign) and isinstance(s.value, Expr) and s.value.op == "step":
+                found = self.rings.setdefault(str(s.value.attrs["ring"]), {}).setdefault(role, RoleSteps(role))
+                found.count = plus(found.count, often)
+                found.span = found.span or head or s.span
+            elif isinstance(s, For):
+                self._body(s.body, role, times(often, self._trips(s, role)), s.head)
+            elif not isinstance(s, Assign) and hasattr(s, "then"):
+                condition = {(self._atom(s.cond, role),): 1}
+                self._body(s.then, role, times(often, condition), head)
+                self._body(s.orelse, role, times(often, plus({(): 1}, condition, -1)), head)
+
+    def _trips(self, s: For, role: str) -> Polynomial:
+        if s.lo is None or s.hi is None:
+            return {(f"tiles of {s.scheduler}",): 1}
+        return plus(self.polynomial(s.hi, role), self.polynomial(s.lo, role), -1)
+
+    def polynomial(self, e: Expr, role: str, depth: int = _DEPTH) -> Polynomial:
+        """`e` multiplied out; what is no sum or product is an atom."""
+        e = self._resolve(e, role)
+        if e.op == "const" and isinstance(e.attrs["value"], int):
+            return {(): int(e.attrs["value"])} if e.attrs["value"] else {}
+        if depth and e.op in ("add", "sub"):
+            return plus(self.polynomial(e.args[0], role, depth - 1), self.polynomial(e.args[1], role, depth - 1), 1 if e.op == "add" else -1)
+        if depth and e.op == "mul":
+            return times(self.polynomial(e.args[0], role, depth - 1), self.polynomial(e.args[1], role, depth - 1))
+        return {(self._atom(e, role),): 1}
+
+    def _resolve(self, e: Expr, role: str) -> Expr:
+        """The expression that a name bound once stands for."""
+        for _ in range(_DEPTH):
+            if e.op != "var":
+                break
+            name = str(e.attrs["name"])
+            if name in self.program.lets:
+                e = self.program.lets[name].value
+                continue
+            bound = sites(self.program).bindings.get((role, name), ())
+            if len(bound) != 1 or (role, name) in sites(self.program).results:
+                break
+            e = bound[0].value
+        return e
+
+    def _atom(self, e: Expr, role: str) -> str:
+        inlined = self._inline(e, role)
+        key = print_expr(self.program, inlined)
+        self.atoms.setdefault(key, inlined)
+        return key
+
+    def _inline(self, e: Expr, role: str, depth: int = _DEPTH) -> Expr:
+        e = self._resolve(e, role)
+        if e.op == "var" and depth:
+            loaded = sites(self.program).results.get((role, str(e.attrs["name"])), ())
+            if len(loaded) == 1 and loaded[0].op.name == "ld":
+                return self._load(loaded[0].op, role, depth - 1)
+            if any(loop.kind == "tiles" for loop in sites(self.program).loops.get((role, str(e.attrs["name"])), ())):
+                return Expr("var", (), {"name": "t"}, e.type, e.span)  # every role walks the same tiles
+        if not e.args or not depth:
+            return e
+        return Expr(e.op, tuple(self._inline(a, role, depth - 1) for a in e.args), e.attrs, e.type, e.span)
+
+    def _load(self, op: Op, role: str, depth: int) -> Expr:
+        """A value read from memory, named by where it was read, so that two roles that read one place agree."""
+        i = op.operands.get("i")
+        where = print_expr(self.program, self._inline(i, role, depth)) if isinstance(i, Expr) else "0"
+        return Expr("param", (), {"name": f"{op.attrs.get('tensor')}[{where}]"}, op.type, op.span)
+
+    # -------------------------------------------------------- comparing
+
+    def differ(self, a: Polynomial, b: Polynomial, assumed: list[Expr]) -> bool:
+        """Whether two counts differ for some values of what they depend on, with the assumptions kept."""
+        if a == b:
+            return False
+        for seed in range(24):
+            draw = random.Random(seed)  # noqa: S311 - test points, no secrets
+            values: dict[str, Any] = {}
+            if all(self._value(c, values, draw) is not False for c in assumed):
+                x, y = self._count(a, values, draw), self._count(b, values, draw)
+                if x is not None and y is not None and x != y:
+                    return True
+        return False
+
+    def _count(self, p: Polynomial, values: dict[str, Any], draw: random.Random) -> int | None:
+        total = 0
+        for m, c in p.items():
+            for atom in m:
+                v = self._value(self.atoms[atom], values, draw) if atom in self.atoms else values.setdefault(atom, draw.randint(1, 5))
+                if v is None:
+                    return None
+                c *= int(v)
+            total += c
+        return total
+
+    def _value(self, e: Expr, values: dict[str, Any], draw: random.Random) -> Any:
+        if e.op == "const":
+            return e.attrs["value"]
+        if e.args and e.op != "field":
+            return apply(e.op, [self._value(a, values, draw) for a in e.args])
+        key = print_expr(self.program, e)
+        if key not in values:
+            values[key] = draw.choice((1, 2, 3, 5, 8, 64, 128, 256, 300, 513, 1024, 1152))
+        return values[key]
+
+    def shown(self, p: Polynomial) -> str:
+        """A count as text, tiles left out where every term has them."""
+        common = [a for a in sorted({a for m in p for a in m if a.startswith("tiles of ")}) if all(a in m for m in p)]
+        out = ""
+        for m, c in sorted(p.items(), key=lambda t: (-len(t[0]), t[0])):
+            atoms = list(m)
+            for a in common:
+                atoms.remove(a)
+            body = " x ".join(([str(abs(c))] if abs(c) != 1 or not atoms else []) + atoms)
+            out += (" - " if c < 0 else " + " if out else "") + body if out or c > 0 else f"-{body}"
+        return (out or "0") + (" times a tile" if common else " times")

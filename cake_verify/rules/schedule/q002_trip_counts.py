@@ -1,0 +1,46 @@
+"""Q002: roles that meet on a ring step it equally often."""
+
+from cake_ir.fault import Fault
+from cake_ir.program import Program
+from cake_verify.analyses.sites import sites
+from cake_verify.analyses.step_counts import RoleSteps, Steps
+from cake_verify.rule import Page
+from cake_verify.rules.examples import LOOP, edit
+
+PAGE = Page(
+    code="Q002",
+    title="trip counts that disagree",
+    statement="Roles that wait and arrive on the barriers of one ring step it equally often, for all arguments.",
+    why="A producer that goes round once more than its consumer waits for a slot that nobody frees; one that stops earlier leaves the consumer waiting.",
+    failing=edit(LOOP, ("            for k in lm.range(kt):\n                s = lm.step(ring)\n                lm.wait(full", "            for k in lm.range(kt + 1):\n                s = lm.step(ring)\n                lm.wait(full")),
+    passing=LOOP,
+    limits="Given in place of what the safety gate finds where the counts of two roles differ for some arguments; a schedule that the safety gate finds nothing wrong with is left alone.",
+    sources=("HW104",),
+)
+
+
+def cause(program: Program, found: tuple[Fault, ...]) -> Fault | None:
+    """The disagreement from which the safety gate's findings follow, if there is one."""
+    steps = Steps(program)
+    assumed = [a.cond for a in program.assumes]
+    for ring, roles in steps.rings.items():
+        meeting = [r for r in roles.values() if _meets(program, r.role, ring)]
+        for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
+            if steps.differ(a.count, b.count, assumed):
+                return _fault(steps, ring, a, b, found)
+    return None
+
+
+def _meets(program: Program, role: str, ring: str) -> bool:
+    """Whether the role uses a barrier that rides the ring."""
+    return any(
+        (barrier := program.barriers.get(str(s.op.attrs.get("barrier")))) is not None and barrier.pipeline == ring for s in sites(program).of_role(role)
+    )
+
+
+def _fault(steps: Steps, ring: str, a: RoleSteps, b: RoleSteps, found: tuple[Fault, ...]) -> Fault:
+    assert a.span is not None and b.span is not None
+    related = ((a.span, f"`{a.role}`: {steps.shown(a.count)}"), *((f.span, f"so that: {f.message}") for f in found[:1]))
+    trace = found[0].trace if found else ()
+    return Fault("Q002", f"`{b.role}` steps `{ring}` {steps.shown(b.count)}, `{a.role}` {steps.shown(a.count)}", b.span, related, "give both loops one bound", (),
+                 {"ring": ring, a.role: steps.shown(a.count), b.role: steps.shown(b.count)}, trace)  # fmt: skip
