@@ -33,9 +33,8 @@ def _mma(call: Call) -> Type:
     acc, a, b = call.type_of("acc"), call.type_of("a"), call.type_of("b")
     (m, n), (ma, ka), (nb, kb) = _shape(call, "acc"), _shape(call, "a"), _shape(call, "b")
     where = ((call.spans["acc"], f"acc is {m} x {n}"), (call.spans["a"], f"a is {ma} x {ka}"), (call.spans["b"], f"b is {nb} x {kb} (N x K)"))
-    if isinstance(acc, TmemT) and m == ma * int(call.attrs.get("ctas") or 1) and call.attrs.get("ctas") == 2:
-        pass
-    elif m != ma:
+    paired = isinstance(acc, TmemT) and call.attrs.get("ctas") == 2 and m == 2 * ma  # two CTAs each hold half of the rows
+    if m != ma and not paired:
         call.fault("D001", f"`lm.mma` has {m} accumulator rows but `a` has {ma}", "a", related=where, expected=m, found=ma)
     if n != nb:
         call.fault("D001", f"`lm.mma` has {n} accumulator columns but `b` has {nb} rows", "b", related=where,
