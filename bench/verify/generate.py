@@ -11,6 +11,9 @@ import numpy as np
 from bench.verify.cases.case import BF16, Case, Filled, empty, f64, normal
 
 
+BK, BN, DEPTH_OF_RESIDENT = 64, 64, 320
+
+
 @dataclass(frozen=True)
 class Shape:
     """One pipeline. `lag` is how many steps after its product a slot is released (less than `stages`); `handoff` puts a role between load
@@ -36,15 +39,19 @@ class Shape:
             self.lag < self.stages
             and not (self.engine == "mma_sync" and (self.lag or self.handoff))
             and not (self.epilogue == "aliased" and (self.persistent or self.handoff or self.resident))
-            and not (self.engine == "mma_sync" and self.arrive == "tx")
+            and (self.engine == "wgmma" or self.kilobytes <= 96)
         )
+
+    @property
+    def kilobytes(self) -> int:
+        """Shared memory, roughly: rings, resident operand, staging."""
+        b = 8 * DEPTH_OF_RESIDENT // BK if self.resident else 8 * self.stages
+        staging = self.slots * 8 * self.members if self.epilogue == "staged" else 0
+        return 8 * self.members * (self.stages + 2 * self.handoff) + b + staging
 
     @property
     def rows(self) -> int:
         return 64 * self.members
-
-
-BK, BN, DEPTH_OF_RESIDENT = 64, 64, 320
 
 
 def text(s: Shape) -> str:
