@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cake_backend.cuda.arming import ArmedSet
@@ -26,9 +28,10 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A ring position: C text of the running count."""
+    """A ring position: C text of the running count; `value` where it is known while the text is printed."""
 
     text: str
+    value: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,10 @@ class RoleState:
     """Loops in front of which a barrier is armed, by the identity of the statement."""
     live: frozenset[str] = frozenset()
     """Names whose value is needed after the current statement."""
+    positions: dict[str, int] = field(default_factory=dict)
+    """Running counts of the rings that number fragments of an array: they are known while the text is printed."""
+    flying: list[tuple[str, int] | None] = field(default_factory=list)
+    """MMA groups in flight, oldest first: (place, stage) where the accumulator is one of an array."""
     member_barriers: frozenset[int] = frozenset()
     """Arrivals of one thread a member that need a barrier of the member in front."""
 
@@ -150,8 +157,12 @@ class Context:
         self.alignments[tensor] = max(self.alignments.get(tensor, 0), nbytes)
 
     def derived_ids(self) -> tuple[int, ...]:
-        """Hardware ids of the current role's derived member barriers."""
-        return self.named_ids[f"member {self.role.role.name}"]
+        """Hardware ids of the current role's derived member barriers; allocated behind all others where the derivation has none."""
+        key = f"member {self.role.role.name}"
+        if key not in self.named_ids:
+            first = 1 + max((i for ids in self.named_ids.values() for i in ids), default=0)
+            self.named_ids[key] = tuple(range(first, first + self.role.role.members))
+        return self.named_ids[key]
 
     def use(self, device: Device) -> str:
         return self.preamble.use(device)
@@ -165,3 +176,14 @@ class Context:
         if self.state is not None and name in self.state.env:
             return self.state.env[name]
         return self.globals[name]
+
+
+@contextmanager
+def scope(ctx: Context) -> Iterator[None]:
+    """Names taken inside a C block are free again behind it."""
+    outer = ctx.role.names
+    ctx.role.names = Names(outer)
+    try:
+        yield
+    finally:
+        ctx.role.names = outer

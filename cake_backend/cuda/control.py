@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from cake_backend.cuda import compute, pins, schedulers
+from cake_backend.cuda import compute, fragment_arrays, pins, schedulers
 from cake_backend.cuda.addresses import rect
 from cake_backend.cuda.arming import analyse as arming_of
-from cake_backend.cuda.context import Context, PairPlace, Place, Rect, Scalar, Slot, Tile
-from cake_backend.cuda.emitter import Names
+from cake_backend.cuda.context import Context, PairPlace, Place, Rect, Scalar, Slot, Tile, scope
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.lowerings import EFFECTS, RESULTS
 from cake_backend.cuda.move import arm
@@ -30,7 +26,10 @@ def body(ctx: Context, statements: tuple[Stmt, ...]) -> None:
 
 def block(ctx: Context, statements: tuple[Stmt, ...]) -> None:
     """Emit a list of statements."""
-    for s in statements:
+    for i, s in enumerate(statements):
+        if isinstance(s, For) and (ring := fragment_arrays.counted_ring(ctx, s)) is not None:
+            fragment_arrays.unroll(ctx, s, ring, statements[i + 1 :], block, _end_of_body)
+            return
         ctx.role.live = ctx.role.webs.live.get(id(s), frozenset())
         span = s.head if isinstance(s, For | If) else s.span
         with ctx.out.at(span):
@@ -40,6 +39,7 @@ def block(ctx: Context, statements: tuple[Stmt, ...]) -> None:
 def statement(ctx: Context, s: Stmt) -> None:
     """Emit one statement."""
     begins = {w.name: w for w in ctx.role.webs.declared.get(id(s), ())}
+    fragment_arrays.restart(ctx, begins)
     if isinstance(s, For | If):
         for web in begins.values():
             declare_ahead(ctx, web)
@@ -92,7 +92,9 @@ def _assign(ctx: Context, s: Assign, begins: dict[str, Web]) -> None:
         return
     name = s.targets[0]
     e = s.value
-    if isinstance(t, SlotT):
+    if isinstance(t, SlotT) and e.op == "step" and str(e.attrs["ring"]) in ctx.role.positions:
+        ctx.role.env[name] = fragment_arrays.step(ctx, str(e.attrs["ring"]))
+    elif isinstance(t, SlotT):
         _bind_text(ctx, name, "u32", _slot_text(ctx, e), begins, Slot)
     elif isinstance(t, ScalarT):
         _bind_text(ctx, name, CTYPE[t.dtype], scalar(ctx, e), begins, Scalar)
@@ -161,25 +163,14 @@ def _result(ctx: Context, s: Assign, op: Op, t: Type, begins: dict[str, Web]) ->
 # ------------------------------------------------------------------ loops and branches
 
 
-@contextmanager
-def scope(ctx: Context) -> Iterator[None]:
-    """Names taken inside a C block are free again behind it."""
-    outer = ctx.role.names
-    ctx.role.names = Names(outer)
-    try:
-        yield
-    finally:
-        ctx.role.names = outer
-
-
 def _if(ctx: Context, s: If) -> None:
-    before = dict(ctx.role.unpinned)
+    before, flying = dict(ctx.role.unpinned), list(ctx.role.flying)
     with ctx.out.block(f"if ({scalar(ctx, s.cond)})"):
         with scope(ctx):
             block(ctx, s.then)
         after_then = dict(ctx.role.unpinned)
         if s.orelse:
-            ctx.role.unpinned = dict(before)
+            ctx.role.unpinned, ctx.role.flying = dict(before), flying
             ctx.out.otherwise()
             with scope(ctx):
                 block(ctx, s.orelse)

@@ -269,7 +269,7 @@ def stage_place(ctx: Context, e: Expr) -> tuple[Place, str]:
         index = slot_index(ctx, e.args[1], place.type.stages)
         number_ = index.rstrip("u")
         if not number_.isdigit():
-            not_lowered("a fragment array indexed by a ring position", e.span, "index it with constants, or use one fragment a step")
+            not_lowered("a fragment array indexed by a ring position", e.span, "index it with constants, or with a ring of its own that carries no barrier")
         return place, str(int(number_) * place.count) if number_ != "0" else ""
     return place_of(ctx, e), ""
 

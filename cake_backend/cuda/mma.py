@@ -12,7 +12,9 @@ from cake_backend.cuda.context import Context, Place
 from cake_backend.cuda.elementwise import resolve, stage_place, temporary
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import packing, tile_blocks, tile_columns
+from cake_backend.cuda.inflight import place_name
 from cake_backend.cuda.pins import flush, pin_places
+from cake_backend.cuda.rings import known_position
 from cake_backend.cuda.scalars import plus, scalar
 from cake_ir.descriptors import MatrixDescriptor, descriptor, operand_problem
 from cake_ir.program import Expr, Op
@@ -135,6 +137,8 @@ def _wgmma(ctx: Context, op: Op) -> None:
             with ctx.out.unrolled("k_", steps):
                 issue("k_")
         ctx.out.line(f"{ctx.use(wgmma.COMMIT)}();")
+    at = known_position(ctx, acc.args[1]) if acc.op == "frag_stage" else None
+    ctx.role.flying.append(None if at is None else (str(place_name(acc)), at % stage_place(ctx, acc)[0].type.stages))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,19 @@ def pin_places(ctx: Context, names: tuple[str, ...]) -> None:
     for name in names:
         bound = ctx.role.env.get(name)
         for place in (bound.value, bound.index) if isinstance(bound, PairPlace) else (bound,):
+            if isinstance(place, Place) and place.type.stages > 1 and name in ctx.role.inflight.accumulators:
+                continue  # `pin_stages` knows which of them is free
             if isinstance(place, Place) and ctype(place.type) in ("float", "int", "u32"):
                 ctx.out.line(f"{ctx.use(pin(ctype(place.type)))}<{place.count * place.type.stages}>({place.name});")
+
+
+def pin_stages(ctx: Context, retired: list[tuple[str, int] | None]) -> None:
+    """Pin the fragments of arrays that have just retired, one at a time: their neighbours may still be in flight."""
+    for name, stage in filter(None, retired):
+        place = ctx.role.env.get(name)
+        assert isinstance(place, Place)
+        where = f"{place.name} + {stage * place.count}" if stage else place.name
+        ctx.out.line(f"{ctx.use(pin(ctype(place.type)))}<{place.count}>({where});")
 
 
 def values_in(e: Expr) -> Iterator[str]:

@@ -37,12 +37,25 @@ def stages_of(ctx: Context, e: Expr) -> int:
     return ctx.program.rings[e.type.ring].stages if isinstance(e.type, SlotT) else 0
 
 
+def known_position(ctx: Context, e: Expr) -> int | None:
+    """A slot's running count where it is known while the text is printed."""
+    if e.op == "var" and isinstance(e.type, SlotT):
+        bound = ctx.lookup(str(e.attrs["name"]))
+        return bound.value if isinstance(bound, Slot) else None
+    if e.op == "at" and str(e.attrs["ring"]) in ctx.role.positions:
+        return ctx.role.positions[str(e.attrs["ring"])] - 1
+    if e.op == "prev":
+        inner = known_position(ctx, e.args[0])
+        return None if inner is None else inner - int(e.attrs["back"])  # type: ignore[call-overload]
+    return constant(e)
+
+
 def slot_index(ctx: Context, e: Expr, stages: int | None = None) -> str:
     """C text of `count % stages`, parenthesised; `0u` for a ring of one."""
     n = stages_of(ctx, e) if stages is None else stages
     if n == 1:
         return "0u"
-    value = constant(e)
+    value = known_position(ctx, e)
     if value is not None:
         return f"{value % n}u" if n else f"{value}u"
     text = position(ctx, e)

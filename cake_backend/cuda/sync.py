@@ -8,7 +8,7 @@ from cake_backend.cuda import mbarrier, tma, wgmma
 from cake_backend.cuda.cluster import arrive_remote, cluster_sync, targets_of
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.pins import flush, pin_places
+from cake_backend.cuda.pins import flush, pin_places, pin_stages
 from cake_backend.cuda.preamble import NAMED_ARRIVE, NAMED_SYNC, PDL_LAUNCH, PDL_WAIT
 from cake_backend.cuda.rings import barrier_address, phase, position, slot_index
 from cake_ir.program import Expr, Op
@@ -174,7 +174,11 @@ def _fence_proxy(ctx: Context, op: Op) -> None:
 def _mma_wait(ctx: Context, op: Op) -> None:
     if ctx.program.target != "sm_90a" or not ctx.role.inflight.accumulators:
         return  # warp-level MMAs are synchronous: nothing to wait for
-    ctx.out.line(f"{ctx.use(wgmma.WAIT)}<{int(op.attrs['pending'] or 0)}>();")  # type: ignore[call-overload]
+    pending = int(op.attrs["pending"] or 0)  # type: ignore[call-overload]
+    ctx.out.line(f"{ctx.use(wgmma.WAIT)}<{pending}>();")
+    flying = ctx.role.flying
+    retired, ctx.role.flying = flying[: max(0, len(flying) - pending)], flying[max(0, len(flying) - pending) :]
+    pin_stages(ctx, retired)
     pin_places(ctx, ctx.role.inflight.after.get(op.id, ()))
 
 

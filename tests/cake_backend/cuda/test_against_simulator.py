@@ -54,13 +54,22 @@ def tensors_of(program: Program, scalars: dict[str, Any]) -> dict[str, np.ndarra
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW)])
 def test_both_machines_agree(tmp_path: Path, name: str) -> None:
+    compare(tmp_path, name, {})
+
+
+@pytest.mark.parametrize("centroids", [250, pytest.param(100, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.slow)])
+def test_a_loop_over_an_array_of_accumulators_may_have_any_trip_count(tmp_path: Path, centroids: int) -> None:
+    compare(tmp_path, "kmeans_two_accumulators", {"NK": centroids, "NP": 140})
+
+
+def compare(tmp_path: Path, name: str, own: dict[str, Any]) -> None:
     text = (CORPUS / f"{name}.py").read_text("utf-8")
     template = parse(text, name).schedule()
     assert template is not None
     target = [t for t in template.targets if t in ("sm_80", "sm_89", "sm_90a")][-1]
     program = specialise(template, {}, target).program
     assert program is not None
-    known = {**SCALARS, **{k: v for k, v in program.tunables.items() if isinstance(v, int)}, **OWN.get(name, {})}
+    known = {**SCALARS, **{k: v for k, v in program.tunables.items() if isinstance(v, int)}, **OWN.get(name, {}), **own}
     scalars = {n: float(known[n]) if p.dtype == "f32" else int(known[n]) for n, p in program.scalars.items()}
     tensors = tensors_of(program, known)
     x, y = program.launch.cluster
