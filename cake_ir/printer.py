@@ -15,8 +15,29 @@ from cake_ir.ops import SPECS, spec_of
 from cake_ir.ops.elementwise import UNARY
 from cake_ir.ops.spec import OPERAND_KINDS, OpSpec, P
 from cake_ir.program import (
-    Assign, Assume, AssumeValues, Barrier, ClusterBarrier, Do, Expr, For, Launch, Let, NamedBarrier, Op, Param, Pipeline, Program, Role,
-    Scheduler, SmemPool, Stmt, Tmem, Turns, View, op_of,
+    Assign,
+    Assume,
+    AssumeValues,
+    Barrier,
+    ClusterBarrier,
+    Do,
+    Expr,
+    For,
+    Launch,
+    Let,
+    NamedBarrier,
+    Op,
+    Param,
+    Pipeline,
+    Program,
+    Role,
+    Scheduler,
+    SmemPool,
+    Stmt,
+    Tmem,
+    Turns,
+    View,
+    op_of,
 )  # fmt: skip
 from cake_ir.types import ViewT
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.printer import print_expr
-from cake_ir.program import Assign, Expr, For, Op, Program, Stmt
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt
 from cake_ir.span import Span
 from cake_verify.analyses.evaluate import apply
 from cake_verify.analyses.sites import sites
@@ -62,7 +62,7 @@ class Steps:
                 found.span = found.span or head or s.span
             elif isinstance(s, For):
                 self._body(s.body, role, times(often, self._trips(s, role)), s.head)
-            elif not isinstance(s, Assign) and hasattr(s, "then"):
+            elif isinstance(s, If):
                 condition = {(self._atom(s.cond, role),): 1}
                 self._body(s.then, role, times(often, condition), head)
                 self._body(s.orelse, role, times(often, plus({(): 1}, condition, -1)), head)
@@ -129,7 +129,7 @@ class Steps:
         if a == b:
             return False
         for seed in range(24):
-            draw = random.Random(seed)  # noqa: S311 - test points, no secrets
+            draw = random.Random(seed)
             values: dict[str, Any] = {}
             if all(self._value(c, values, draw) is not False for c in assumed):
                 x, y = self._count(a, values, draw), self._count(b, values, draw)

@@ -148,8 +148,8 @@ def test_verify_takes_a_program():
 
 
 def test_a_failure_of_a_rule_is_one_line_and_no_proof(monkeypatch):
-    from cake_verify.rules.conformance import h007_threads
     from cake_verify import rule
+    from cake_verify.rules.conformance import h007_threads
 
     def broken(program):
         raise RuntimeError("inside")

@@ -23,7 +23,7 @@ PAGE = Page(
     failing=edit(TILE, ("b = pool.view(offset=8192, shape=(128, 64), dtype=lm.bf16, swizzle=\"128b\")",
                         "b = pool.view(offset=8192, shape=(128, 64), dtype=lm.bf16, swizzle=\"128b\")\n    n = pool.view(offset=24640, shape=(16,), dtype=lm.f32)"),
                  ("C: LM.gmem2d[LM.f32]", "C: LM.gmem2d[LM.f32], N: LM.tma1d[LM.f32]"), ("lm.smem(24576)", "lm.smem(24832)"),
-                 ("        b.tma_load", "        n.tma_load(N, coords=(0,), stage=s, barrier=full)\n        b.tma_load")),  # fmt: skip
+                 ("        b.tma_load", "        n.tma_load(N, coords=(0,), stage=s, barrier=full)\n        b.tma_load")),
     passing=TILE,
     limits="Origins that depend on run-time values are taken at the alignment that can be derived; strides and base addresses are checked by the launcher.",
     sources=("HW043", "HW044"),

@@ -20,7 +20,7 @@ PAGE = Page(
     why="A thread copies 16 bytes at a time; an address that is not a multiple of the size is a misaligned access, which no assembler checks.",
     failing=edit(SYNC_MMA, ("a = pool.view(offset=0, shape=(64, 32), dtype=lm.bf16, swizzle=\"64b\")", "a = pool.view(offset=0, shape=(64, 32), dtype=lm.bf16, swizzle=\"64b\")\n    n = pool.view(offset=8192, shape=(6,), dtype=lm.f32)"),
                  ("C: LM.gmem2d[LM.f32]", "C: LM.gmem2d[LM.f32], N: LM.gmem1d[LM.f32]"), ("        lm.cp_commit()", "        n.cp_async(N, coords=(0,))\n        lm.cp_commit()"),
-                 ("lm.smem(12288)", "lm.smem(16896)"), ("offset=4096", "offset=8704")),  # fmt: skip
+                 ("lm.smem(12288)", "lm.smem(16896)"), ("offset=4096", "offset=8704")),
     passing=SYNC_MMA,
     limits="Addresses in global memory depend on strides, which the launcher checks.",
     sources=("HW030", "HW100"),

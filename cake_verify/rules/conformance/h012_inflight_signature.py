@@ -20,7 +20,7 @@ PAGE = Page(
     why="Registers of a group in flight are written behind the compiler's back. Where paths disagree about which these are, the assembler gives up and waits after every wgmma: the "
     "result is right and the kernel several times slower.",
     failing=edit(LOOP, ("                lm.mma(acc, a[s], b[s], init=(k == 0))\n                lm.mma_wait(pending=0)",
-                        "                if k > 0:\n                    lm.mma(acc, a[s], b[s])\n                else:\n                    lm.mma(acc, a[s], b[s], init=True)\n                    lm.mma_wait(pending=0)\n                lm.mma_wait(pending=0)")),  # fmt: skip
+                        "                if k > 0:\n                    lm.mma(acc, a[s], b[s])\n                else:\n                    lm.mma(acc, a[s], b[s], init=True)\n                    lm.mma_wait(pending=0)\n                lm.mma_wait(pending=0)")),
     passing=LOOP,
     limits="A condition that encloses no MMA and no wait for MMAs is free, and so are arms that both drain.",
     sources=("HW062", "HW063"),

@@ -45,7 +45,7 @@ def check(program: Program) -> Iterator[Fault]:
                 if not problem or (r.name, problem) in told:
                     continue
                 told.add((r.name, problem))
-                related = [(r.view.span, "declared here")] + [(s, f"filled by `{n}`") for s, n in _fills(program, r.view)][:2]
+                related = [(r.view.span, "declared here"), *[(s, f"filled by `{n}`") for s, n in _fills(program, r.view)][:2]]
                 yield Fault("D016", f"`{r.name}` cannot be `{name}` of this MMA: {problem}", op.spans.get(name, op.span), tuple(related), _help(r), _fixes(r),
                             {"view": r.name, "operand": name, "swizzle": r.view.swizzle, "kind": str(op.attrs["kind"])})  # fmt: skip
 

@@ -28,7 +28,7 @@ def check_plan(plan: Plan, programs: tuple[Program, ...]) -> Iterator[Fault]:
             wanted, at = program.tensors[name], step.spans.get(name, step.span)
             space = spaces.get(bound)
             rank, dtype, where = (len(space.shape), space.dtype, space.span) if space else (given[bound].rank, given[bound].dtype, given[bound].span)
-            extents = [e.attrs.get("value") if e.op == "const" else None for e in space.shape] if space else list(given[bound].extents)
+            extents: list[object] = [e.attrs.get("value") if e.op == "const" else None for e in space.shape] if space else [*given[bound].extents]
             yield from _tensor(program, wanted, bound, at, where, rank, dtype, extents)
         for name, e in step.scalars.items():
             wanted = program.scalars[name]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Program, Stmt, statements
 from cake_ir.program import Assign as AssignStmt
+from cake_ir.program import Expr, Program, Stmt, statements
 from cake_ir.program import For as ForStmt
 from cake_ir.program import If as IfStmt
 from cake_verify.rule import Page
