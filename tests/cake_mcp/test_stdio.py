@@ -10,9 +10,9 @@ import pytest
 from mcp_clients import BareServer, over_stdio
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[BareServer]:
-    server = BareServer(tmp_path / ".cake")
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareServer]:
+    server = BareServer(tmp_path_factory.mktemp("stdio") / ".cake")
     yield server
     server.close()
 

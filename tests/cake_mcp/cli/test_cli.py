@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import cake_kernels
+from cake_mcp.cli import main
 
 GEMM = next(s.path for s in cake_kernels.schedules() if s.family == "gemm" and s.name == "hopper")
 CONTRACT = {"file", "verdict", "diagnostics", "elapsed_ms"}
@@ -86,11 +87,19 @@ def test_text_can_come_from_standard_input(tmp_path: Path) -> None:
         [],
     ],
 )
-def test_bad_usage_is_status_three_and_one_readable_message(tmp_path: Path, arguments: list[str]) -> None:
+def test_bad_usage_is_status_three_and_one_readable_message(
+    tmp_path: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CAKE_WORKSPACE", raising=False)
     (tmp_path / "x.py").write_text(GEMM.read_text("utf-8"))
-    done = cake(*arguments, folder=tmp_path)
-    assert done.returncode == 3
-    assert "Traceback" not in done.stderr and (done.stderr or done.stdout)
+    try:
+        status = main(arguments)
+    except SystemExit as left:
+        status = left.code
+    told = capsys.readouterr()
+    assert status == 3
+    assert "Traceback" not in told.err and (told.err or told.out)
 
 
 def test_explain_knows_every_code_that_a_verdict_gives(tmp_path: Path) -> None:

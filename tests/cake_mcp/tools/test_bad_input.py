@@ -108,7 +108,7 @@ def test_absurd_parameters_get_a_located_answer(server: BareServer, params: dict
 
 
 def test_many_findings_come_in_pages_with_the_right_total(server: BareServer) -> None:
-    text = GEMM + "".join(f"\n\n@cake.schedule(target='sm_90a')\ndef broken_{i}(lm):\n    lm.teleport_{i}()\n" for i in range(25))
+    text = GEMM + "".join(f"\n\n@cake.schedule(target='sm_90a')\ndef broken_{i}(lm):\n    lm.teleport_{i}()\n" for i in range(60))
     seen: list[str] = []
     offset: int | None = 0
     while offset is not None:
