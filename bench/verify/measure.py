@@ -30,7 +30,8 @@ class TruthStore:
         if path.exists():
             for line in path.read_text("utf-8").splitlines():
                 entry = json.loads(line)
-                self.known[entry["digest"]] = entry["truth"]
+                if entry["truth"]["state"] != "unknown":  # a later simulator may know
+                    self.known[entry["digest"]] = entry["truth"]
 
     def add(self, key: str, truth: Record) -> None:
         self.known[key] = truth

@@ -101,9 +101,14 @@ def main(argv: list[str] | None = None) -> int:
     rng = random.Random(a.seed + 1)
     tasks = [(m, store.known.get(digest(m)), rng.random() < a.repairs) for m in todo]
     records: list[Record] = []
+    if a.records:
+        a.records.write_text("", "utf-8")
     shown = time.monotonic()
     for record in measure_all(tasks, a.workers, started + 60 * a.minutes):
         records.append(record)
+        if a.records:  # as they come, so that an interrupted run leaves what it measured
+            with a.records.open("a", encoding="utf-8") as f:
+                f.write(json.dumps(record) + "\n")
         if record["digest"] not in store.known:
             store.add(record["digest"], record["truth"])
         if time.monotonic() - shown > 30:
@@ -112,8 +117,6 @@ def main(argv: list[str] | None = None) -> int:
     figures = summary(records, role_lines())
     print(table(figures))
     _write(a, figures, good_ones, len(tasks), time.monotonic() - started)
-    if a.records:
-        a.records.write_text("".join(json.dumps(r) + "\n" for r in records), "utf-8")
     return 0
 
 

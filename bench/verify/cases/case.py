@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Case:
     target: str | None = None
 
     def text(self) -> str:
-        return (ROOT / self.file).read_text("utf-8")
+        return _read(self.file)
 
     def arguments(self, setting: int, seed: int = 0) -> Filled:
         """Arguments of a setting by number; equal seeds give equal ones."""
@@ -60,6 +61,12 @@ class Case:
             if error > self.tolerance:
                 return f"{name} is off by {error:.2e}"
         return ""
+
+
+@lru_cache(maxsize=256)
+def _read(file: str) -> str:
+    """A schedule's text as it was when it was first asked for: one run of the benchmark sees one corpus."""
+    return (ROOT / file).read_text("utf-8")
 
 
 def corpus(name: str, settings: tuple[dict[str, Any], ...], fill: Callable[..., Filled], **rest: Any) -> Case:

@@ -1,0 +1,70 @@
+"""Mutants are what they say: one change, at the lines named, each text once; and ground truth tells wrong ones from equivalent ones."""
+
+from __future__ import annotations
+
+import pytest
+from bench.verify.cases import CASES
+from bench.verify.mutate import IMPOSSIBLE, VALUES, Mutant, Subject, mutants
+from bench.verify.truth import judge
+
+SAMPLE = ("gemm_multicast_m", "gated_linear_attention", "cp_async_single_sync", "tcgen05_gemm", "add_rmsnorm", "attention_varlen", "kmeans_resident_norms",
+          "gemm_resident_b", "softmax_two_pass", "gemm_pingpong")  # fmt: skip
+
+
+def all_of(name: str) -> list[Mutant]:
+    return mutants(Subject(CASES[name]))
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_mutant_differs_from_its_subject_only_at_the_lines_it_names(name: str) -> None:
+    original = CASES[name].text().split("\n")
+    for m in all_of(name):
+        changed = m.text.split("\n")
+        grown = len(changed) - len(original)
+        assert 0 <= grown <= 4, m.key
+        first = min(m.lines)
+        assert changed[: first - 1] == original[: first - 1], m.key
+        last = max(m.lines)
+        assert changed[last + grown :] == original[last:], m.key
+        assert m.lines <= m.near, m.key
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_no_two_mutants_of_a_schedule_are_one_text(name: str) -> None:
+    texts = [m.text for m in all_of(name)] + [CASES[name].text()]
+    assert len(set(texts)) == len(texts)
+
+
+def test_the_sample_alone_populates_forty_classes() -> None:
+    classes = {m.cls for name in SAMPLE for m in all_of(name)}
+    assert len(classes) >= 40
+    assert len(classes - VALUES) >= 35
+
+
+def test_what_the_language_cannot_say_is_listed_with_its_reason() -> None:
+    assert len(IMPOSSIBLE) >= 15
+    assert all(reason for reason in IMPOSSIBLE.values())
+
+
+def mutant(name: str, cls: str, title: str) -> Mutant:
+    return next(m for m in all_of(name) if m.cls == cls and title in m.title)
+
+
+@pytest.mark.parametrize(
+    ("name", "cls", "title", "kind"),
+    [
+        ("cp_async_single_sync", "drop-sync", "lm.sync(cta)", "X004"),
+        ("gemm_resident_b", "drop-arrive", "lm.arrive(empty, stage=s)", "X001"),
+        ("add_rmsnorm", "drop-write", "lm.store(R2", "numbers"),
+    ],
+)
+def test_a_wrong_mutant_is_harmful_and_says_how(name: str, cls: str, title: str, kind: str) -> None:
+    truth = judge(mutant(name, cls, title).text, name)
+    assert truth.state == "harmful"
+    assert truth.kind == kind or (kind == "X004" and truth.kind == "numbers")  # a race shows as a fault of the machine or as wrong numbers
+
+
+def test_an_equivalent_mutant_is_harmless() -> None:
+    truth = judge(mutant("add_rmsnorm", "swap-adjacent", "hf = lm.cast(h, lm.f32) before").text, "add_rmsnorm", most=4)
+    assert truth.state == "harmless"
+    assert truth.runs >= 4
