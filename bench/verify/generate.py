@@ -10,7 +10,6 @@ import numpy as np
 
 from bench.verify.cases.case import BF16, Case, Filled, empty, f64, normal
 
-
 BK, BN, DEPTH_OF_RESIDENT = 64, 64, 320
 
 

@@ -22,6 +22,7 @@ from bench.verify.cases import CASES
 from bench.verify.figures import summary, table
 from bench.verify.measure import Record, TruthStore, digest, measure_all
 from bench.verify.mutate import IMPOSSIBLE, Mutant, Subject, mutants
+from bench.verify.mutate.double import doubles
 from bench.verify.sight import seen, verdict_of
 from bench.verify.truth import good
 
@@ -39,6 +40,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     p.add_argument("--classes", nargs="*", default=[], help="mutation classes (default: all)")
     p.add_argument("--seed", type=int, default=0, help="of the sample and the order")
     p.add_argument("--repairs", type=float, default=0.25, help="share of flagged mutants whose first fix is tried")
+    p.add_argument("--doubles", type=int, default=0, help="mutants with two changes, a schedule")
     p.add_argument("--known", action="store_true", help="only mutants whose ground truth is known already")
     p.add_argument("--store", type=Path, default=STORE, help="where ground truth is kept")
     p.add_argument("--output", type=Path, default=RESULTS, help="where the figures go")
@@ -60,6 +62,7 @@ def chosen(a: argparse.Namespace) -> list[Mutant]:
         for found in by.values():
             rng.shuffle(found)
             out += found[: a.each] if a.each else found
+        out += doubles(case, a.doubles, rng)
     rng.shuffle(out)
     return out
 
@@ -122,7 +125,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _write(a: argparse.Namespace, figures: dict[str, Any], good_ones: list[Record], planned: int, seconds: float) -> None:
     a.output.parent.mkdir(parents=True, exist_ok=True)
-    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "seed", "repairs") and v)
+    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "doubles", "seed", "repairs") and v)
     report = {
         "command": f"python -m bench.verify.run {options}",
         "machine": f"{platform.machine()}, Python {platform.python_version()}",

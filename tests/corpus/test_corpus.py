@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
 from bench.verify.cases import CASES
 from bench.verify.sight import seen, verdict_of
 from bench.verify.truth import program_of
-
 from cake_backend.simulate import simulate
 from cake_ir import parse, specialise
 from cake_ir.targets import TARGETS

@@ -6,10 +6,10 @@ import random
 import time
 
 import pytest
-from bench.verify.cases import CASES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench.verify.cases import CASES
 from cake_verify import verify_text
 from cake_verify.diagnostic import INTERNAL
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from bench.verify.generate import Generated, Shape, case
-from bench.verify.mutate import (
-    drop_arrive, drop_async_wait, drop_fence, drop_step, drop_sync, drop_wait, primed_flip, trip_mismatch, weaken_async_wait, wrong_stage,
-)  # fmt: skip
-from bench.verify.mutate.subject import Mutant, Subject
-from bench.verify.truth import program_of
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from bench.verify.generate import Generated, Shape, case
+from bench.verify.mutate import (
+    drop_arrive,
+    drop_async_wait,
+    drop_fence,
+    drop_step,
+    drop_sync,
+    drop_wait,
+    primed_flip,
+    trip_mismatch,
+    weaken_async_wait,
+    wrong_stage,
+)  # fmt: skip
+from bench.verify.mutate.subject import Mutant, Subject
+from bench.verify.truth import program_of
 from cake_backend.simulate import adversaries, simulate
 from cake_ir.program import Program
 from cake_verify import Verdict, verify_text

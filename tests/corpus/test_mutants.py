@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bench.verify.cases import CASES
 from bench.verify.mutate import IMPOSSIBLE, VALUES, Mutant, Subject, mutants
 from bench.verify.truth import judge

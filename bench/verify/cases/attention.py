@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,7 +48,7 @@ def _varlen(rng: np.random.Generator, x: Axes) -> Filled:
     t = max(1, int(cu[-1]))
     q, k, v = (normal(rng, t, h, d) for _ in range(3))
     want = np.zeros((t, h, d))
-    for lo, hi in zip(cu[:-1], cu[1:], strict=True):
+    for lo, hi in itertools.pairwise(cu):
         if hi > lo:
             part = [np.swapaxes(a[lo:hi], 0, 1) for a in (q, k, v)]
             want[lo:hi] = np.swapaxes(attend(*part, d**-0.5), 0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,7 +57,7 @@ def _segments(rng: np.random.Generator, x: Axes) -> Filled:
     offs, d = offsets(x["lengths"]), 128
     t, n = max(1, int(offs[-1])), len(x["lengths"])
     a = normal(rng, t, d, dtype=F32)
-    want = np.stack([f64(a[lo:hi]).mean(0) if hi > lo else np.zeros(d) for lo, hi in zip(offs[:-1], offs[1:], strict=True)])
+    want = np.stack([f64(a[lo:hi]).mean(0) if hi > lo else np.zeros(d) for lo, hi in itertools.pairwise(offs)])
     return Filled({"X": a, "OFFS": offs, "Y": empty(n, d, dtype=F32)}, {"T": t, "NS": n, "NS1": n + 1}, {"Y": want})
 
 

@@ -64,15 +64,15 @@ def called(call: ast.Call) -> str:
 
 @dataclass
 class Subject:
-    """One case's text, syntax tree and specialised program."""
+    """One case's text, syntax tree and specialised program; `text` is given where it is not the case's own."""
 
     case: Case
-    text: str = field(init=False)
+    text: str = ""
     function: ast.FunctionDef = field(init=False)
     made: list[Mutant] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.text = self.case.text()
+        self.text = self.text or self.case.text()
         tree = ast.parse(self.text)
         self.function = next(n for n in tree.body if isinstance(n, ast.FunctionDef))
 
