@@ -38,6 +38,17 @@ class Range:
             return (self.rem if self.mod == 0 else int(self.lo)) % n == 0
         return self.mod % n == 0 and self.rem % n == 0
 
+    def worst_for(self, n: int) -> int | None:
+        """A value that is certainly taken and no multiple of n, if one is known: the value itself, or one of the ends of a tight range."""
+        if self.exact is not None:
+            return self.exact if self.exact % n else None
+        if self.mod and self.rem % math.gcd(self.mod, n):
+            return self.rem
+        if self.tight and math.isfinite(self.lo) and (self.mod % n or self.rem % n):
+            first = int(self.lo)
+            return first if first % n else first + self.mod if (first + self.mod) % n else None
+        return None
+
     def never_multiple_of(self, n: int) -> bool:
         """Whether no value is a multiple of n."""
         if self.mod == 0:

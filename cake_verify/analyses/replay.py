@@ -221,7 +221,7 @@ def replay(machine: Machine, setting: Setting, prefix: frozenset[str]) -> Replay
             index = machine.plan.code.ops[number].index
             slots[bit] = {op.operands[name].type.view: values[index[name]][0] for name, _, _ in r.touches(op)}  # type: ignore[union-attr]  # views
         flying = tuple((o, slots.get(b, {})) for b, o in groups)
-        r.log.append(Entry(len(r.log), m, op, values, m.variables(), m.cur, mark, world.top, flying))
+        r.log.append(Entry(len(r.log), m, op, values, m.variables(), m.cur | m.wcur, mark, world.top, flying))
         mark = world.top
 
     try:

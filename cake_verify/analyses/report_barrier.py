@@ -9,7 +9,8 @@ from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
-from cake_verify.analyses.report_deadlock import contributors, early_release, too_often
+from cake_verify.analyses.report_deadlock import early_release, too_often
+from cake_verify.analyses.report_waits import contributors
 from cake_verify.analyses.state import Bar, Found, Member
 from cake_verify.analyses.words import call, sync_points, trace, who
 
@@ -193,6 +194,12 @@ def stores_at_exit(r: Replay, found: Found) -> Fault:
     op = r.plan.program.ops[found.data["op"]]
     issued = next((e for e in reversed(r.log) if e.member is m and e.op is op), None)
     block = [b for b in r.plan.program.body if b.role == m.role][-1]
+    drain = r.drain(len(r.log), m, "bulk")
+    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans:
+        where = drain.op.spans["pending"]
+        return Fault("S011", f"{who(r, m)} ends while its last bulk store may still read shared memory: this wait leaves {len(m.bulk)} in flight", where,
+                     ((op.span, "still in flight"),), fixes=(edits.replace(where, "0"),), facts={"role": m.role, "expected_pending": 0, "setting": str(r.setting)},
+                     help="wait for all of them: `lm.store_wait(pending=0)`", trace=trace(r, [(issued, "in flight at the end"), (drain, "")], None))  # fmt: skip
     message = f"{who(r, m)} ends while its last bulk store may still read shared memory"
     return Fault("S011", message, op.span, fixes=(edits.after(block.body[-1].span, "lm.store_wait(pending=0)"),), facts={"role": m.role, "setting": str(r.setting)},
                  help="wait before the role ends: `lm.store_wait(pending=0)`", trace=trace(r, [(issued, "in flight at the end")], None))  # fmt: skip

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
 from cake_ir.derive.clusters import guarded_loads
-from cake_ir.derive.structure import members_at
+from cake_ir.derive.structure import Site
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, Issue, Sync, Turn, Wait
-from cake_ir.program import Expr, Op
+from cake_ir.program import Expr, If, Op
 from cake_ir.span import Span
-from cake_verify.analyses import edits, trips
+from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
-from cake_verify.analyses.state import Bar, Member
+from cake_verify.analyses.report_counts import uneven
+from cake_verify.analyses.report_waits import Blocked, contributors, waits_of
+from cake_verify.analyses.state import Member
 from cake_verify.analyses.trips import spoken
-from cake_verify.analyses.words import call, line, slot_text, spoken_slot, trace, who
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Blocked:
-    """One blocked member: what it waits for in words, who could still give it, and the barrier object if it is one."""
-
-    member: Member
-    op: Op
-    what: str
-    missing: tuple[Member, ...]
-    bar: Bar | None = None
-    phase: int = 0
+from cake_verify.analyses.words import call, slot_text, spoken_slot, trace, who
 
 
 def deadlock(r: Replay) -> Fault:
@@ -35,7 +22,7 @@ def deadlock(r: Replay) -> Fault:
     assert r.stuck is not None
     blocked = [_blocked(r, m) for m in r.stuck]
     return (
-        _in_flight(r) or _turn(r, blocked) or _not_primed(r, blocked) or _never_comes(r, blocked) or _kept(r, blocked) or _uneven(r, blocked)
+        _in_flight(r) or _turn(r, blocked) or _not_primed(r, blocked) or _never_comes(r, blocked) or _kept(r, blocked) or uneven(r, blocked)
         or _odd(r, blocked) or _cycle(r, blocked)
     )  # fmt: skip
 
@@ -68,34 +55,6 @@ def _blocked(r: Replay, m: Member) -> Blocked:
     return Blocked(m, op, "the rest of the cluster", tuple(others))
 
 
-def contributors(r: Replay, bar: Bar) -> list[Member]:
-    """The members that have to give to a barrier object in every phase."""
-    name = r.plan.names[bar.decl]
-    targets = r.plan.targets(name)
-    out = []
-    for share in r.plan.arrivals[name].shares:
-        indices = {i for s in share.sites for i in members_at(r.plan.program, s)} or set(range(share.members))
-        loads = any(r.is_a(s.op, Issue) for s in share.sites)
-        for m in r.world.members:
-            reach = (m.cta.rank,) if loads else targets[m.cta.rank]
-            if m.role == share.role and m.index in indices and bar.cta in reach:
-                out.append(m)
-    return out
-
-
-def _waits(r: Replay, blocked: list[Blocked]) -> tuple[str, ...]:
-    """The wait-for relation, one blocked member a line."""
-    out = []
-    for b in blocked[:8]:
-        assert b.member.pending is not None
-        note = f"waits for {b.what}"
-        if b.missing:
-            names = list(dict.fromkeys(who(r, x).replace("`", "") + (" (ended)" if x.done else "") for x in b.missing))
-            note += "; missing: " + ", ".join(names[:3]) + (" .." if len(names) > 3 else "")
-        out.append(line(r, b.member, b.op, b.member.pending[1], b.member.variables(), note.replace("`", "")))
-    return tuple(out)
-
-
 def _not_primed(r: Replay, blocked: list[Blocked]) -> Fault | None:
     """A barrier that guards loads and whose first wait nobody can end, because only readers of these loads arrive on it."""
     guards = guarded_loads(r.plan.program)
@@ -111,43 +70,8 @@ def _not_primed(r: Replay, blocked: list[Blocked]) -> Fault | None:
             fix = edits.replace(barrier.spans["primed"], "True")
         message = f"`{name}` is not primed: its first wait can only be ended by the readers of the loads that come after it"
         return Fault("S023", message, barrier.span, ((b.op.span, f"{who(r, b.member)} waits here before anything is loaded"),), fixes=(fix,),
-                     facts={"barrier": name, "expected": "primed=True", "setting": str(r.setting)}, trace=_waits(r, blocked),
+                     facts={"barrier": name, "expected": "primed=True", "setting": str(r.setting)}, trace=waits_of(r, blocked),
                      help="prime the barrier that frees slots: `primed=True`")  # fmt: skip
-    return None
-
-
-def _uneven(r: Replay, blocked: list[Blocked]) -> Fault | None:
-    """Two roles that step one ring by different counts."""
-    for b in blocked:
-        if b.bar is None or not b.missing:
-            continue
-        name = r.plan.names[b.bar.decl]
-        heads = counted(r, b.member.role, name), counted(r, b.missing[0].role, name)
-        if b.missing[0].role == b.member.role or None in heads:
-            continue
-        (mine, here), (theirs, there) = heads  # type: ignore[misc]  # None is excluded above
-        if mine == theirs or not _terms(mine) & _terms(theirs):
-            continue
-        first, second = ((b.member.role, here), (b.missing[0].role, there)) if len(mine) >= len(theirs) else ((b.missing[0].role, there), (b.member.role, here))
-        message = f"`{b.member.role}` and `{b.missing[0].role}` step the ring of `{name}` by different counts"
-        related = ((second[1], f"trip count of `{second[0]}`"), (b.op.span, f"{who(r, b.member)} waits here for {b.what}"))
-        facts = {"barrier": name, b.member.role: mine, b.missing[0].role: theirs, "setting": str(r.setting)}
-        return Fault("S008", message, first[1], related, facts=facts, trace=_waits(r, blocked), help="both roles have to step the ring equally often")
-    return None
-
-
-def _terms(text: str) -> set[str]:
-    return set(re.findall(r"[A-Za-z_][A-Za-z_0-9.]*", text)) - {"ceil", "min", "max", "mul"}
-
-
-def counted(r: Replay, role: str, barrier: str) -> tuple[str, Span] | None:
-    """The canonical count of the loops around a role's operations on a barrier, and the head of the innermost one that is not constant."""
-    resolve = trips.resolver_of(r.plan.program, role)
-    for s in r.plan.sites.values():
-        if s.role == role and s.op.attrs.get("barrier") == barrier:
-            for loop in reversed(s.loops):
-                if loop.kind == "range" and loop.lo is not None and loop.hi is not None:
-                    return trips.canonical(Expr("sub", (resolve(loop.hi), resolve(loop.lo)))), loop.head
     return None
 
 
@@ -204,7 +128,7 @@ def _turn(r: Replay, blocked: list[Blocked]) -> Fault | None:
         message = f"{who(r, holder.member)} takes its turn of `{name}` and never passes it on"
         facts = {"turns": name, "role": holder.member.role, "setting": str(r.setting)}
         return Fault("S015", message, after.op.span, ((holder.op.span, "takes the turn"), (b.op.span, f"{who(r, b.member)} waits for it here")),
-                     fixes=(fix,), facts=facts, trace=_waits(r, blocked), help=f"every wait for a turn is followed by `lm.arrive({name})`")  # fmt: skip
+                     fixes=(fix,), facts=facts, trace=waits_of(r, blocked), help=f"every wait for a turn is followed by `lm.arrive({name})`")  # fmt: skip
     return None
 
 
@@ -223,7 +147,7 @@ def _never_comes(r: Replay, blocked: list[Blocked]) -> Fault | None:
             code = "S010" if r.is_a(b.op, Sync) else "S009"
             message = f"{who(r, b.member)} waits at `{name}`, and {who(r, lost)} ends without coming there"
             return Fault(code, message, b.op.span, _other_sites(r, b.op, lost.role), help="every participant comes to the barrier equally often",
-                         facts={"barrier": str(name), "role": lost.role, "setting": str(r.setting)}, trace=_waits(r, blocked))  # fmt: skip
+                         facts={"barrier": str(name), "role": lost.role, "setting": str(r.setting)}, trace=waits_of(r, blocked))  # fmt: skip
         if b.bar is None:
             continue
         kept = _kept(r, [b])
@@ -234,12 +158,12 @@ def _never_comes(r: Replay, blocked: list[Blocked]) -> Fault | None:
         sites = share.sites if share else ()
         related = [(s.op.span, f"`{lost.role}` gives here") for s in sites[:2]]
         related += _loops(r, b.op, sites[0].op if sites else None)
-        uneven = _uneven(r, [b])
-        if uneven is not None:
-            return uneven
+        counted = uneven(r, [b])
+        if counted is not None:
+            return counted
         message = f"{who(r, b.member)} waits for phase {b.phase} of `{name}`, but {who(r, lost)} has ended after {b.bar.n}"
         facts = {"barrier": name, "expected": b.phase + 1, "found": b.bar.n, "role": lost.role, "setting": str(r.setting)}
-        return Fault("S008", message, b.op.span, tuple(related), facts=facts, trace=_waits(r, blocked),
+        return Fault("S008", message, b.op.span, tuple(related), facts=facts, trace=waits_of(r, blocked),
                      help="both roles have to step the ring equally often: compare their trip counts")  # fmt: skip
     return None
 
@@ -325,13 +249,34 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
     fixes: list[Fix] = [edits.after(where, f"lm.arrive({name}, stage={slot})")]
     related = [(taken.op.span, "waits for the slot here"), (b.op.span, f"{who(r, b.member)} waits for its release here")]
     related += [(s.op.span, "other slots are released here") for s in releases[:2]]
+    guard = _kept_by(r, m, taken, releases)
+    if guard is not None:
+        message = f"{who(r, m)} never releases slot {taken_slot(r, taken)} on `{name}`: this condition keeps it from doing so"
+        facts = {"barrier": name, "role": m.role, "setting": str(r.setting)}
+        return Fault("S008", message, guard.head, ((at.op.span, "the slot is free here"), *related), facts=facts, trace=waits_of(r, blocked),
+                     fixes=tuple(Fix(f.edits, "idea", f.title) for f in fixes), help="each slot that is waited for is released once")  # fmt: skip
     message = f"{who(r, m)} never releases slot {taken_slot(r, taken)} on `{name}` after its last use"
     if at.op is not last.op:
         message += f": it is free once {call(at.op)} has returned"
     facts = {"barrier": name, "role": m.role, "expected": b.bar.count if b.bar else None, "found": b.bar.count - b.bar.pend if b.bar else None,
              "setting": str(r.setting)}  # fmt: skip
-    return Fault("S008", message, at.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=_waits(r, blocked),
+    return Fault("S008", message, at.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=waits_of(r, blocked),
                  help=f"release it: `lm.arrive({name}, stage={slot})`")  # fmt: skip
+
+
+def _kept_by(r: Replay, m: Member, taken: Entry, releases: list[Site]) -> If | None:
+    """A condition around a release that was false in the iteration in which this slot was due."""
+    inside = {id(x) for x, _ in r.plan.sites[taken.op.id].around}
+    n = r.slot(taken.op, taken.values) or 0
+    outer = [loop.var for loop in r.plan.sites[taken.op.id].loops[:-1]]
+    for s in releases:
+        guard = next((x for x, _ in s.around if isinstance(x, If) and id(x) not in inside), None)
+        stage = s.op.operands.get("stage")
+        back = int(stage.attrs.get("back", 1)) if isinstance(stage, Expr) and stage.op == "prev" else 0  # type: ignore[call-overload]  # an int
+        due = next((e for e in r.log if e.member is m and e.op is taken.op and r.slot(e.op, e.values) == n + back), None)
+        if guard is not None and due is not None and all(due.scope.get(v) == taken.scope.get(v) for v in outer):
+            return guard
+    return None
 
 
 def _spoken_stage(op: Op) -> str | None:
@@ -369,7 +314,7 @@ def _odd(r: Replay, blocked: list[Blocked]) -> Fault | None:
     message = f"{who(r, e.member)} arrives on `{name}` for slot {taken_slot(r, e)} out of order: each slot is released once a phase"
     facts = {"barrier": name, "role": e.member.role, "setting": str(r.setting)}
     return Fault("S008", message, e.op.span, tuple((b.op.span, f"{who(r, b.member)} waits here") for b in blocked[:2]), facts=facts,
-                 trace=_waits(r, blocked), help="does the arrival name the slot that was used?")  # fmt: skip
+                 trace=waits_of(r, blocked), help="does the arrival name the slot that was used?")  # fmt: skip
 
 
 def _cycle(r: Replay, blocked: list[Blocked]) -> Fault:
@@ -394,4 +339,4 @@ def _cycle(r: Replay, blocked: list[Blocked]) -> Fault:
     if r.is_a(primary.op, Sync) and primary.missing:
         related += _other_sites(r, primary.op, primary.missing[0].role)
     return Fault(code, message, primary.op.span, related, facts={"setting": str(r.setting), "members": [b.member.role for b in ring]},
-                 trace=_waits(r, ring + [b for b in blocked if b not in ring]), help="somebody in this circle has to give before it waits")  # fmt: skip
+                 trace=waits_of(r, ring + [b for b in blocked if b not in ring]), help="somebody in this circle has to give before it waits")  # fmt: skip

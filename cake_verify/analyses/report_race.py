@@ -183,6 +183,13 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
         message = f"{call(s.op)} may overwrite `{name}` before a store has read it: only the issuing thread has waited for that store"
         if sync:
             fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})"))
+    elif (drain := r.drain(len(r.log), victim, "bulk")) is not None and drain.number > read.number and "pending" in drain.op.spans:
+        left = sum(1 for e in r.log[read.number + 1 : drain.number] if e.member is victim and engine_of(r, e.op) == "bulk")
+        message = f"`lm.store_wait(pending={drain.op.attrs.get('pending')})` leaves the store in flight whose source {call(s.op)} overwrites"
+        span = drain.op.spans["pending"]
+        related.append((s.span, f"{who(r, m)} overwrites `{name}` here"))
+        fixes.append(edits.replace(span, str(left)))
+        facts = facts | {"expected_pending": left}
     else:
         message = f"{call(s.op)} may overwrite `{name}` while an earlier bulk store still reads it"
         line = f"lm.store_wait(pending={later})"

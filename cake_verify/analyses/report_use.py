@@ -8,6 +8,7 @@ from cake_ir.program import Expr
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Replay
+from cake_verify.analyses.report_deadlock import early_release
 from cake_verify.analyses.report_site import Site, engine_of, view_of
 from cake_verify.analyses.state import Found, Member
 from cake_verify.analyses.words import call, sync_points, trace, who
@@ -32,8 +33,10 @@ def unfenced(r: Replay, found: Found) -> Fault:
     if engine_of(r, entry.op) == "cp_async":
         drain = next((e for e in r.log[entry.number :] if e.member is entry.member and r.is_a(e.op, Drain)), None)
         fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()") if drain else fix
-    related = ((entry.op.span, f"{who(r, entry.member)} writes it here"),)
-    return Fault("S006", message, s.span, related, fixes=(fix,), trace=lines, facts={"view": name, "writer": entry.member.role, "setting": str(r.setting)},
+    span, related = entry.op.span, ((s.span, f"{who(r, s.member)} {verb} it here through the async proxy"),)
+    if found.data["missing"] & s.member.F and own:
+        span, related = s.span, ((entry.op.span, f"{who(r, entry.member)} writes it here"),)
+    return Fault("S006", message, span, related, fixes=(fix,), trace=lines, facts={"view": name, "writer": entry.member.role, "setting": str(r.setting)},
                  help="the threads that wrote fence after the write and before they meet the thread that issues")  # fmt: skip
 
 
@@ -99,13 +102,19 @@ def in_flight(r: Replay, found: Found) -> Fault:
     pending = len(m.mma) - 1 - at
     issued = next((e for e in reversed(r.log) if e.member is m and e.op is user), None)
     drain = r.drain(len(r.log), m, "wgmma")
+    early = r.early_release()
+    if early is not None and early[0].member is m and not found.data.get("tmem"):
+        return early_release(r, *early)
     use = "accumulates into it" if group[1] & mask else "reads it as operand"
     message = f"`{name}` is {verb} while an MMA group that {use} may be in flight"
     fixes: list[Fix] = []
+    span, related = op.span, ((user.span, f"this group {use}"),)
     if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans and not r.retired(drain):
+        span, related = drain.op.spans["pending"], (*related, (op.span, f"`{name}` is {verb} here"))
+        message = f"`lm.mma_wait(pending={drain.op.attrs.get('pending')})` leaves the group in flight that {use.replace('it', f'`{name}`', 1)}"
         fixes.append(edits.replace(drain.op.spans["pending"], str(pending)))
     fixes.append(edits.before(edits.stmt_span(r.plan, op), f"lm.mma_wait(pending={pending})"))
-    return Fault("S005", message, op.span, ((user.span, f"this group {use}"),), help=f"wait for the group first: `lm.mma_wait(pending={pending})`",
+    return Fault("S005", message, span, related, help=f"wait for the group first: `lm.mma_wait(pending={pending})`",
                  fixes=tuple(fixes), facts={"place": name, "expected_pending": pending, "in_flight": len(m.mma), "setting": str(r.setting)},
                  trace=trace(r, [(issued, "issues the group"), (drain, "")], (m, f"{name} is {verb}")))  # fmt: skip
 

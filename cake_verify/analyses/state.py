@@ -103,7 +103,7 @@ class Member:
     __slots__ = (
         "E", "F", "K", "L", "P", "acc", "armed", "body", "bulk", "bulk_read", "cp", "cp_open", "cta", "cur", "defined", "done", "fenced", "gw",
         "held", "index", "last", "lds", "mma", "number", "pc", "pending", "reply", "role", "single", "started", "tc", "tc_open", "tmem", "tmem_busy",
-        "tracked", "waiting", "world",
+        "tracked", "waited", "waiting", "wcur", "world",
     )  # fmt: skip
 
     def __init__(self, number: int, role: str, index: int, cta: Cta, body: Body, single: bool, world: World) -> None:
@@ -115,7 +115,9 @@ class Member:
         self.F: int = 0
         self.gw = 0  # own ordinary writes of shared memory
         self.cur = 0  # bit of the open access epoch, 0 when none is open
-        self.mma: list[tuple[int, int, int, int]] = []  # (bit, accumulator mask, A-fragment mask, op) of wgmma groups in flight
+        self.wcur = 0  # bit of the open epoch of wait-returns
+        self.waited = 0  # wait-returns of own lanes that another lane need not know of yet
+        self.mma: list[tuple[int, int, int, int]] = []  # (bits, accumulator mask, A-fragment mask, op) of wgmma groups in flight
         self.acc = self.held = 0
         self.bulk: list[tuple[int, int]] = []  # (bit, op) of bulk groups whose reads may be going on
         self.cp: list[tuple[int, int]] = []  # (bits, op) of closed cp.async groups
@@ -174,6 +176,20 @@ def open_epoch(m: Member) -> int:
     else:
         m.L |= b
     m.cur = b
+    return b
+
+
+def open_waits(m: Member) -> int:
+    """The bit of the waits that the member's lanes return from until its next release or MMA."""
+    w = m.world
+    b = 1 << w.top
+    w.top += 1
+    if m.single:
+        m.K |= b
+    else:
+        m.L |= b
+        m.waited |= b
+    m.wcur = b
     return b
 
 

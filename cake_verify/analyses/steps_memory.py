@@ -163,7 +163,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             bar.pend -= 1
             bar.tx += total
             bar.cm |= bit
-            m.cur = 0
+            m.cur = m.wcur = 0
         ranks = receivers[mine]
         find = slices[ranks.index(mine)]
         region = find(v[at])
@@ -252,7 +252,9 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
             if need & ~m.defined:
                 raise Found("S029", places=need & ~m.defined)
             m.defined |= d
-            m.mma.append((bit, d, h, number))
+            # all warps have issued once the group retires, so all have returned from what they waited for before
+            m.mma.append((bit | m.waited, d, h, number))
+            m.wcur = 0
             m.acc |= d
             m.held |= h
         else:

@@ -8,7 +8,7 @@ from cake_ir.ops.effects import Drain
 from cake_ir.program import Op
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses.plan import Plan, Step
-from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, open_epoch
+from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, open_epoch, open_waits
 
 Values = tuple[Any, ...]
 
@@ -27,7 +27,7 @@ def wait(plan: Plan, op: Op, role: str) -> Step:
         bar = m.cta.bars[b][n % stages]
         if bar.n <= k:
             return BLOCKED
-        bit = m.cur or open_epoch(m)
+        bit = m.wcur or open_waits(m)
         if k >= 0:
             if k:
                 before = bar.tokens[k - 1]
@@ -82,11 +82,11 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
                 m.tracked |= group
         for r in targets[m.cta.rank]:
             give(m, m.world.ctas[r].bars[b][n % stages], units, known, bit, alone)
-        m.cur = 0
+        m.cur = m.wcur = 0
         if joins:
             m.K |= m.L | m.E
             m.P |= m.F
-            m.L = m.E = m.F = 0
+            m.L = m.E = m.F = m.waited = 0
         return None
 
     return step
@@ -125,7 +125,7 @@ def _join(m: Member, meet: Meet, threads: int, size: int) -> Any:
         meet.ap |= m.P | m.F
         meet.got += threads
         meet.came.append(m.number)
-        m.cur = 0
+        m.cur = m.wcur = 0
         m.waiting = meet.gen
         if meet.got > meet.need:
             raise Found("S010", meet=meet, twice=False)
@@ -139,7 +139,7 @@ def _join(m: Member, meet: Meet, threads: int, size: int) -> Any:
     m.waiting = -1
     m.K |= meet.tok_k
     m.P |= meet.tok_p
-    m.L = m.E = m.F = 0
+    m.L = m.E = m.F = m.waited = 0
     return None
 
 

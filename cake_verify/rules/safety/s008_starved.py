@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.arrivals import arrivals
+from cake_ir.derive.clusters import guarded_loads
 from cake_ir.derive.structure import sites
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -30,7 +31,7 @@ def check(program: Program) -> Iterator[Fault]:
     for name, a in arrivals(program).items():
         waits = [s for s in sites(program) if s.op.attrs.get("barrier") == name and any(isinstance(e, Wait) for e in effects_of(s.op, program))]
         for share in a.shares:
-            if share.sites or not waits or a.strangers:
+            if share.sites or not waits or a.strangers or _reads(program, name, share.role):
                 continue
             message = f"`{name}` can never complete: `{share.role}` is declared as its producer but never arrives on it"
             related = (
@@ -40,6 +41,12 @@ def check(program: Program) -> Iterator[Fault]:
             facts = {"barrier": name, "role": share.role, "expected": a.count, "found": a.ctas * sum(s.count for s in a.shares if s.sites)}
             yield Fault("S008", message, _likely(program, name, share.role), related, facts=facts,
                         help=f"arrive on it in `{share.role}`, or take the role out of `prod`")  # fmt: skip
+
+
+def _reads(program: Program, name: str, role: str) -> bool:
+    """Whether the role waits for the loads whose slots the barrier frees: then the walk finds the last use, a better place."""
+    fulls = {str(s.op.attrs["barrier"]) for s in guarded_loads(program).get(name, ())}
+    return any(s.role == role and s.op.attrs.get("barrier") in fulls and any(isinstance(e, Wait) for e in effects_of(s.op, program)) for s in sites(program))
 
 
 def _likely(program: Program, name: str, role: str) -> Span:

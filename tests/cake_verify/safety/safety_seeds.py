@@ -28,7 +28,7 @@ SEEDS = (
     Seed("gemm_ws", "frees slots for one CTA only", ', scope="cluster"', "", "S012", "ab_empty = lm.barrier"),
     Seed("gemm_ws", "drops mma_wait", "                lm.mma_wait(pending=1)                          # the previous k tile has been read\n", "", "S005",
          "lm.arrive(ab_empty, stage=s.prev())"),
-    Seed("gemm_ws", "drops the fence", "                lm.fence_proxy()                                # generic writes -> async-proxy read\n", "", "S006", "half.tma_store"),
+    Seed("gemm_ws", "drops the fence", "                lm.fence_proxy()                                # generic writes -> async-proxy read\n", "", "S006", "half.store"),
     Seed("gemm_ws", "drops store_wait", STORE_WAIT, "", "S011", "half.store"),
     Seed("fmha_fwd", "never releases V", "                lm.arrive(v_empty, stage=sv)\n", "", "S008", "O done: pa and V slot are free"),
     Seed("fmha_fwd", "keeps the turn", "                lm.arrive(turn)                                 # the other warpgroup may issue while we do softmax\n", "", "S015",
