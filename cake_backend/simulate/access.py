@@ -7,7 +7,7 @@ from typing import Any
 from cake_backend.simulate import derived
 from cake_backend.simulate.floats import Array, is_float
 from cake_backend.simulate.machine import Site, Vals
-from cake_backend.simulate.memory import Cells, OutsideView, Pool, is_poison
+from cake_backend.simulate.memory import Cells, Misaligned, OutsideView, Pool, is_poison
 from cake_backend.simulate.registers import Held
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.tensors import Tensor
@@ -44,15 +44,19 @@ class ViewAccess:
         """The bytes that the view lives in."""
         return cta.pools[self.machine.placement.pools[self.view]]
 
-    def whole(self, warp: Warp, vals: Vals, *, as_read: bool = False, row: int = 0, rows: int | None = None) -> Cells:
-        """The rectangle (or `rows` of it from `row` on) in storage orientation, or `as_read` with transposition applied."""
+    def whole(self, warp: Warp, vals: Vals, *, as_read: bool = False, row: int = 0, rows: int | None = None, align: int = 1) -> Cells:
+        """The rectangle (or `rows` of it from `row` on) in storage orientation, or `as_read` with transposition applied.
+
+        `align` is the multiple of bytes on which its user needs it to start.
+        """
         stage, top, left = self.origin(vals)
         count = self.type.rows if rows is None else rows
         try:
+            self.machine.placement.aligned(self.view, stage, top + row, left, align)
             return self.machine.placement.rectangle(
                 self.view, stage, top + row, count, left, self.type.cols, as_read and self.type.transposed
             )
-        except OutsideView as exc:
+        except (OutsideView, Misaligned) as exc:
             raise self.machine.outside(self.site, warp, exc) from None
 
     def cells(self, warp: Warp, vals: Vals, key: Any, rows: Array, cols: Array) -> Cells:
@@ -62,7 +66,7 @@ class ViewAccess:
             rows, cols = cols, rows
         try:
             return self.machine.placement.elements((key, top, left, self.type.transposed), self.view, stage, rows + top, cols + left)
-        except OutsideView as exc:
+        except (OutsideView, Misaligned) as exc:
             raise self.machine.outside(self.site, warp, exc) from None
 
     def of_fragment(self, warp: Warp, vals: Vals, t: FragT, h: Held) -> Cells:

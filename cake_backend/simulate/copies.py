@@ -17,7 +17,9 @@ from cake_backend.simulate.machine import Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import barrier_at, position
 from cake_backend.simulate.tensors import box_axes, index_of
+from cake_ir.boxes import tma_boxes
 from cake_ir.derive.clusters import along, axis_of
+from cake_ir.layout import LayoutError
 from cake_ir.ops.move import vec_chunk
 from cake_ir.types import FragT
 
@@ -34,6 +36,25 @@ def _arm(site: Site, warp: Warp, n: int, own: int) -> None:
         except OverArrival as exc:
             raise site.machine.over_arrival(site, warp, name, bar.stage, exc) from None
     warp.owing[phase.number] = left - own
+
+
+def _check_boxes(site: Site, warp: Warp, access: ViewAccess, vals: Vals, rank: int, slices: int = 1) -> None:
+    """Report a rectangle that the copy engine cannot move in boxes."""
+    _, row, col = access.origin(vals)
+    t, box = access.type, site.op.attrs.get("box")
+    try:
+        tma_boxes(
+            site.machine.placement.layouts[access.view],
+            rank,
+            row=row,
+            rows=t.rows,
+            col=col,
+            cols=t.cols,
+            box=box,
+            slices=slices,  # type: ignore[arg-type]  # a tuple or None
+        )
+    except LayoutError as exc:
+        raise Abort(site.machine.located("X016", f"{label(site.op)} cannot be done in boxes: {exc}", site.op, warp=warp)) from None
 
 
 def _tma_load(site: Site) -> Step:
@@ -57,6 +78,7 @@ def _tma_load(site: Site) -> Step:
             return
         m.reach(site, warp, tensor)
         n, coords = at(vals), list(vals[coords_at])
+        _check_boxes(site, warp, access, vals, len(coords), slices)
         _arm(site, warp, n, rows * cols * size)
         part = warp.cta.place[axis] if slices > 1 else 0
         if slices > 1:
@@ -111,6 +133,7 @@ def _bulk_load(site: Site) -> Step:
         if length == 0:
             return
         i = np.arange(length)
+        access.whole(warp, vals, rows=0, align=16)
         cells = access.cells(warp, vals, ("bulk", length), i // access.type.cols, i % access.type.cols)
         _transfer(site, warp, warp.cta, access, cells, lambda: flat[offset : offset + length].copy(), name, n, length * size)
 
@@ -132,6 +155,7 @@ def _tma_store(site: Site) -> Step:
         m.reach(site, warp, tensor)
         rows = full if rows_at is None else max(0, min(full, int(vals[rows_at])))
         coords = tuple(vals[coords_at])
+        _check_boxes(site, warp, access, vals, len(coords))
         cells = access.whole(warp, vals, rows=rows)
         pool = access.pool(warp.cta)
         m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
@@ -171,6 +195,7 @@ def _cp_async(site: Site) -> Step:
         rows, cols = h.rows[mine], h.cols[mine]
         if not rows.size:
             return
+        access.whole(warp, vals, rows=0, align=16)
         cells = access.cells(warp, vals, ("cp.async", warp.warp), rows, cols)
         pool = access.pool(warp.cta)
         m.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")

@@ -21,6 +21,8 @@ MEANING: dict[str, str] = {
     "X012": "the warps of one warpgroup issued different collective operations",
     "X013": "an argument is missing or has another rank or dtype than the program says",
     "X014": "data of the upstream kernel was touched before `lm.pdl_wait`",
+    "X015": "an address is not the multiple of bytes that its use needs",
+    "X016": "the copy engine or the tensor core cannot address a view as it is used",
 }
 
 
@@ -35,6 +37,8 @@ HELP: dict[str, str] = {
     "X008": "every thread that wrote calls `lm.fence_proxy()`, then the threads meet, then one of them issues",
     "X009": "give every output element to one CTA, or combine with an atomic or a reduction",
     "X012": "all warps of a warpgroup must reach the same `lm.mma` in the same order: conditions around it must be uniform over the member",
+    "X015": "a swizzled view starts where its pattern repeats, a bulk copy or cp.async on 16 bytes, a row of a copied tensor too",
+    "X016": "declare the view with a swizzle, slice it in whole 8-row atoms and panels, and start its boxes on 128 bytes",
     "X014": "call `lm.pdl_wait()` in every role before its first access of data that is not `.const`",
 }
 

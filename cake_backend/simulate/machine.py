@@ -17,7 +17,7 @@ from cake_backend.simulate.barriers import Gate, OverArrival
 from cake_backend.simulate.engines import Work
 from cake_backend.simulate.faults import HELP, Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array, poison
-from cake_backend.simulate.memory import Cells, OutsideView, Placement, Pool
+from cake_backend.simulate.memory import Cells, Misaligned, OutsideView, Placement, Pool
 from cake_backend.simulate.policies import Actor, Chooser
 from cake_backend.simulate.registers import shape_of
 from cake_backend.simulate.state import Cta, Warp
@@ -213,8 +213,10 @@ class Machine:
                     self.fault("X004", f"{label(site.op)} {verb} {what} that {doing} by {label(w.op)}", site.op, warp=warp, other=w.op)
                     return
 
-    def outside(self, site: Site, warp: Warp, exc: OutsideView) -> Abort:
-        """The fault for a rectangle outside its view."""
+    def outside(self, site: Site, warp: Warp, exc: OutsideView | Misaligned) -> Abort:
+        """The fault for a rectangle outside its view, or not aligned as its user needs."""
+        if isinstance(exc, Misaligned):
+            return Abort(self.located("X015", f"{label(site.op)} uses a misaligned view, {exc}", site.op, warp=warp))
         return Abort(self.located("X006", f"{label(site.op)} reaches {exc}", site.op, warp=warp))
 
     def reach(self, site: Site, warp: Warp, tensor: Tensor) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cake_backend.simulate.floats import RAW, Array, numpy_dtype
-from cake_ir.layout import ViewLayout, offset_table
+from cake_ir.layout import ViewLayout, linear_offset, offset_table, view_problem
 from cake_ir.placement import view_layout
 from cake_ir.program import Program
 
@@ -36,7 +36,11 @@ class Cells:
 
 
 class OutsideView(Exception):
-    """A rectangle leaves its view, or a stage number the view's stages."""
+    """A rectangle leaves its view, a stage number the view's stages, or a view its pool."""
+
+
+class Misaligned(Exception):
+    """An address is not the multiple of bytes that its use needs."""
 
 
 class Placement:
@@ -46,6 +50,7 @@ class Placement:
         self.layouts: dict[str, ViewLayout] = {name: view_layout(v) for name, v in program.views.items()}
         self.pools: dict[str, str] = {name: v.pool for name, v in program.views.items()}
         self.size: dict[str, int] = {name: numpy_dtype(v.dtype).itemsize for name, v in program.views.items()}
+        self.nbytes: dict[str, int] = {name: pool.nbytes for name, pool in program.pools.items()}
         self._tables: dict[tuple[str, int], Index] = {}
         self._cells: dict[Any, Cells] = {}
 
@@ -56,10 +61,19 @@ class Placement:
             layout = self.layouts[view]
             if not 0 <= stage < layout.stages:
                 raise OutsideView(f"stage {stage} of `{view}`, which has {layout.stages}")
+            fault = view_problem(layout)
+            if fault:
+                raise Misaligned(f"`{view}`: {fault}")
             flat = np.frombuffer(offset_table(layout, stage), np.int64)
             found = (flat // self.size[view]).astype(np.intp).reshape(layout.rows, layout.cols)
             self._tables[view, stage] = found
         return found
+
+    def aligned(self, view: str, stage: int, row: int, col: int, to: int) -> None:
+        """Check that a rectangle starts on a multiple of `to` bytes; raises `Misaligned`."""
+        at = linear_offset(self.layouts[view], stage, row, col)
+        if at % to:
+            raise Misaligned(f"`{view}` starts at byte {at} of its pool here, not at a multiple of {to}")
 
     def rectangle(self, view: str, stage: int, row: int, rows: int, col: int, cols: int, transposed: bool = False) -> Cells:
         """A stored rectangle; `transposed` gives its cells by (column, row)."""
@@ -92,8 +106,11 @@ class Placement:
     def _make(self, view: str, index: Index) -> Cells:
         size = self.size[view]
         index = np.ascontiguousarray(index)
+        pool = self.pools[view]
+        if index.size and (int(index.max()) + 1) * size > self.nbytes[pool]:
+            raise OutsideView(f"byte {(int(index.max()) + 1) * size - 1} of pool `{pool}`, which has {self.nbytes[pool]}")
         first = np.unique(index * size // GRANULE)
-        return Cells(self.pools[view], size, index, first)
+        return Cells(pool, size, index, first)
 
 
 @dataclass(slots=True, eq=False)

@@ -22,6 +22,7 @@ from cake_backend.simulate.machine import Site, Step, Vals
 from cake_backend.simulate.state import Warp
 from cake_backend.simulate.sync import enqueue, submit_group, tensor_unit
 from cake_backend.simulate.tmem import TmemAccess
+from cake_ir.descriptors import operand_problem
 from cake_ir.ops.mma import instruction_k
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ViewT
@@ -53,6 +54,16 @@ def multiplied(acc: Array | None, a: Array, b: Array, k: int, name: str) -> Arra
                 if name != "f32":
                     part[...] = floats.rounded(part, name)
     return total
+
+
+def check_operand(site: Site, warp: Warp, access: ViewAccess, vals: Vals, family: str) -> None:
+    """Report a rectangle that no descriptor can give to the tensor core."""
+    _, row, col = access.origin(vals)
+    t = access.type
+    layout = site.machine.placement.layouts[access.view]
+    why = operand_problem(layout, row, t.rows, col, t.cols, t.transposed, family, t.dtype in ("f32", "tf32"))
+    if why:
+        raise Abort(site.machine.located("X016", f"`{access.view}` cannot be an operand here: {why}", site.op, warp=warp))
 
 
 def _place(site: Site, e: Expr) -> Callable[[Vals], tuple[str, int]]:
@@ -159,6 +170,7 @@ def _wgmma(site: Site) -> Step:
         if len(group.warps) == unit.size:
             work = submit_group(m, group, warp)
             for access in (a_view, b) if a_view is not None else (b,):
+                check_operand(site, warp, access, vals, "wgmma")
                 cells, pool = access.whole(warp, vals), access.pool(warp.cta)
                 m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
                 work.guard(pool, cells, "r")
@@ -226,6 +238,7 @@ def _tcgen05(site: Site) -> Step:
         group = enqueue(site, warp, tensor_unit(warp), execute, vals)
         work = group.work
         for access in (a, b) if isinstance(a, ViewAccess) else (b,):
+            check_operand(site, warp, access, vals, "tcgen05")
             cells, pool = access.whole(warp, vals), access.pool(warp.cta)
             m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
             work.guard(pool, cells, "r")

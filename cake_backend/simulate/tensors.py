@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cake_backend.simulate.faults import Abort
+from cake_backend.simulate.faults import HELP, Abort
 from cake_backend.simulate.floats import Array, decode, is_float, numpy_dtype, raw_dtype
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
@@ -130,5 +130,10 @@ def _bound(p: Param, array: Array, dtype: str | None) -> Tensor:
                 p.span,
                 facts={"expected": dtype, "found": array.dtype.name},
             )
+        )
+    if p.kind == "tma" and array.ndim > 1 and array.shape[-1] * array.itemsize % 16:
+        row = array.shape[-1] * array.itemsize
+        raise Abort(
+            Fault("X015", f"rows of `{p.name}` are {row} bytes apart, a tensor map needs multiples of 16", p.span, help=HELP["X015"])
         )
     return Tensor(p.name, dtype, array)

@@ -53,7 +53,11 @@ def integers(case: Case, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def differing(a: Any, b: Any) -> int:
-    return int((np.frombuffer(a.tobytes(), np.uint8).reshape(-1, a.itemsize) != np.frombuffer(b.tobytes(), np.uint8).reshape(-1, a.itemsize)).any(1).sum())
+    return int(
+        (np.frombuffer(a.tobytes(), np.uint8).reshape(-1, a.itemsize) != np.frombuffer(b.tobytes(), np.uint8).reshape(-1, a.itemsize))
+        .any(1)
+        .sum()
+    )
 
 
 def test_rmsnorm_gives_the_same_bits(tmp_path: Path) -> None:

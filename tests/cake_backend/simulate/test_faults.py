@@ -169,5 +169,40 @@ def test_data_of_the_upstream_kernel_read_before_the_wait_for_it_is_found() -> N
 
 
 def test_dropping_a_step_announces_bytes_twice_in_one_phase() -> None:
-    r = GEMM_WS.run(("                s = lm.step(ab)\n                lm.wait(ab_empty, stage=s)\n", "                s = lm.at(ab)\n                lm.wait(ab_empty, stage=s)\n"), ("            for k in lm.range(kt):\n                s = lm.at(ab)", "            lm.step(ab)\n            for k in lm.range(kt):\n                s = lm.at(ab)"))
+    r = GEMM_WS.run(
+        (
+            "                s = lm.step(ab)\n                lm.wait(ab_empty, stage=s)\n",
+            "                s = lm.at(ab)\n                lm.wait(ab_empty, stage=s)\n",
+        ),
+        (
+            "            for k in lm.range(kt):\n                s = lm.at(ab)",
+            "            lm.step(ab)\n            for k in lm.range(kt):\n                s = lm.at(ab)",
+        ),
+    )
     assert r.faults and r.faults[0].code in ("X001", "X002", "X004")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("lm.smem(64 * 128 + 128 * 128 + 64 * 128)", "lm.smem(64 * 128 + 128 * 128 + 64 * 128 - 16)", "X006"),
+        ("offset=64 * 128,", "offset=64 * 128 + 64,", "X016"),
+        ('shape=(128, 128), dtype=lm.e4m3, swizzle="128b"', "shape=(128, 128), dtype=lm.e4m3", "X016"),
+    ],
+)
+def test_a_view_past_its_pool_misaligned_or_unfit_as_an_operand_is_named(old: str, new: str, code: str) -> None:
+    assert code in fp8((old, new))
+
+
+def test_rows_that_a_tensor_map_cannot_step_over_are_refused() -> None:
+    tensors = {"A": normal(1, 300, 201), "B": normal(2, 200, 201), "C": nan(300, 200)}
+    r = simulate(GEMM_WS.program(), tensors, {"M": 300, "N": 200, "K": 201})
+    assert [f.code for f in r.faults] == ["X015"] and "402 bytes" in r.faults[0].message
+
+
+def test_a_swizzled_view_that_threads_use_must_start_where_the_pattern_repeats() -> None:
+    text = TRANSPOSED.replace("lm.smem(64 * 64 * 2 + 64 * 4 + 64 * 4)", "lm.smem(65 * 64 * 2 + 64 * 4 + 64 * 4)")
+    text = text.replace("tile = pool.view(offset=0,", "tile = pool.view(offset=128,").replace("offset=64 * 64 * 2", "offset=65 * 64 * 2")
+    arrays = {"X": normal(1, 64, 64), "Y": nan(64, 64), **{n: nan(64, dtype=np.float32) for n in "RC"}, "S": nan(2, dtype=np.float32)}
+    r = simulate(program(text), arrays, {})
+    assert [f.code for f in r.faults] == ["X015"] and "`tile`" in r.faults[0].message
