@@ -16,7 +16,7 @@ from cake_ir.span import Span
 from cake_verify.analyses.regions import layout_of
 from cake_verify.analyses.replay import Replay
 
-_ORDER = frozenset({"S003", "S004", "S005", "S008", "S011", "S020", "S021", "S022", "S023"})
+_ORDER = frozenset({"S003", "S004", "S005", "S008", "S011", "S020", "S021", "S022", "S023", "S032"})
 
 
 def blame(r: Replay, fault: Fault) -> Fault:
@@ -26,23 +26,23 @@ def blame(r: Replay, fault: Fault) -> Fault:
     return _depth(r, fault) if fault.code in _ORDER else fault
 
 
-def _loaded(r: Replay) -> dict[str, set[str]]:
-    """Views that asynchronous copies fill, by ring."""
+def _riders(r: Replay, copies: bool = False) -> dict[str, set[str]]:
+    """Views that ride on each ring; `copies`: only those that asynchronous copies fill."""
     out: dict[str, set[str]] = {}
     for s in r.plan.sites.values():
-        slot = s.op.operands.get("stage")
-        ring = getattr(getattr(slot, "type", None), "ring", None)
-        if ring and any(isinstance(e, Issue) and e.engine in ("tma", "cp_async") for e in r.effects(s.op)):
-            out.setdefault(ring, set()).add(s.op.operands["view"].type.view)  # type: ignore[union-attr]  # copies have views
+        for operand, mode, _ in r.touches(s.op):
+            ring = r.plan.ring_of(s.op, operand)
+            if ring is not None and (not copies or ("w" in mode and r.is_a(s.op, Issue))):
+                out.setdefault(ring, set()).add(s.op.operands[operand].type.view)  # type: ignore[union-attr]  # touches name view operands
     return out
 
 
 def _depth(r: Replay, fault: Fault) -> Fault:
     """A ring with more or fewer slots than the views that ride on it."""
     program = r.plan.program
-    for ring, views in _loaded(r).items():
+    for ring, views in _riders(r).items():
         stages = program.rings[ring].stages
-        odd = [v for v in sorted(views) if program.views[v].stages != stages and program.views[v].stages > 1]
+        odd = [v for v in sorted(views) if program.views[v].stages != stages]
         if not odd:
             continue
         if len(odd) == len(views):
@@ -64,7 +64,7 @@ def _overlap(r: Replay, fault: Fault) -> Fault:
     if pair is None:
         return fault
     first, second = pair
-    filled = {v for views in _loaded(r).values() for v in views}
+    filled = {v for views in _riders(r, copies=True).values() for v in views}
     if {first.name, second.name} <= filled:
         message = f"`{second.name}` shares bytes with `{first.name}`, and both are filled by copies: {fault.message}"
         return _put(fault, second.spans.get("offset", second.span), message, (first.spans.get("offset", first.span), f"`{first.name}` lies here"))

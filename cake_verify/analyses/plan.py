@@ -72,19 +72,25 @@ class Plan:
 
     def slots(self, op: Op, operand: str) -> int:
         """How many slots the position of a view operand runs over: those of its ring, or the view's stages where a number is given."""
+        ring = self.ring_of(op, operand)
+        if ring is not None:
+            return self.program.rings[ring].stages
         e = op.operands.get(operand)
-        view = e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else None
+        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+        return self.program.views[e.type.view].stages
+
+    def ring_of(self, op: Op, operand: str) -> str | None:
+        """The ring whose slot selects the stage of a view operand, following view names to their definitions."""
+        e = op.operands.get(operand)
         for _ in range(20):
             if not isinstance(e, Expr):
                 break
             if e.op == "stage":
                 slot = e.args[1].type
-                return self.program.rings[slot.ring].stages if isinstance(slot, SlotT) else self.program.views[str(view)].stages
+                return slot.ring if isinstance(slot, SlotT) else None
             e = self._definition(op, str(e.attrs["name"])) if e.op == "var" else e.args[0] if e.args else None
         stage = op.operands.get("stage")
-        if isinstance(stage, Expr) and isinstance(stage.type, SlotT):
-            return self.program.rings[stage.type.ring].stages
-        return self.program.views[str(view)].stages
+        return stage.type.ring if isinstance(stage, Expr) and isinstance(stage.type, SlotT) else None
 
     def _definition(self, op: Op, name: str) -> Expr | None:
         """What a view name of the operation's role stands for."""

@@ -101,7 +101,8 @@ def late_pass(r: Replay, found: Found) -> Fault:
         return unstable(r, found)
     missing = found.data["missing"]
     barrier = r.plan.program.barriers[name]
-    if barrier.primed and k == 0 and any(r.is_a(s.op, Issue) for share in r.plan.arrivals[name].shares for s in share.sites):
+    copies = {s.role for s in r.plan.sites.values() if any("w" in mode and r.plan.ring_of(s.op, o) == barrier.pipeline for o, mode, _ in r.touches(s.op))}
+    if barrier.primed and k == 0 and copies & set(barrier.prod) and not copies & set(barrier.cons):
         fix = edits.replace(barrier.spans["primed"], "False") if "primed" in barrier.spans else None
         waiter = next((s.op for s in r.plan.sites.values() if s.op.attrs.get("barrier") == name and r.is_a(s.op, Wait)), op)
         return Fault("S020", f"`{name}` is primed, so its first wait passes before anything has been loaded", barrier.span,

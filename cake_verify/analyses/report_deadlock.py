@@ -11,6 +11,7 @@ from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.report_counts import uneven
+from cake_verify.analyses.report_site import engine_of
 from cake_verify.analyses.report_waits import Blocked, contributors, waits_of
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.trips import spoken
@@ -63,7 +64,11 @@ def _not_primed(r: Replay, blocked: list[Blocked]) -> Fault | None:
             continue
         name = r.plan.names[b.bar.decl]
         barrier = r.plan.program.barriers[name]
-        if barrier.primed or name not in guards or b.member.role in barrier.prod or any(r.gifts(bar) for bar in b.member.cta.bars[b.bar.decl]):
+        frees = name in guards or any(
+            s.role == b.member.role and engine_of(r, s.op) == "cp_async" and r.plan.ring_of(s.op, "view") == barrier.pipeline for s in r.plan.sites.values()
+        )
+        fills = any(r.is_a(s.op, Issue) for share in r.plan.arrivals[name].shares for s in share.sites)
+        if barrier.primed or not frees or fills or b.member.role in barrier.prod or any(r.gifts(bar) for bar in b.member.cta.bars[b.bar.decl]):
             continue
         fix = edits.add_argument(barrier.span, "primed=True")
         if "primed" in barrier.spans:
@@ -223,7 +228,7 @@ def _ahead(r: Replay, m: Member, name: str) -> bool:
 def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set[str], blocked: list[Blocked]) -> Fault:
     n = r.slot(taken.op, taken.values) or 0
     program = r.plan.program
-    last, operand = taken, None
+    last, operand, at = taken, None, taken
     for e in r.log[taken.number :]:
         if e.member is not m:
             continue
@@ -233,12 +238,9 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
             stages = r.plan.slots(e.op, o)
             if t.view in views and value[0] % stages == n % stages:  # type: ignore[union-attr]
                 last, operand = e, o
-    at = last
-    if r.is_a(last.op, Issue):
-        for e in r.log[last.number + 1 :]:
-            if e.member is m and r.is_a(e.op, Drain) and not any(op == last.op.id for op, _ in e.flying):
-                at = e
-                break
+                end = _ends(r, m, e)
+                if end.number >= at.number:
+                    at = end
     slot = (slot_text(r, last.op, operand) if operand else None) or "s"
     if edits.level_with(r.plan, last.op, at.op) != edits.stmt_span(r.plan, last.op):
         slot = f"lm.at({program.barriers[name].pipeline})"
@@ -262,6 +264,15 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
              "setting": str(r.setting)}  # fmt: skip
     return Fault("S008", message, at.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=waits_of(r, blocked),
                  help=f"release it: `lm.arrive({name}, stage={slot})`")  # fmt: skip
+
+
+def _ends(r: Replay, m: Member, use: Entry) -> Entry:
+    """The wait that retires an asynchronous use of a slot; the use itself if it is not asynchronous."""
+    if r.is_a(use.op, Issue):
+        for e in r.log[use.number + 1 :]:
+            if e.member is m and r.is_a(e.op, Drain) and not any(op == use.op.id for op, _ in e.flying):
+                return e
+    return use
 
 
 def _kept_by(r: Replay, m: Member, taken: Entry, releases: list[Site]) -> If | None:

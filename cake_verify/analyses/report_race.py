@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Arrive, Commit, Sync, Wait
+from cake_ir.ops.effects import Arrive, Commit, Drain, Sync, Wait
 from cake_ir.program import Assign, Expr, statements
 from cake_ir.span import Span
 from cake_verify.analyses import edits
@@ -82,10 +82,16 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
     left = next((i for i, (bits, _) in enumerate(m.cp) if bits & missing), None)
     related = [(write.op.span, "copied here")]
     fixes: list[Fix] = []
-    if left is None and any(b & missing for b, _ in m.cp_open):
-        message = f"{call(s.op)} reads `{name}` while the copies that fill it are in a group that nothing has closed"
-        fixes.append(edits.after(edits.stmt_span(r.plan, write.op), "lm.cp_commit()"))
-        span = s.span
+    mine = [e for e in r.log[write.number :] if e.member is m]
+    closed = next((e for e in mine if r.is_a(e.op, Commit)), None)
+    waited = next((e for e in mine if r.is_a(e.op, Drain)), None)
+    if closed is None or (waited is not None and waited.number < closed.number):
+        until = waited.number if waited is not None else len(r.log)
+        copy = next(e for e in reversed(r.log[:until]) if e.member is m and engine_of(r, e.op) == "cp_async")
+        message = f"{call(s.op)} reads `{name}` while the copies that fill it are in a group that nothing has closed before the wait"
+        fixes.append(edits.after(edits.stmt_span(r.plan, copy.op), "lm.cp_commit()"))
+        span = copy.op.span
+        related = [(s.span, f"reads `{name}`")]
     elif left is not None:
         since = [] if drain is None else [e for e in r.log[drain.number :] if e.member is m and r.is_a(e.op, Commit)]
         pending = max(0, len(m.cp) - left - 1 - len(since))
@@ -100,7 +106,12 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
             related.append((s.span, f"reads `{name}`"))
             span = drain.op.spans["pending"]
         else:
-            fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.cp_wait(pending={pending})"))
+            meet = r.before(len(r.log), m, Sync)
+            place = meet.op if meet is not None and meet.number > write.number else s.op
+            fixes.append(edits.before(edits.stmt_span(r.plan, place), f"lm.cp_wait(pending={pending})"))
+            if place is not s.op:
+                span = place.span
+                related.append((s.span, f"reads `{name}`"))
     else:
         sync = edits.own_barrier(r.plan.program, m.role)
         message = f"{call(s.op)} reads bytes of `{name}` that other threads of {who(r, m)} copied: `lm.cp_wait` covers a thread's own copies only"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Drain, Issue, Wait
-from cake_ir.program import Expr
-from cake_ir.types import ViewT
+from cake_ir.ops.effects import Drain, FenceProxy, Issue, Sync
+from cake_ir.program import Expr, For, Op
+from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.report_deadlock import early_release
@@ -41,38 +41,44 @@ def unfenced(r: Replay, found: Found) -> Fault:
 
 
 def uninitialised(r: Replay, found: Found) -> Fault:
-    """A read of shared memory that nothing has written."""
+    """A read of memory that nothing has written, told where the write is missing if that can be guessed."""
     s = Site(r, found)
     lines = trace(r, sync_points(r, (s.member,), len(r.log)), (s.member, "reads"))
-    related = tuple((x.op.span, f"writes `{s.view}`") for x in r.plan.sites.values()
-                    if any(m == "w" and view_of(x.op, o) == s.view for o, m, _ in r.touches(x.op)))[:3]  # fmt: skip
+    writes = [x.op for x in r.plan.sites.values() if any("w" in m and view_of(x.op, o) == s.view for o, m, _ in r.touches(x.op))]
     message = f"{call(s.op)} reads bytes of `{s.view}` that nothing has written"
-    span = s.span
-    waited = r.before(len(r.log), s.member, Wait)
-    if waited is not None and not related:
-        name = str(waited.op.attrs.get("barrier"))
-        loads = [x.op for x in r.plan.sites.values() if x.op.attrs.get("barrier") == name and r.is_a(x.op, Issue)]
-        if loads:
-            brings = sorted({view_of(o, "view") for o in loads})
-            message = f"nothing fills `{s.view}`: the loads on `{name}` bring {', '.join(f'`{b}`' for b in brings)} only"
-            span, related = loads[-1].span, ((s.span, f"{who(r, s.member)} reads `{s.view}` here"), (waited.op.span, f"after this wait for `{name}`"))
-    elif len(related) == 1 and not any(v == s.view for v in _whole(r, s)):
-        span, related = related[0][0], ((s.span, f"{who(r, s.member)} reads the rest of `{s.view}` here"),)
-        message = f"this fills only a part of what {call(s.op)} reads of `{s.view}`"
+    span, related = s.span, tuple((o.span, f"writes `{s.view}`") for o in writes[:3])
+    reader = (s.span, f"{who(r, s.member)} reads `{s.view}` here")
+    if s.view in r.plan.program.views:
+        if not writes:
+            found_at = _unfilled(r, s)
+            if found_at is not None:
+                span, message = found_at
+                related = (reader,)
+        elif len(writes) == 1 and _same_slot(r, s, writes[0]):
+            span, related = writes[0].span, (reader,)
+            message = f"this fills only a part of what {call(s.op)} reads of `{s.view}`"
     return Fault("S027", message, span, related, help="fill the slot before it is read; does the read use the slot that was filled?",
                  facts={"view": s.view, "setting": str(r.setting)}, trace=lines)  # fmt: skip
 
 
-def _whole(r: Replay, s: Site) -> list[str]:
-    """Views that some write fills as widely as the read at hand reads them."""
-    e = s.op.operands[s.operand]
-    out = []
-    for x in r.plan.sites.values():
-        for o, mode, _ in r.touches(x.op):
-            t = x.op.operands[o].type  # type: ignore[union-attr]  # touches name view operands
-            if "w" in mode and isinstance(t, ViewT) and isinstance(e, Expr) and isinstance(e.type, ViewT) and t.rows * t.cols >= e.type.rows * e.type.cols:
-                out.append(t.view)
-    return out
+def _unfilled(r: Replay, s: Site) -> tuple[Span, str] | None:
+    """Where the write of a view that nothing writes would stand: among the loads of what is read with it, or before the fence."""
+    if engine_of(r, s.op) == "bulk":
+        fence = r.before(len(r.log), s.member, FenceProxy) or r.before(len(r.log), s.member, Sync)
+        return (fence.op.span, f"nothing has written `{s.view}` before this: {call(s.op)} reads what was there") if fence is not None else None
+    ring = r.plan.ring_of(s.op, s.operand)
+    copies = [x.op for x in r.plan.sites.values() if r.is_a(x.op, Issue) and any("w" in m and r.plan.ring_of(x.op, o) == ring for o, m, _ in r.touches(x.op))]
+    if ring is None or not copies:
+        return None
+    brings = ", ".join(f"`{v}`" for v in sorted({view_of(o, "view") for o in copies}))
+    return copies[-1].span, f"nothing fills `{s.view}`: the copies into slots of `{ring}` bring {brings} only"
+
+
+def _same_slot(r: Replay, s: Site, write: Op) -> bool:
+    """Whether the only write of the view has been executed for the slot that is read."""
+    n = s.values[r.plan.code.ops[s.op.id].index[s.operand]][0] % r.plan.slots(s.op, s.operand)
+    at = r.plan.code.ops[write.id].index.get("view")
+    return at is not None and any(e.op is write and e.values[at][0] % r.plan.slots(write, "view") == n for e in r.log)
 
 
 # ------------------------------------------------------------------ registers
@@ -109,7 +115,7 @@ def in_flight(r: Replay, found: Found) -> Fault:
     message = f"`{name}` is {verb} while an MMA group that {use} may be in flight"
     fixes: list[Fix] = []
     span, related = op.span, ((user.span, f"this group {use}"),)
-    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans and not r.retired(drain):
+    if drain is not None and issued is not None and drain.number > issued.number and "pending" in drain.op.spans and not r.retired(drain) and _at_hand(r, drain.op, op):
         span, related = drain.op.spans["pending"], (*related, (op.span, f"`{name}` is {verb} here"))
         message = f"`lm.mma_wait(pending={drain.op.attrs.get('pending')})` leaves the group in flight that {use.replace('it', f'`{name}`', 1)}"
         fixes.append(edits.replace(drain.op.spans["pending"], str(pending)))
@@ -117,6 +123,12 @@ def in_flight(r: Replay, found: Found) -> Fault:
     return Fault("S005", message, span, related, help=f"wait for the group first: `lm.mma_wait(pending={pending})`",
                  fixes=tuple(fixes), facts={"place": name, "expected_pending": pending, "in_flight": len(m.mma), "setting": str(r.setting)},
                  trace=trace(r, [(issued, "issues the group"), (drain, "")], (m, f"{name} is {verb}")))  # fmt: skip
+
+
+def _at_hand(r: Replay, drain: Op, use: Op) -> bool:
+    """Whether a wait stands in no loop that the use is not in: else it does its own work there."""
+    loops = {id(x) for x, _ in r.plan.sites[use.id].around if isinstance(x, For)}
+    return all(id(x) in loops for x, _ in r.plan.sites[drain.id].around if isinstance(x, For))
 
 
 def undefined(r: Replay, found: Found) -> Fault:

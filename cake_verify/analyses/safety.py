@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cake_ir.fault import Fault
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
@@ -99,7 +101,10 @@ def _same(a: Fault, b: Fault) -> bool:
 def _dead(plan: Plan, number: int) -> Fault:
     op = plan.program.ops[number]
     view = next((e.type.view for e in op.operands.values() if hasattr(e, "type") and hasattr(e.type, "view")), "shared memory")  # type: ignore[union-attr]
-    return Fault("S028", f"what is written to `{view}` here is never read: every value is overwritten or left behind at the end", op.span,
+    role = plan.sites[number].role
+    after = [s.op for s in plan.sites.values() if s.role == role and s.op.id > number and any(isinstance(e, (FenceProxy, Sync)) for e in effects_of(s.op, plan.program))]
+    related = tuple((o.span, "nothing reads it after this") for o in after[:2])
+    return Fault("S028", f"what is written to `{view}` here is never read: every value is overwritten or left behind at the end", op.span, related,
                  help="read it, store it, or leave the write out", facts={"view": view})  # fmt: skip
 
 

@@ -39,7 +39,9 @@ def check(program: Program) -> Iterator[Fault]:
                 (waits[0].op.span, f"`{waits[0].role}` waits for it here"),
             )
             facts = {"barrier": name, "role": share.role, "expected": a.count, "found": a.ctas * sum(s.count for s in a.shares if s.sites)}
-            yield Fault("S008", message, _likely(program, name, share.role), related, facts=facts,
+            given = any(s.sites for s in a.shares)
+            where = a.barrier.spans.get("prod", a.barrier.span) if given else _likely(program, name, share.role)
+            yield Fault("S008", message, where, related, facts=facts,
                         help=f"arrive on it in `{share.role}`, or take the role out of `prod`")  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.clusters import is_tx_load
-from cake_ir.derive.structure import sites
+from cake_ir.derive.structure import Site, sites
 from cake_ir.derive.transactions import transactions
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Program
@@ -24,13 +24,17 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Uneven sets, and loads that complete on a barrier which does not count bytes."""
+    """Uneven sets, and loads that complete on a barrier which counts more than one arrival a member beside their bytes."""
     yield from transactions(program)[1]
+    loads: dict[str, list[Site]] = {}
     for s in sites(program):
-        barrier = program.barriers.get(str(s.op.attrs.get("barrier")))
-        if barrier is None or barrier.arrive in ("tx", "member", "mma") or not is_tx_load(s, program):
-            continue
-        fixes = (Fix((Edit(barrier.spans["arrive"], '"tx"'),), "likely", 'count bytes: `arrive="tx"`'),) if "arrive" in barrier.spans else ()
-        message = f"the load completes on `{barrier.name}` by bytes, but `{barrier.name}` counts arrivals by {barrier.arrive}"
-        yield Fault("S018", message, s.op.spans.get("barrier", s.op.span), ((barrier.span, "declared here"),), help='declare it with `arrive="tx"`', fixes=fixes,
-                    facts={"barrier": barrier.name, "expected": "tx", "found": barrier.arrive})  # fmt: skip
+        name = str(s.op.attrs.get("barrier"))
+        if name in program.barriers and is_tx_load(s, program) and program.barriers[name].arrive not in ("tx", "member", "mma"):
+            loads.setdefault(name, []).append(s)
+    for name, found in loads.items():
+        barrier = program.barriers[name]
+        span = barrier.spans.get("arrive", barrier.span)
+        fixes = (Fix((Edit(span, '"tx"'),), "likely", 'count bytes: `arrive="tx"`'),) if "arrive" in barrier.spans else ()
+        message = f"loads complete on `{name}` by bytes, but it counts arrivals by {barrier.arrive}"
+        yield Fault("S018", message, span, tuple((s.op.span, "completes here") for s in found[:2]), help='declare it with `arrive="tx"`', fixes=fixes,
+                    facts={"barrier": name, "expected": "tx", "found": barrier.arrive})  # fmt: skip
