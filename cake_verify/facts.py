@@ -227,8 +227,10 @@ def _slot_text(slot: Expr) -> str:
 
 
 def _trips(loop: For) -> int | None:
-    bounds = [bound.attrs.get("value") if bound is not None and bound.op == "const" else None for bound in (loop.lo, loop.hi)]
-    return bounds[1] - (bounds[0] or 0) if isinstance(bounds[1], int) and (loop.lo is None or isinstance(bounds[0], int)) else None
+    low, high = (bound.attrs.get("value") if bound is not None and bound.op == "const" else None for bound in (loop.lo, loop.hi))
+    if loop.lo is None:
+        low = 0
+    return high - low if isinstance(low, int) and isinstance(high, int) else None
 
 
 def _scalar(value: object) -> object:
