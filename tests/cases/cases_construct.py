@@ -113,6 +113,6 @@ CASES = (
     Case(
         "C007", "construct", "QwenLM/FlashQLA#21",
         "the second view is written after the first meeting, while the first view is still read", "it is written after the second meeting",
-        (Bad(EARLY, "S007", "l.store("),), (Good(ALIAS),),
+        (Bad(EARLY, "S007", "h.load("),), (Good(ALIAS),),
     ),
 )

@@ -214,7 +214,7 @@ def gemm(lm, A: LM.tma2d[LM.bf16], B: LM.tma3d[LM.bf16], C: LM.gmem2d[LM.f32], K
 '''
 """Row tiles of four problems in a row; a pair of CTAs shares the weights of its problem by multicast."""
 
-RANK_ONLY = edit(STRADDLE, ("                b.tma_load(B,", "                if lm.cta_rank(0) == 0:\n                    b.tma_load(B,"))
+RANK_ONLY = edit(STRADDLE, ("                b.tma_load(B,", "                if lm.cta_rank('m') == 0:\n                    b.tma_load(B,"))
 
 WORK_QUEUE = '''
 @cake.schedule(target="sm_100a")
@@ -232,7 +232,7 @@ def f(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32], M: LM.i32):
 '''
 """Tiles from the hardware's queue, for a pair of CTAs."""
 
-ASKED_BY_HAND = edit(WORK_QUEUE, ("            pass\n", "            if lm.cta_rank(0) == 0:\n                lm.try_cancel(sched)\n"))
+ASKED_BY_HAND = edit(WORK_QUEUE, ("            pass\n", "            if lm.cta_rank('m') == 0:\n                lm.try_cancel(sched)\n"))
 
 TMEM_EPILOGUE = '''
 @cake.schedule(target=("sm_100a", "sm_103a"))
@@ -280,7 +280,7 @@ def gemm(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32], M
 
 HELD = edit(TMEM_EPILOGUE, ('            lm.tmem_wait("ld")\n            lm.arrive(acc_free, stage=d)\n', '            lm.arrive(acc_free, stage=d)\n            lm.tmem_wait("ld")\n'))
 
-UNARMED = edit(ONE_BARRIER, ('full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")', 'full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="warp")'))
+UNARMED = edit(TWO_BARRIERS, ('full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")', 'full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="warp")'))
 REINIT = edit(ONE_BARRIER, ("            lm.wait(empty, stage=s)\n", "            lm.wait(empty, stage=s)\n            lm.init(full_a, 1)\n"))
 
 TWO_GROUPS = '''
@@ -355,6 +355,135 @@ def f(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32]):
 
 UNPRIMED = edit(ONE_BARRIER, (', primed=True', ''))
 
+STATE_POOL = '''
+@cake.schedule(target="sm_90a")
+def f(lm, INDEX: LM.gmem1d[LM.i32, "B"].const, POOL: LM.gmem2d[LM.f32, "P", 128], OUT: LM.gmem2d[LM.f32, "B", 128], B: LM.i32, P: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume_values(INDEX, -1, P)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(B,), names=("b",))
+    with work:
+        for t in lm.tiles(sched):
+            row = lm.ld(INDEX, t.b)
+            if row >= 0:
+                lm.store(OUT, lm.load(POOL, coords=(0, row), shape=(1, 128)), coords=(0, t.b))
+'''
+"""A state pool behind an index that is padded with -1."""
+
+UNGUARDED = edit(STATE_POOL, ("            if row >= 0:\n                lm.store", "            lm.store"))
+MASKED_VALUE = edit(STATE_POOL, ("            if row >= 0:\n                lm.store(OUT, lm.load(POOL, coords=(0, row), shape=(1, 128)), coords=(0, t.b))",
+                                 "            x = lm.load(POOL, coords=(0, row), shape=(1, 128))\n            lm.store(OUT, lm.where(row >= 0, x, 0.0), coords=(0, t.b))"))
+
+VARLEN = '''
+@cake.schedule(target="sm_90a")
+def f(lm, CU: LM.gmem1d[LM.i32, "B1"].const, LEN: LM.gmem1d[LM.i32, "B"], TOTAL: LM.i32, B: LM.i32, B1: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(B > 0 and TOTAL > 0 and B1 == B + 1)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(TOTAL, 64) + B,), names=("i",))
+    with work:
+        for t in lm.tiles(sched):
+            if t.i < B:
+                n = lm.ld(CU, t.i + 1) - lm.ld(CU, t.i)
+                lm.store(LEN, n, coords=(t.i,))
+'''
+"""More tiles than sequences: the offsets are read behind the check."""
+
+READ_FIRST = edit(VARLEN, ("            if t.i < B:\n                n = lm.ld(CU, t.i + 1) - lm.ld(CU, t.i)\n                lm.store", "            n = lm.ld(CU, t.i + 1) - lm.ld(CU, t.i)\n            if t.i < B:\n                lm.store"))
+PADDED = edit(READ_FIRST, ("B1 == B + 1", "B1 == B + lm.cdiv(TOTAL, 64) + 1"))
+
+OFFSETS = '''
+@cake.schedule(target="sm_90a")
+def f(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32], B: LM.i32, T: LM.i32, H: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(B > 0 and B <= 64 and T > 0 and T <= 65536 and H > 0 and H <= 64)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(B, T, H), names=("b", "t", "h"))
+    with work:
+        for x in lm.tiles(sched):
+            first = ((lm.cast(x.b, lm.i64) * T + x.t) * H + x.h) * 128
+            lm.store(Y, lm.load(X, coords=(first,), shape=(128,)), coords=(first,))
+'''
+"""The offset of a row of 128 in 64 bits: up to 64 * 65536 * 64 * 128."""
+
+WRAPPED = edit(OFFSETS, ("lm.cast(x.b, lm.i64)", "x.b"))
+SMALL = edit(WRAPPED, ("T <= 65536", "T <= 2048"))
+
+SPLIT = '''
+@cake.schedule(target="sm_90a")
+def f(lm, P: LM.gmem2d[LM.f32], C: LM.gmem1d[LM.f32], FLAGS: LM.gmem1d[LM.i32].zeroed, G: LM.i32):
+    lm.launch(grid="tiles")
+    work = lm.role(warps=range(0, 4))
+    cta = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(2, G), names=("k", "g"))
+    with work:
+        for t in lm.tiles(sched):
+            if t.k == 0:
+                lm.store(C, lm.load(P, coords=(0, t.g), shape=(1, 512)), coords=(t.g * 512,))
+                lm.sync(cta)
+                lm.signal(FLAGS, t.g, 1)
+            if t.k > 0:
+                lm.spin(FLAGS, t.g, 1)
+'''
+"""Blocks of a split wait for a block of the same launch, in a grid that need not be resident."""
+
+TWO_KERNELS = '''
+@cake.schedule(target="sm_90a")
+def partials(lm, A: LM.gmem2d[LM.f32, "R", 512], P: LM.gmem2d[LM.f32, 2, 512], R: LM.i32):
+    lm.launch(grid="tiles")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(2,), names=("k",))
+    with work:
+        for t in lm.tiles(sched):
+            total = lm.frag(shape=(1, 512), dtype=lm.f32, form="vec", init=0.0)
+            for r in lm.range(R // 2):
+                total = total + lm.load(A, coords=(0, t.k * (R // 2) + r), shape=(1, 512))
+            lm.store(P, total, coords=(0, t.k))
+
+@cake.schedule(target="sm_90a")
+def add(lm, P: LM.gmem2d[LM.f32, 2, 512], C: LM.gmem2d[LM.f32, 1, 512]):
+    work = lm.role(warps=range(0, 4))
+    with work:
+        lm.store(C, lm.load(P, coords=(0, 0), shape=(1, 512)) + lm.load(P, coords=(0, 1), shape=(1, 512)), coords=(0, 0))
+
+@cake.plan()
+def split(lm, A: LM.gmem2d[LM.f32], C: LM.gmem2d[LM.f32], R: LM.i32):
+    p = lm.workspace(shape=(2, 512), dtype=lm.f32)
+    lm.run(partials, A=A, P=p, R=R)
+    lm.run(add, P=p, C=C)
+'''
+"""Partial sums in a workspace, added by a second launch."""
+
+TWO_ACCUMULATORS = '''
+@cake.schedule(target="sm_90a")
+def f(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32]):
+    pool = lm.smem(24576)
+    a = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    b = pool.view(offset=8192, shape=(128, 64), dtype=lm.bf16, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=[4])
+    ring = lm.pipeline(stages=1)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    with load:
+        s = lm.step(ring)
+        a.tma_load(A, coords=(0, 0), stage=s, barrier=full)
+        b.tma_load(B, coords=(0, 0), stage=s, barrier=full)
+    with math:
+        old = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+        new = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+        s = lm.step(ring)
+        lm.wait(full, stage=s)
+        lm.mma(old, a, b.rows(0, 64), init=True)
+        lm.mma(new, a, b.rows(64, 64), init=True)
+        lm.mma_wait(pending=1)
+        lm.store(C, old, coords=(0, 0))
+        lm.mma_wait(pending=0)
+        lm.store(C, new, coords=(64, 0))
+'''
+"""The older accumulator is read while the younger group is in flight."""
+
+READ_EARLY = edit(TWO_ACCUMULATORS, ("        lm.mma_wait(pending=0)\n        lm.store(C, new, coords=(64, 0))\n", "        lm.store(C, new, coords=(64, 0))\n        lm.mma_wait(pending=0)\n"))
+
 
 CASES = (
     Case("C008", "safety", "MoonshotAI/FlashKDA#24",
@@ -382,7 +511,7 @@ CASES = (
          (Bad(SUBSET, "S009", "lm.cluster_sync"), Bad(CROSSED, "S023", "lm.cluster_sync")), (Good(CLUSTER), Good(MIXED_WAITS))),
     Case("C022", "safety", "deepseek-ai/DeepGEMM#415",
          "129 tiles a problem and a cluster of two: one pair belongs to two problems, only one of its CTAs may multicast", "130 tiles a problem, so that no pair straddles two",
-         (Bad(edit(STRADDLE, ("PER_GROUP=130", "PER_GROUP=129")), "S030", "b.tma_load"), Bad(RANK_ONLY, "S018", "b.tma_load")), (Good(STRADDLE),)),
+         (Bad(edit(STRADDLE, ("PER_GROUP=130", "PER_GROUP=129")), "S030", "b.tma_load"), Bad(RANK_ONLY, "S018", "if lm.cta_rank")), (Good(STRADDLE),)),
     Case("C024", "safety", "facebookexperimental/triton#908",
          "a query of the hardware's work queue whose answer only one CTA of the pair expects", "the scheduler `kind=\"clc\"`, which every CTA of the pair runs through",
          (Bad(ASKED_BY_HAND, "N028", "lm.try_cancel"),), (Good(WORK_QUEUE),), outcome="no such construct"),
@@ -391,7 +520,7 @@ CASES = (
          (Bad(HELD, "S014", "lm.arrive(acc_free"),), (Good(TMEM_EPILOGUE),)),
     Case("C028", "safety", "nvfp4-megamoe-kernel (author's notes)",
          "copies on a barrier that expects no bytes; a barrier that is initialised again in the loop", "two copies on one barrier of kind `tx`",
-         (Bad(UNARMED, "S002", "lm.barrier"), Bad(REINIT, "N028", "lm.init")), (Good(ONE_BARRIER),),
+         (Bad(UNARMED, "S018", "full_a = "), Bad(REINIT, "N028", "lm.init")), (Good(ONE_BARRIER),),
          remark="initialisation and the announcement of bytes are derived, once a phase"),
     Case("C030", "safety", "NVIDIA/cutlass#2404, NVIDIA/cutlass#2418",
          "a count of 1 where two groups release a slot", "a count of 2 with one thread a group, 256 with every thread",
@@ -404,5 +533,20 @@ CASES = (
          remark="a named barrier has no arrive without a wait, its count follows from its roles; the unsymmetric meeting is an mbarrier"),
     Case("C032", "safety", "triton-lang/triton#11296",
          "the producer's first wait is on a barrier that nobody has arrived on and that is not primed", "the same wait on a primed barrier",
-         (Bad(UNPRIMED, "S023", "lm.wait(empty"),), (Good(ONE_BARRIER),)),
+         (Bad(UNPRIMED, "S023", "empty = "),), (Good(ONE_BARRIER),)),
+    Case("C034", "safety", "sgl-project/sglang#21558, radixark/miles#2079",
+         "a row number that may be -1 goes into the address; the value is masked afterwards", "the load behind a check of the row number",
+         (Bad(UNGUARDED, "D031", "lm.store(OUT"), Bad(MASKED_VALUE, "D031", "x = lm.load")), (Good(STATE_POOL),)),
+    Case("C035", "safety", "Dao-AILab/flash-attention#2333",
+         "offsets are read for tiles beyond the last sequence", "the check first, or padded offsets",
+         (Bad(READ_FIRST, "D031", "n = lm.ld"),), (Good(VARLEN), Good(PADDED))),
+    Case("C036", "safety", "fla-org/flash-linear-attention#1080, triton-lang/triton#832, databricks/megablocks#185",
+         "an offset of up to 2^35 elements in 32 bits", "one factor widened to 64 bits, or fewer tokens",
+         (Bad(WRAPPED, "D032", "lm.store(Y"),), (Good(OFFSETS), Good(SMALL))),
+    Case("C037", "safety", "ROCm/aiter#4622, ROCm/aiter#3288, NVIDIA/cutlass#1296",
+         "a block spins on a word that another block of a grid of any size writes", "two launches with a workspace",
+         (Bad(SPLIT, "Q010", "lm.spin"),), (Good(TWO_KERNELS),)),
+    Case("C038", "safety", "triton-lang/triton#8964",
+         "the accumulator is stored before its group is retired", "an older accumulator is stored while a younger group is in flight",
+         (Bad(READ_EARLY, "S005", "lm.store(C, new"),), (Good(TWO_ACCUMULATORS), Good(OVERLAPPED))),
 )  # fmt: skip
