@@ -150,6 +150,9 @@ def cdiv(el: Elaboration, a: Any, b: Any, span: Span) -> Any:
     """ceil(a / b) for integers; folded where both are known."""
     if is_const(b) and isinstance(b, (int, float)) and b <= 0:
         el.fail("N022", f"`lm.cdiv` by {b}", span)
+    for x in (a, b):
+        if is_const(x) and (not isinstance(x, int) or isinstance(x, bool)):
+            el.fail("N022", "`lm.cdiv` takes integers", span)
     if is_const(a) and is_const(b):
         if not (isinstance(a, int) and isinstance(b, int)):
             el.fail("N022", "`lm.cdiv` takes integers", span)

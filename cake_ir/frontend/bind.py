@@ -75,6 +75,7 @@ def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr) -> None:
         if kind in OPERAND_KINDS:
             e = _operand(el, kind, v, span)
             if e is not None:
+                _whole_numbers(el, p, e)
                 bound.operands[p.name] = e
                 return
         else:
@@ -83,6 +84,19 @@ def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr) -> None:
                 bound.attrs[p.name] = c
                 return
     _mismatch(el, bound, p, v, span)
+
+
+_INTEGERS = frozenset({"coords", "i", "rows", "cols", "offset", "n", "col", "cta", "base"})
+"""Parameters that count elements."""
+
+
+def _whole_numbers(el: Elaboration, p: P, operand: Any) -> None:
+    """N024 where a fraction is given for a position or a count."""
+    if p.name in _INTEGERS:
+        for e in operand if isinstance(operand, tuple) else (operand,):
+            dtype = getattr(e.type, "dtype", "")
+            if isinstance(e.type, (ScalarT, FragT)) and dtype in DTYPES and not DTYPES[dtype].is_integer:
+                el.fail("N024", f"`{p.name}` counts elements, found {e.type}", e.span, help="convert with `lm.cast(x, lm.i32)`")
 
 
 def _operand(el: Elaboration, kind: str, v: Any, span: Span) -> Any:

@@ -70,6 +70,11 @@ CHUNK = edit(
 )  # fmt: skip
 SWIZZLED = edit(TILE, ("offset=8192", "offset=8192 + 1024"), ("lm.smem(24576)", "lm.smem(26624)"))
 
+GEMM_WS = (Path(__file__).parents[1] / "examples" / "gemm_ws.py").read_text("utf-8")
+DECLARED = edit(
+    MULTICAST, ("C: LM.gmem2d[LM.f32]", 'C: LM.gmem2d[LM.f32, "M", "N"]'), (", mask=lm.in_bounds(acc, rows=M - t.m * 64, cols=N - t.n * 128))", ")")
+)  # fmt: skip
+
 CASES = {
     # case: (bad, code, control)
     "C052 a swizzled tile on 128 bytes": (edit(SWIZZLED, ("8192 + 1024", "8192 + 128")), "D015", SWIZZLED),
@@ -85,6 +90,13 @@ CASES = {
     "C083 sixteen named barriers": (named_barriers(16), "H010", named_barriers(15)),
     "C085 fp8 operand in the wrong major order": (FP8_MN, "H004", FP8),
     "C085 bf16 operand in that order": (FP8_MN, "H004", MN_MAJOR),
+    "an operand on rows that are no atom for one member": (
+        edit(GEMM_WS, ("smem_a[s].rows(64 * math.index, 64)", "smem_a[s].rows(60 * math.index, 64)")), "D016", GEMM_WS),
+    "a store in front of the tensor": (edit(SYNC_MMA, ("lm.store(C, acc, coords=(0, 0))", "lm.store(C, acc, coords=(-8, 0))")), "S033", SYNC_MMA),
+    "a ragged tile past a declared extent": (DECLARED, "S033", edit(DECLARED, ("lm.assume(K > 0)", "lm.assume(K > 0)\n    lm.assume(M % 64 == 0 and N % 128 == 0)"))),
+    "a ragged tile that is clipped": (DECLARED, "S033", edit(DECLARED, ("coords=(t.n * 128, t.m * 64))", "coords=(t.n * 128, t.m * 64), clip=True)"))),
+    "stores with gaps": (edit(MULTICAST, ("coords=(t.n * 128, t.m * 64), mask", "coords=(t.n * 256, t.m * 64), mask")), "Q001", MULTICAST),
+    "a coordinate of 1.5": (edit(LOOP, ("coords=(k * 64, t.n * 128)", "coords=(1.5, t.n * 128)")), "N024", LOOP),
     "multicast on consumer Blackwell": (edit(MULTICAST, ('"sm_90a"', '"sm_120a"')), "H005", MULTICAST),
     "a budget that is no multiple of 8": (edit(LOOP, ("regs=40", "regs=42")), "H006", LOOP),
     "a store of one tile by every tile": (edit(LOOP, ("t.n * 128, t.m * 64))\n        lm", "t.n * 128, 64))\n        lm")), "Q001", LOOP),

@@ -52,7 +52,8 @@ def box_problem(program: Program, op: Op, r: Rectangle) -> str | None:
     box = op.attrs.get("box")
     if r.transposed:
         return "the copy engine does not transpose, leave `.T` out"
-    row, col = (_origin(r.row.exact, r.row.mod, r.row.rem), _origin(r.col.exact, r.col.mod, r.col.rem))
+    row = r.row.exact if r.row.exact is not None else r.row.worst_for(8 if r.layout.swizzle else 1) or 0
+    col = r.col.exact if r.col.exact is not None else r.col.worst_for(r.layout.panel_cols if r.layout.swizzle else 1) or 0
     if row + r.rows > r.layout.rows or col + r.cols > r.layout.cols:
         return None  # D014 says so
     try:
@@ -60,10 +61,3 @@ def box_problem(program: Program, op: Op, r: Rectangle) -> str | None:
     except LayoutError as error:
         return str(error)
     return None
-
-
-def _origin(exact: int | None, mod: int, rem: int) -> int:
-    """A representative: the value itself, or the smallest number of its congruence class that shows its alignment."""
-    if exact is not None:
-        return exact
-    return rem if rem else 0

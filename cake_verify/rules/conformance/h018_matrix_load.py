@@ -41,7 +41,7 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         for r in rectangles(program, site.role.name, view):
             per = 128 // bits
-            if not view_problem(r.layout) and (r.col.never_multiple_of(per) or r.layout.offset % 16 or (not r.layout.swizzle and r.layout.row_bytes % 16)):
+            if not view_problem(r.layout) and (r.col.worst_for(per) or r.layout.offset % 16 or (not r.layout.swizzle and r.layout.row_bytes % 16)):
                 yield Fault("H018", f"rows of `{r.name}` do not start on multiples of 16 bytes, `ldmatrix` reads 16 at a time", op.span, ((r.view.span, "declared here"),),
                             f"start on a multiple of {per} columns", (), {"expected": per, "offset": r.layout.offset})  # fmt: skip
                 break

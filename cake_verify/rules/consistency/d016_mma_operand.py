@@ -57,14 +57,13 @@ def _exists(program: Program, family: str) -> bool:
 
 def _problem(r: Rectangle, family: str) -> str | None:
     tf32 = r.view.dtype == "tf32"
-    return operand_problem(r.layout, _sample(r.row), r.rows, _sample(r.col), r.cols, r.transposed, family, tf32)
+    panel = r.layout.panel_cols if r.transposed else 256 // r.layout.elem_bits
+    return operand_problem(r.layout, _sample(r.row, 8), r.rows, _sample(r.col, panel), r.cols, r.transposed, family, tf32)
 
 
-def _sample(r: Range) -> int:
-    """A value that is as aligned as anything the range can prove."""
-    if r.exact is not None:
-        return r.exact
-    return r.rem if r.mod > 1 else 0
+def _sample(r: Range, n: int) -> int:
+    """A value that the origin takes and that is no multiple of n, if there is one, else 0."""
+    return r.worst_for(n) or 0
 
 
 def _fills(program: Program, v: View) -> Iterator[tuple[Span, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.shared_memory import shared_memory
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Program
@@ -20,6 +19,7 @@ PAGE = Page(
     why="The compiler limits every thread's registers to what that many blocks would leave; if they do not fit, the registers are given up for nothing.",
     failing=edit(COPY, ("    work =", '    lm.launch(grid="tiles", ctas_per_sm=20)\n    work =')),
     passing=edit(COPY, ("    work =", '    lm.launch(grid="tiles", ctas_per_sm=8)\n    work =')),
+    limits="Registers are left to the compiler, which gives up as many as it must.",
     sources=("HW001", "HW002", "HW004"),
     severity="note",
 )
@@ -31,7 +31,7 @@ def check(program: Program) -> Iterator[Fault]:
         return
     t = target(program.target)
     smem = shared_memory(program).total
-    fits = t.blocks_that_fit(smem, program.threads, entry_registers(program), 1 + sum(n for n, _, _ in ids(program)))
+    fits = t.blocks_that_fit(smem, program.threads, t.min_regs, 1 + sum(n for n, _, _ in ids(program)))
     if fits < asked:
         span = program.launch.spans.get("ctas_per_sm", program.launch.span)
         fix = (Fix((Edit(span, str(fits)),), "likely", f"ask for {fits}"),) if fits else ()

@@ -148,7 +148,7 @@ def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) ->
             continue
         if t.stride < covered:
             return Fault("Q001", f"stores to `{tensor}` overlap: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
-        if t.stride > covered and alone and not any(isinstance(c, If) for c in s.path) and s.op.operands.get("mask") is None:
+        if t.stride > covered and alone and not any(isinstance(c, If) for c in s.path):
             return Fault("Q001", f"stores to `{tensor}` leave gaps: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
         if t.count is None:
             return None  # what lies outside an unbounded term is somebody else's range

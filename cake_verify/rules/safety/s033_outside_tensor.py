@@ -1,0 +1,99 @@
+"""S033: ordinary accesses stay inside their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, If, Param, Program
+from cake_ir.types import FragT
+from cake_verify.analyses import ranges
+from cake_verify.analyses.affine import affine
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import COPY, edit
+
+PAGE = Page(
+    code="S033",
+    title="an access outside the tensor",
+    statement="The elements that `lm.load`, `lm.store` and `lm.ld` touch lie inside the tensor: their coordinates are not negative, and within the extents where the parameter declares them; "
+    "a ragged last tile is masked, clipped, or excluded by `lm.assume`.",
+    why="Unlike copies through a tensor map these accesses are not clipped: they read and write what lies beside the tensor, or fault.",
+    failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
+    passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 512]")),
+    limits="Decided where the access certainly leaves the tensor for some arguments. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    for site in sites(program).ops:
+        op = site.op
+        tensor = program.tensors.get(str(op.attrs.get("tensor")))
+        if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic"):
+            continue
+        coords = op.operands.get("coords")
+        entries = coords if isinstance(coords, tuple) else (op.operands.get("i"),)
+        if op.operands.get("mask") is not None or op.attrs.get("clip") or any(isinstance(s, If) for s in site.path):
+            continue
+        for axis, e in enumerate(entries):
+            if isinstance(e, Expr) and not isinstance(e.type, FragT):
+                fault = _axis(program, site, tensor, axis, e)
+                if fault:
+                    yield fault
+                    break
+
+
+def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
+    r = ranges.of(program, site.role.name, e)
+    span = site.op.spans.get("coords", site.op.spans.get("i", site.op.span))
+    if r.hi < 0 or (r.tight and r.lo < 0):
+        return Fault("S033", f"coordinate {axis} of this access is {int(r.lo if r.tight else r.hi)}, in front of `{tensor.name}`", span, ((tensor.span, "declared here"),), "", (), {"axis": axis})
+    if not tensor.extents or axis >= len(tensor.extents):
+        return None
+    extent = tensor.extents[len(tensor.extents) - 1 - axis]
+    n = _covered(site, axis)
+    if isinstance(extent, int):
+        last = r.hi if r.tight else r.lo
+        if last + n > extent:
+            return Fault("S033", f"elements up to {int(last) + n - 1} along axis {axis} are touched, `{tensor.name}` has {extent}", span, ((tensor.span, "declared here"),),
+                         "mask the access, or use `clip=True`", (), {"axis": axis, "expected": extent, "found": int(last) + n})  # fmt: skip
+        return None
+    return _ragged(program, site, tensor, axis, e, extent, n)
+
+
+def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, extent: str, n: int) -> Fault | None:
+    """The last tile of `cdiv(extent, n)` tiles of n, where nothing says that n divides the extent."""
+    line = affine(program, site.role.name, e)
+    if line is None or extent not in program.scalars:
+        return None
+    fields = [(name, c) for name, c in line.terms.items() if "." in name]
+    if len(fields) != 1:
+        return None
+    name, stride = fields[0]
+    var, _, field = name.partition(".")
+    loop = next((s for s in site.loops if s.var == var), None)
+    d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
+    if d is None or field not in d.names:
+        return None
+    tiles = d.tiles[d.names.index(field)]
+    if tiles.op != "cdiv" or tiles.args[0].attrs.get("name") != extent or tiles.args[1].attrs.get("value") != stride:
+        return None
+    if ranges.of(program, None, tiles.args[0]).multiple_of(stride):
+        return None
+    return Fault("S033", f"the last tile along `{field}` reaches past `{extent}`, the end of `{tensor.name}`, unless {stride} divides it", site.op.span,
+                 ((tensor.span, f"extent `{extent}`"), (d.spans.get("tiles", d.span), f"tiles of {stride}")),
+                 f"mask the access, use `clip=True`, or state `lm.assume({extent} % {stride} == 0)`", (), {"axis": axis, "extent": extent, "tile": stride})  # fmt: skip
+
+
+def _covered(site: Site, axis: int) -> int:
+    """Elements that one access covers along an axis, innermost first."""
+    shape = site.op.attrs.get("shape")
+    x = site.op.operands.get("x")
+    t = x.type if isinstance(x, Expr) else None
+    if isinstance(shape, tuple):
+        sizes = [int(v) for v in reversed(shape)]  # type: ignore[arg-type]  # integers by the option's kind
+    elif isinstance(t, FragT):
+        sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
+    else:
+        sizes = [1]
+    return sizes[axis] if axis < len(sizes) else 1
