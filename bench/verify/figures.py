@@ -11,9 +11,10 @@ from bench.verify.mutate import VALUES
 
 Record = dict[str, Any]
 
-CLAIMS = ("N", "H", "Q006")
-"""Codes, or their first letters, whose objections a simulation cannot confirm: construction, hardware contracts that it does not model, and
-looking back on a ring further than it was stepped (which may hit the right slot by luck)."""
+CLAIMS = ("N", "H", "D014", "D015", "Q006", "Q007", "S018")
+"""Codes, or their first letters, that object to what a text states, whether or not a run suffers: construction, hardware contracts, views
+past their pool or off their swizzle's pattern, looking back on a ring further than it was stepped, a cluster stated in two ways, a barrier
+that counts arrivals of a kind that it does not get. No simulation can confirm them."""
 
 
 def kind_of(r: Record) -> str:

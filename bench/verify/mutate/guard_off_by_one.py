@@ -2,7 +2,7 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject
+from bench.verify.mutate.subject import Subject, communicates
 
 _OTHER = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 
@@ -11,9 +11,10 @@ def make(s: Subject) -> None:
     for p in s.statements:
         if not isinstance(p.node, ast.If):
             continue
+        cls = "guard-off-by-one" if communicates(p.node) else "wrong-guard"
         for c in ast.walk(p.node.test):
             if isinstance(c, ast.Compare) and len(c.ops) == 1:
                 left, right = s.source(c.left), s.source(c.comparators[0])
-                s.mutant("guard-off-by-one", f"{left} {_OTHER[type(c.ops[0])]} {right}", (c, f"{left} {_OTHER[type(c.ops[0])]} {right}"), at=p)
+                s.mutant(cls, f"{left} {_OTHER[type(c.ops[0])]} {right}", (c, f"{left} {_OTHER[type(c.ops[0])]} {right}"), at=p)
                 if not isinstance(c.ops[0], ast.Eq | ast.NotEq):
-                    s.mutant("guard-off-by-one", f"{s.source(c)} + 1", (c, f"{s.source(c)} + 1"), at=p)
+                    s.mutant(cls, f"{s.source(c)} + 1", (c, f"{s.source(c)} + 1"), at=p)

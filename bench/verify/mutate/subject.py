@@ -57,6 +57,15 @@ class Placed:
         return isinstance(self.node, ast.Expr) and self.call is not None and called(self.call) in names
 
 
+EFFECTS = frozenset("wait arrive commit sync tma_load tma_store cp_async cp_commit cp_wait mma_wait store_wait tmem_wait fence_proxy load store".split())
+"""Calls that synchronise, copy or touch memory."""
+
+
+def communicates(node: ast.For | ast.If) -> bool:
+    """Whether something in a loop or branch synchronises or touches memory: another number of rounds is then more than another sum."""
+    return any(isinstance(n, ast.Call) and called(n) in EFFECTS for part in node.body + node.orelse for n in ast.walk(part))
+
+
 def called(call: ast.Call) -> str:
     """The operation that a call names: the last part of `lm.wait` or `view.tma_load`."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
