@@ -218,6 +218,8 @@ def _direct(src: str, dst: str) -> tuple[frozenset[str], tuple[str, ...], bool] 
         return _SM100, ("rz", "rp"), True
     if s.name == "ue8m0" and d.name == "bf16":
         return _SM100, (), False
+    if s.name == "ue8m0" and d.name == "f32":
+        return _ALL, (), False  # the byte is the exponent: one shift
     return None
 
 

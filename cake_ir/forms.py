@@ -17,7 +17,8 @@ b         stored (N, K): n8 tiles, then K tiles of ``8*p``: row ``g``, column ``
           split, N is cut over wn; without, every warp holds all of it.
 rows      row ``32*W*block + 32*warp + lane``, register = column.
 vec       runs of ``chunk`` consecutive elements (row-major), dealt to the member's threads in turn.
-rowvec    one element for each row the thread has in the parent form, the same on the lanes that share the row.
+rowvec    one element for each row the thread has in the parent form, the same on the lanes that share the row. Where the parent
+          is ``vec``, a row is ``chunk`` consecutive runs (1, 2, 4, .. 32) on as many lanes, and there is one element a run.
 colvec    one element for each column the thread has in the parent form, the same on the lanes that share the column.
 scalar    one element, the same on every thread.
 ========  ==============================================================================================================
@@ -79,6 +80,8 @@ def fragment_problem(f: Fragment) -> str | None:
         return f"a `b` fragment needs an N that is a multiple of {8 * (wn if f.split else 1)}, not {f.rows}"
     if like == "rows" and f.form != "colvec" and f.rows % (32 * f.warps):
         return f"a `rows` fragment on {f.warps} warps needs a multiple of {32 * f.warps} rows, not {f.rows}"
+    if f.form == "rowvec" and like == "vec" and f.chunk not in (1, 2, 4, 8, 16, 32):
+        return f"a row of {f.chunk} runs does not lie on 1, 2, 4, .. 32 neighbouring lanes"
     if f.form == "vec" and (f.chunk < 1 or f.rows * f.cols % f.chunk):
         return f"vec[{f.chunk}] cannot hold {f.rows * f.cols} elements in whole runs"
     return None
@@ -97,6 +100,8 @@ def registers(f: Fragment) -> int:
         return f.rows // (32 * f.warps) * f.cols
     if f.form == "vec":
         return -(-f.rows * f.cols // (32 * f.warps * f.chunk)) * f.chunk
+    if f.form == "rowvec" and f.parent == "vec":
+        return -(-f.rows * f.chunk // (32 * f.warps))
     if f.form == "rowvec":
         return f.rows // (32 * f.warps) if f.parent == "rows" else f.rows // wm // 8
     if f.form == "colvec":
@@ -123,6 +128,9 @@ def element(f: Fragment, warp: int, lane: int, register: int) -> tuple[int, int]
         run, within = divmod(register, f.chunk)
         flat = (run * 32 * f.warps + warp * 32 + lane) * f.chunk + within
         return divmod(flat, f.cols) if flat < f.rows * f.cols else None
+    if f.form == "rowvec" and f.parent == "vec":
+        run = register * 32 * f.warps + warp * 32 + lane
+        return (run // f.chunk, 0) if run < f.rows * f.chunk else None
     if f.form == "scalar":
         return (0, 0)
     if f.form == "b":
@@ -188,7 +196,7 @@ def element_table(f: Fragment) -> ElementTable:
     count = registers(f)
     rows: array[int] = array("i")
     cols: array[int] = array("i")
-    if f.form == "vec":
+    if "vec" in (f.form, f.parent if f.form == "rowvec" else ""):
         for warp in range(f.warps):
             for lane in range(32):
                 for register in range(count):
@@ -252,6 +260,10 @@ def warp_rectangles(f: Fragment, warp: int) -> tuple[tuple[int, int, int, int], 
                 out.append((row, 1, col, width))
                 flat += width
         return tuple(out)
+    if f.form == "rowvec" and f.parent == "vec":
+        firsts = [32 * (i * f.warps + warp) for i in range(registers(f))]
+        ends = [min(first + 32, f.rows * f.chunk) for first in firsts]
+        return tuple((a // f.chunk, -(-b // f.chunk) - a // f.chunk, 0, 1) for a, b in zip(firsts, ends, strict=True) if a < b)
     if f.form == "b":
         n = f.rows // (wn if f.split else 1)
         return ((n * (warp // wm) if f.split else 0, n, 0, f.cols),)

@@ -67,8 +67,16 @@ PACK_I8 = Device(
 )
 UNPACK_I8 = Device("unpack_i8", "DEVICE int unpack_i8(u32 x, int i) { return (int)(x << (24 - 8 * i)) >> 24; }")
 UNPACK_U8 = Device("unpack_u8", "DEVICE int unpack_u8(u32 x, int i) { return (int)(x >> (8 * i)) & 0xff; }")
-PACK |= {"i8": PACK_I8, "u8": PACK_I8}
-UNPACK |= {"i8": UNPACK_I8, "u8": UNPACK_U8}
+PACK_UE8M0 = Device(
+    "pack_ue8m0",
+    """
+DEVICE u32 pack_ue8m0(float a, float b, float c, float d) {  // the exponents of powers of two
+  return __float_as_uint(a) >> 23 | __float_as_uint(b) >> 23 << 8 | __float_as_uint(c) >> 23 << 16 | __float_as_uint(d) >> 23 << 24;
+}""",
+)
+UNPACK_UE8M0 = Device("unpack_ue8m0", "DEVICE float unpack_ue8m0(u32 x, int i) { return __uint_as_float((x >> (8 * i) & 0xffu) << 23); }")
+PACK |= {"i8": PACK_I8, "u8": PACK_I8, "ue8m0": PACK_UE8M0}
+UNPACK |= {"i8": UNPACK_I8, "u8": UNPACK_U8, "ue8m0": UNPACK_UE8M0}
 
 
 def pack(ctx: Context, dtype: str, values: list[str], span: Span) -> str:

@@ -30,7 +30,7 @@ def elements(t: FragT, warps: int) -> int:
 
 def packing(t: FragT) -> int:
     """Elements that share one 32-bit register of the array: narrow types are packed in tiles and vectors of even length."""
-    if t.form == "scalar":
+    if t.form == "scalar" or (t.form in ("rowvec", "colvec") and (DTYPES[t.dtype].bits == 8 or t.parent == "vec")):
         return 1
     return {16: 2, 8: 4}.get(DTYPES[t.dtype].bits, 1) if t.dtype != "bool" else 1
 
@@ -166,6 +166,11 @@ def row_slot(t: FragT, warps: int, i: Index) -> str:
     return half if blocks == 1 else _sum(_times(i.divided(4 * columns), 2), _paren(half))
 
 
+def run_slot(t: FragT, warps: int, i: Index) -> str:
+    """C text of the run that element i of a `vec` lies in: the index into a rowvec that belongs to it."""
+    return "0" if elements(t, warps) == (t.chunk or 1) else i.divided(t.chunk or 1)
+
+
 def column_slot(t: FragT, warps: int, i: Index) -> str:
     """C text of the index into a colvec for element i of a tile: two columns a block."""
     return _sum(_times(_column_block(t, warps, i), 2), _paren(i.bit(0)))
@@ -211,11 +216,25 @@ def warp_col(t: FragT) -> str:
 
 def rowvec_row(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the row (relative to the fragment) of element i of a rowvec."""
+    if t.parent == "vec":
+        run = "(int)thread" if elements(t, ctx.role.warps) == 1 else _sum(_times(i.text, ctx.role.threads), "(int)thread")
+        return run if t.chunk == 1 else f"{_paren(run) if run == '(int)thread' else f'({run})'} / {t.chunk}"
     step = 16 if t.warps else 16 * ctx.role.warps
     one = elements(t.with_(partial=None), ctx.role.warps) <= 2
     block = "" if one else _times(i.divided(2), step)
     half = i.text if one else i.modulo(2)
     return _sum(warp_row(ctx, t, "acc"), block, _times(half, 8), "(int)(lane >> 2)")
+
+
+def first_of_row(ctx: Context, t: FragT, i: str) -> str:
+    """C text of the test that picks one of the lanes that share a row; empty where no two do."""
+    if t.parent != "vec":
+        return "(lane & 3u) == 0"
+    runs, per = t.rows * (t.chunk or 1), t.chunk or 1
+    tests = [f"(lane & {per - 1}u) == 0"] if per > 1 else []
+    if runs % ctx.role.threads:
+        tests.append(f"{i} * {ctx.role.threads} + (int)thread < {runs}")
+    return " && ".join(tests)
 
 
 def colvec_col(t: FragT, i: Index) -> str:

@@ -12,7 +12,7 @@ from cake_backend.cuda.context import Context, Place
 from cake_backend.cuda.conversions import UNPACK_BF16, UNPACK_F16
 from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, ctype, elements, loop, packing
+from cake_backend.cuda.fragments import Index, ctype, elements, first_of_row, loop, packing
 from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.positions import TILES, At, vec_element
 from cake_backend.cuda.preamble import Device
@@ -324,6 +324,8 @@ def _memory_value(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
         return f"(u8){conversions.pack(ctx, t.dtype, [value, '0.0f', '0.0f', '0.0f'], x.span)}"
     if t.dtype in ("i8", "u8"):
         return f"({t.dtype})({value})"
+    if t.dtype == "ue8m0":
+        return f"(u8)(__float_as_uint({value}) >> 23)"
     return not_lowered(f"an element-wise store of {t.dtype}", x.span)
 
 
@@ -343,18 +345,19 @@ def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, b
 
 
 def _store_vector(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None) -> None:
-    """One lane an element: the first of the quad for rows, the first quad-row of the first warp for columns."""
+    """One lane an element: the first of those that share the row, the first quad-row of the first warp for columns."""
     with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
         at = At(t, loop("i_"))
         where = at.row(ctx) if t.form == "rowvec" else at.col(ctx)
-        who = "(lane & 3u) == 0" if t.form == "rowvec" else "(lane >> 2) == 0"
+        who = first_of_row(ctx, t, "i_") if t.form == "rowvec" else "(lane >> 2) == 0"
         if t.form == "rowvec" and t.warps and t.warps[1] > 1:
             who += f" && warp / {t.warps[0]}u == 0"
         if t.form == "colvec" and ctx.role.warps > 1:
             who += f" && warp % {t.warps[0]}u == 0" if t.warps else " && warp == 0"
-        guards = [who] + ([element(ctx, mask, at)] if mask is not None else [])
+        guards = ([who] if who else []) + ([element(ctx, mask, at)] if mask is not None else [])
         guards += [c] if (c := a.clip("", operand(where))) else []
-        ctx.out.line(f"if ({' && '.join(guards)}) ({a.base()})[{where}] = {_memory_value(ctx, x, t, loop('i_'))};")
+        text = f"({a.base()})[{where}] = {_memory_value(ctx, x, t, loop('i_'))};"
+        ctx.out.line(f"if ({' && '.join(guards)}) {text}" if guards else text)
 
 
 def _store_scalar(ctx: Context, op: Op, x: Expr) -> None:

@@ -14,6 +14,7 @@ from cake_backend.cuda.fragments import (
     packing,
     row_slot,
     rowvec_row,
+    run_slot,
     tile_blocks,
     tile_col,
     tile_columns,
@@ -48,6 +49,8 @@ class At:
         """Index into a rowvec with the same rows."""
         if self.type.form == "rowvec":
             return self.flat
+        if self.type.form == "vec":
+            return run_slot(self.type, ctx.role.warps, self.index)
         return row_slot(self.type, ctx.role.warps, self.index)
 
     def col_slot(self, ctx: Context) -> str:

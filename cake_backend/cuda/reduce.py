@@ -33,7 +33,11 @@ def reduce_into(ctx: Context, target: Place, e: Expr) -> None:
     t = x.type
     assert isinstance(t, FragT)
     kind = kind_of(t.dtype)
-    if t.form in TILES and e.attrs.get("axis") == 1:
+    if t.form == "vec" and target.type.form == "rowvec":
+        _runs(ctx, target, x, t, op, kind)
+        if not e.attrs.get("partial"):
+            _over_lanes(ctx, target, op, kind, lanes_of(target.type))
+    elif t.form in TILES and e.attrs.get("axis") == 1:
         if t.warps and t.warps[1] > 1:
             not_lowered("a row reduction of a tile that several warps share along its columns", e.span, "reduce with `across=` and scratch")
         _rows(ctx, target, x, t, op, kind)
@@ -70,6 +74,31 @@ def _rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) ->
                 ctx.out.line(f"odd = {combine(op, kind, 'odd', odd)};")
             where = f"{2 * block} + r_" if block else "r_"
             ctx.out.line(f"{target.name}[{where}] = {combine(op, kind, 'even', 'odd')};")
+
+
+def lanes_of(t: FragT) -> tuple[int, ...]:
+    """Distances between the lanes that share a row of a row vector, the order in which they are combined."""
+    return tuple(d for d in (16, 8, 4, 2, 1) if d < (t.chunk or 1)) if t.parent == "vec" else (1, 2)
+
+
+def _runs(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+    """One value a run of a `vec`: its even and odd elements in two chains."""
+    runs, chunk = elements(target.type, ctx.role.warps), t.chunk or 1
+    ctype = "float" if kind == "float" else "int"
+    with ctx.out.unrolled("r_", runs) if runs > 1 else ctx.out.block(""):
+        base = Index((Term("r_", chunk, runs),) if runs > 1 else ())
+        where = "r_" if runs > 1 else "0"
+        if chunk == 1:
+            ctx.out.line(f"{target.name}[{where}] = {element(ctx, x, At(t, base))};")
+            return
+        first = [element(ctx, x, At(t, base.plus(p))) for p in (0, 1)]
+        ctx.out.line(f"{ctype} even = {first[0]}, odd = {first[1]};")
+        if chunk > 2:
+            with ctx.out.unrolled("j_", chunk // 2, 1):
+                for p, chain in enumerate(("even", "odd")):
+                    at = Index((*base.terms, Term("j_", 2, chunk // 2)), p)
+                    ctx.out.line(f"{chain} = {combine(op, kind, chain, element(ctx, x, At(t, at)))};")
+        ctx.out.line(f"{target.name}[{where}] = {combine(op, kind, 'even', 'odd')};")
 
 
 def _columns(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
@@ -115,7 +144,7 @@ def finish_into(ctx: Context, target: Place, e: Expr) -> None:
     assert isinstance(t, FragT)
     assign_elements(ctx, target, prepared(ctx, e.args[0]))
     if t.partial in ("add", "max", "min"):
-        _over_lanes(ctx, target, t.partial, kind_of(t.dtype), (1, 2))
+        _over_lanes(ctx, target, t.partial, kind_of(t.dtype), lanes_of(t))
 
 
 # ------------------------------------------------------------------ running (value, index)

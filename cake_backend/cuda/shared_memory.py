@@ -13,45 +13,23 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import (
     Index,
     Term,
-    ctype,
     elements,
+    first_of_row,
     loop,
-    packing,
     rowvec_row,
     tile_blocks,
     tile_columns,
     warp_col,
     warp_row,
 )  # fmt: skip
-from cake_backend.cuda.positions import At, vec_element
+from cake_backend.cuda.positions import At
 from cake_backend.cuda.preamble import Device
 from cake_backend.cuda.scalars import scalar
+from cake_backend.cuda.shared_vectors import access, get_piece, put_piece, vec_pieces
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT
-
-
-def access(kind: str, bits: int) -> Device:
-    """A load or store of one thread: 32, 64 or 128 bits as 1, 2 or 4 registers of type u32."""
-    n = bits // 32
-    vector = "" if n == 1 else f".v{n}"
-    regs = ", ".join(f"%{i + (kind == 'store')}" for i in range(n))
-    listed = regs if n == 1 else f"{{{regs}}}"
-    if kind == "load":
-        outs = ", ".join(f'"=r"(r{i})' for i in range(n))
-        params = ", ".join(f"u32& r{i}" for i in range(n))
-        return Device(
-            f"load_shared_{bits}",
-            f'DEVICE void load_shared_{bits}({params}, u32 address) {{ asm volatile("ld.shared{vector}.u32 {listed}, [%{n}];" : {outs} : "r"(address) : "memory"); }}',
-        )
-    ins = ", ".join(f'"r"(r{i})' for i in range(n))
-    params = ", ".join(f"u32 r{i}" for i in range(n))
-    return Device(
-        f"store_shared_{bits}",
-        f'DEVICE void store_shared_{bits}(u32 address, {params}) {{ asm volatile("st.shared{vector}.u32 [%0], {listed};" :: "r"(address), {ins} : "memory"); }}',
-    )
-
 
 LOAD_F32X2 = Device(
     "load_shared_f32x2",
@@ -270,12 +248,13 @@ def store(ctx: Context, op: Op) -> None:
 
         _tile_f32(ctx, op, t, r, layout, put)
     elif t.form == "vec":
-        _vec_chunks(ctx, op, t, r, layout, lambda at, address: _put_chunk(ctx, x, t, at, address))
+        vec_pieces(ctx, op, t, r, layout, lambda at, address: put_piece(ctx, x, t, at, address))
     elif t.form == "rowvec" and t.dtype == "f32" and not t.warps:
         with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
             row = rowvec_row(ctx, t, loop("i_"))
             address = _vector_address(r, layout, row)
-            ctx.out.line(f"if ((lane & 3u) == 0) {ctx.use(STORE_F32)}({address}, {element(ctx, x, At(t, loop('i_')))});")
+            put = f"{ctx.use(STORE_F32)}({address}, {element(ctx, x, At(t, loop('i_')))});"
+            ctx.out.line(f"if ({who}) {put}" if (who := first_of_row(ctx, t, "i_")) else put)
     elif t.form == "scalar" and t.dtype == "f32":
         ctx.out.line(f"if (thread == 0) {ctx.use(STORE_F32)}({element_address(r, layout, '0u', '0')}, {element(ctx, x, At(t, Index()))});")
     else:
@@ -287,38 +266,6 @@ def _vector_address(r: Rect, layout: ViewLayout, position: str) -> str:
     if layout.rows > 1 and r.cols == 1:
         return element_address(r, layout, f"(u32)({position})", "0")
     return element_address(r, layout, "0u", f"(u32)({position})")
-
-
-def _vec_chunks(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[Index, str], None]) -> None:
-    """Visit a thread's 16-byte pieces of a `vec` fragment."""
-    bits = DTYPES[t.dtype].bits
-    chunk = t.chunk or 1
-    if r.transposed or chunk * bits % 128 or r.cols * bits % 128:
-        not_lowered(f"an access of {t} in shared memory that is not whole 16-byte pieces", op.span)
-    per = 128 // bits
-    count = elements(t, ctx.role.warps) // per
-    whole = r.rows * r.cols // chunk % ctx.role.threads == 0
-    with ctx.out.unrolled("i_", count):
-        at = loop("i_", per)
-        ctx.out.line(f"const u32 at_ = (u32)({vec_element(ctx, t, at)}) / {per}u;")
-        if r.rows > 1:
-            ctx.out.line(f"const u32 row_ = at_ / {r.cols // per}u, chunk_ = at_ % {r.cols // per}u;")
-            address = chunk_address(r, layout, "row_", "chunk_")
-        else:
-            address = chunk_address(r, layout, "0u", "at_") if layout.swizzle else f"{r.base} + 16u * at_"
-        if whole:
-            body(at, address)
-        else:
-            with ctx.out.block(f"if (at_ < {r.rows * r.cols // per}u)"):
-                body(at, address)
-
-
-def _put_chunk(ctx: Context, x: Expr, t: FragT, at: Index, address: str) -> None:
-    per = packing(t)
-    words = [word(ctx, x, t, at.plus(per * w)) for w in range(4)]
-    if ctype(t) == "float":
-        words = [f"__float_as_uint({w})" for w in words]
-    ctx.out.line(f"{ctx.use(access('store', 128))}({address}, {', '.join(words)});")
 
 
 def load(ctx: Context, op: Op, place: Place | None) -> str:
@@ -339,7 +286,7 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
 
         _tile_f32(ctx, op, t, r, layout, get)
     elif t.form == "vec":
-        _vec_chunks(ctx, op, t, r, layout, lambda at, address: _get_chunk(ctx, place, at, address))
+        vec_pieces(ctx, op, t, r, layout, lambda at, address: get_piece(ctx, place, at, address))
     elif t.form == "colvec":
         _load_colvec(ctx, op, place, t, r, layout)
     elif t.form == "rowvec" and bits == 32:
@@ -349,14 +296,6 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     else:
         not_lowered(f"a load of {t} from shared memory", op.span)
     return ""
-
-
-def _get_chunk(ctx: Context, place: Place, at: Index, address: str) -> None:
-    per = packing(place.type)
-    regs = [f"{place.name}[{at.plus(per * w).divided(per)}]" for w in range(4)]
-    if ctype(place.type) != "u32":
-        regs = [f"(u32&){x}" for x in regs]
-    ctx.out.line(f"{ctx.use(access('load', 128))}({', '.join(regs)}, {address});")
 
 
 def _load_colvec(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:

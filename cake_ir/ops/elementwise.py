@@ -6,6 +6,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault, FaultError
 from cake_ir.forms_table import cast_form
 from cake_ir.ops.spec import Call, OpSpec, P
+from cake_ir.ops.vectors import follows
 from cake_ir.program import Expr
 from cake_ir.span import Span
 from cake_ir.types import FragT, ScalarT, Type
@@ -48,7 +49,10 @@ def _check_pair(name: str, best: Expr, t: FragT, a: Expr, span: Span) -> None:
     if u.form == "scalar" or u is t:
         pass
     elif u.form == "rowvec":
-        if t.form != "colvec" and u.rows != t.rows:
+        if not follows(u, t):
+            raise FaultError(Fault("D002", f"`{name}` combines `{t.form}` with a row vector of `{u.parent or 'acc'}`, whose rows other threads own", span, note,
+                                   help=f"make the vector from a fragment like the `{t.form}`", facts={"expected": t.form, "found": u.parent or "acc"}))  # fmt: skip
+        if t.form not in ("colvec", "vec") and u.rows != t.rows:
             raise FaultError(Fault("D001", f"a row vector of {u.rows} rows meets {t.rows} rows", span, note, facts={"expected": t.rows, "found": u.rows}))
     elif u.form == "colvec":
         if t.form != "rowvec" and u.cols != t.cols:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.ops.spec import Call, OpSpec, P
+from cake_ir.ops.vectors import row_vector, rows_of_vec
 from cake_ir.types import FragT, Type, ViewT
 
 
@@ -28,7 +29,9 @@ def _vector(call: Call) -> Type:
     init = call.attrs["init"]
     dtype = str(call.attrs["dtype"] or ("i32" if isinstance(init, int) and not isinstance(init, bool) else "f32"))
     if call.name == "rowvec":
-        return FragT("rowvec", like.rows, 1, dtype, warps=like.warps, parent=like.form)
+        if like.form == "vec" and (why := rows_of_vec(like, like.cols)):
+            call.fault("D026", why, "like")
+        return row_vector(like, like.rows, dtype)
     return FragT("colvec", 1, like.cols, dtype, warps=like.warps, parent=like.form)
 
 

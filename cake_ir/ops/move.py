@@ -5,6 +5,7 @@ from __future__ import annotations
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Effect, Issue, Touch
 from cake_ir.ops.spec import Call, OpSpec, P, always
+from cake_ir.ops.vectors import row_vector
 from cake_ir.program import Op, Program
 from cake_ir.types import NONE, FragT, ScalarT, Type, ViewT
 
@@ -50,7 +51,9 @@ def _fragment(call: Call, form: str, shape: tuple[int, ...], dtype: str) -> Frag
         chunk = like.chunk if like and like.form == "vec" and like.chunk else vec_chunk(dtype)
         return FragT("vec", rows, cols, dtype, chunk=chunk, rank=len(shape))
     if form == "rowvec":
-        return FragT("rowvec", cols if len(shape) == 1 else rows, 1, dtype, warps=warps, parent=like.form if like else "acc")
+        if like is not None:
+            return row_vector(like, cols if len(shape) == 1 else rows, dtype)
+        return FragT("rowvec", cols if len(shape) == 1 else rows, 1, dtype, warps=warps, parent="acc")
     if form == "colvec":
         return FragT("colvec", 1, cols, dtype, warps=warps, parent=like.form if like else "acc")
     call.fault("D022", f"`{form}` is not a form that memory can be loaded into", "form", help="forms: acc a b vec rowvec colvec rows")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Effect, Sync, Touch
 from cake_ir.ops.spec import Call, OpSpec, P
+from cake_ir.ops.vectors import row_vector, rows_of_vec
 from cake_ir.program import Op, Program
 from cake_ir.types import FragT, ListT, PairT, ScalarT, Type
 
@@ -17,11 +19,23 @@ def _frag(call: Call, name: str) -> FragT:
 
 def _along(x: FragT, axis: object, partial: str | None, dtype: str | None = None) -> FragT:
     """The vector left when `x` is reduced along `axis`."""
+    if _by_row(x, axis):
+        return row_vector(x, x.rows, dtype or x.dtype, partial)
     if x.form in ("vec", "rowvec", "colvec", "scalar"):
         return FragT("scalar", 1, 1, dtype or x.dtype, partial=partial, parent=x.form)
-    if axis == 1:
-        return FragT("rowvec", x.rows, 1, dtype or x.dtype, partial=partial, warps=x.warps, parent=x.form)
     return FragT("colvec", 1, x.cols, dtype or x.dtype, partial=partial, warps=x.warps, parent=x.form)
+
+
+def _by_row(x: FragT, axis: object) -> bool:
+    """Whether a reduction leaves a value a row; a `vec` of one row leaves one value."""
+    return axis == 1 and x.form not in ("rowvec", "colvec", "scalar") and not (x.form == "vec" and x.rows == 1)
+
+
+def _lanes(call: Call, x: FragT, length: int) -> None:
+    """Refuse rows of a `vec` that no single warp holds."""
+    why = rows_of_vec(x, length) if x.form == "vec" else None
+    if why:
+        call.fault("D026", why, "x", help="load rows of another length or a narrower type, or reduce with `across=`", expected=32 * (x.chunk or 1), found=length)
 
 
 def _reduce(call: Call) -> Type:
@@ -32,13 +46,15 @@ def _reduce(call: Call) -> Type:
         call.fault("D007", f"a partial `{x.partial}` is reduced again before `lm.finish`", "x")
     if call.attrs["axis"] is None and x.form not in ("vec", "rowvec", "colvec"):
         call.fault("N042", f"`lm.reduce` of `{x.form}` needs `axis=0` or `axis=1`", None, help="axis=1 leaves one value a row, axis=0 one a column")
+    if _by_row(x, call.attrs["axis"]):
+        _lanes(call, x, x.cols)
     return _along(x, call.attrs["axis"], op if call.attrs["partial"] else None)
 
 
 def _across(call: Call) -> Type:
     x = _frag(call, "x")
     if call.attrs["axis"] == 1 and x.form not in ("vec", "rowvec"):
-        return _along(x, 1, None)
+        return row_vector(x, x.rows, x.dtype)
     if x.form == "rowvec":
         return x.with_(partial=None)
     return FragT("scalar", 1, 1, x.dtype, parent=x.form)
@@ -91,12 +107,35 @@ def _scan(call: Call) -> Type:
 
 
 def _amax_scale(call: Call) -> Type:
-    return _along(_frag(call, "x"), call.attrs["axis"], None, "f32" if call.attrs["kind"] == "f32" else "ue8m0")
+    x, axis, block = _frag(call, "x"), call.attrs["axis"], int(call.attrs["block"])  # type: ignore[call-overload]  # an int by kind
+    kind, target = str(call.attrs["kind"]), str(call.attrs["dtype"])
+    if kind not in ("f32", "ue8m0"):
+        call.fault("N061", f"`{kind}` is not a kind of scale", "kind", help="kinds: f32 ue8m0")
+    if target not in ("e4m3", "e5m2"):
+        call.fault("N061", f"`lm.amax_scale` makes scales for e4m3 and e5m2, not {target}", "dtype")
+    if DTYPES[x.dtype].kind != "float" or x.partial:
+        call.fault("D003", f"`lm.amax_scale` works on finished floating point, found {x}", "x", help="convert with `lm.cast(x, lm.f32)`")
+    if x.form == "vec" and (x.rank == 1 or x.rows == 1):
+        _lanes(call, x, block)
+        return row_vector(x, x.cols // block, kind)
+    if x.form not in ("acc", "a", "vec") or axis not in (0, 1) or (axis == 0 and x.form != "acc"):
+        call.fault("D002", f"`lm.amax_scale` takes an `acc` along either axis or a `vec` along its rows, found {x} along axis {axis}", "x")
+    extent = x.cols if axis == 1 else x.rows
+    if block != extent:
+        call.fault("D001", f"a block of {block} meets {extent} {'columns' if axis == 1 else 'rows'}", "block",
+                   help=f"one call makes one scale a {'row' if axis == 1 else 'column'}: take slices, `x.{'cols' if axis == 1 else 'rows'}(lo, {block})`", expected=extent, found=block)  # fmt: skip
+    _lanes(call, x, x.cols)
+    return _along(x, axis, None, kind)
 
 
 def _sum(call: Call) -> Type:
     t = call.type_of("x")
-    return t if isinstance(t, ScalarT) else _along(_frag(call, "x"), call.attrs["axis"], None)
+    if isinstance(t, ScalarT):
+        return t
+    x = _frag(call, "x")
+    if _by_row(x, call.attrs["axis"]):
+        _lanes(call, x, x.cols)
+    return _along(x, call.attrs["axis"], None)
 
 
 _ARG = (P("x", "value"), P("axis", "int"), P("base", "scalar", 0), P("into", "value"))
@@ -113,7 +152,7 @@ SPECS = (
     OpSpec("topk_list", "reduce", (P("like", "value"), P("k", "int"), P("largest", "bool", False)), _topk_list, pure=True, build=False,
            doc="An empty running list of k (value, index) pairs a row."),
     OpSpec("scan", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int")), _scan, pure=True, build=False, doc="Inclusive prefix along an axis."),
-    OpSpec("amax_scale", "quantize", (P("x", "value"), P("axis", "int"), P("block", "int"), P("kind", "str")), _amax_scale, pure=True, build=False,
-           doc="Per-block absolute maximum, as a scale."),
+    OpSpec("amax_scale", "quantize", (P("x", "value"), P("axis", "int"), P("block", "int"), P("kind", "str", "f32"), P("dtype", "dtype", "e4m3")),
+           _amax_scale, pure=True, doc="The scale of each block of elements: its absolute maximum over the largest number of `dtype`."),
     OpSpec("sum", "reduce", (P("x", "value"), P("axis", "int", None)), _sum, pure=True, doc="`lm.reduce(x, \"add\", axis)`."),
 )  # fmt: skip

@@ -14,7 +14,7 @@ PAGE = Page(
     code="H016",
     title="a conversion that the target does not have",
     statement="`lm.cast` converts between dtypes, with a rounding mode, for which the target has instructions.",
-    why="fp8 conversions start at sm_89, fp6, fp4 and ue8m0 at sm_100a; stochastic rounding exists on sm_100a and sm_103a. There is no fallback in software.",
+    why="fp8 conversions start at sm_89, fp6, fp4 and those to ue8m0 at sm_100a; stochastic rounding exists on sm_100a and sm_103a. There is no fallback in software.",
     failing=edit(COPY, ('target="sm_90a"', 'target="sm_80"'), ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.e4m3]"), ("lm.store(Y, x,", "lm.store(Y, lm.cast(x, lm.e4m3),")),
     passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.e4m3]"), ("lm.store(Y, x,", "lm.store(Y, lm.cast(x, lm.e4m3),")),
     sources=("HW103",),
