@@ -65,7 +65,9 @@ class _Walk:
         if op.attrs.get("kind") is not None and op.name == "mma":
             self.mma(op)
         else:
-            for e in op.operands.values():
+            for name, e in op.operands.items():
+                if name == "like":  # a model of form and shape: its values are not looked at
+                    continue
                 for part in e if isinstance(e, tuple) else (e,):
                     if isinstance(part, Expr):
                         self.reads(part, op)

@@ -89,7 +89,9 @@ class _Flow:
     def run(self, body: tuple[Stmt, ...], loops: tuple[str, ...] = ()) -> list[Fault]:
         for s in body:
             if isinstance(s, For):
-                hi = _text(_resolve(self.program, s.hi)) if s.hi is not None else ""
+                # A loop that starts later works on another tile than its number says: the last one may be peeled.
+                whole = s.hi is not None and s.lo is not None and s.lo.op == "const" and s.lo.attrs["value"] == 0
+                hi = _text(_resolve(self.program, s.hi)) if whole and s.hi is not None else ""
                 self.run(s.body, (*loops, hi))
             elif isinstance(s, If):
                 self.run(s.then, loops)
