@@ -257,7 +257,8 @@ def reduce_across(ctx: Context, op: Op, target: Place) -> None:
         _thread(ctx, target, x, t, kind, "float")
     else:
         assign_elements(ctx, target, x)
-    _over_lanes(ctx, target, kind, "float", (16, 8, 4, 2, 1))
+    if t.form == "vec" or t.partial:  # a finished scalar is one value, equal on all lanes
+        _over_lanes(ctx, target, kind, "float", (16, 8, 4, 2, 1))
     where = "warp" if ctx.role.role.members == 1 else f"({ctx.role.index} * {ctx.role.warps}u + warp)"
     store, load = ctx.use(STORE_SHARED_F32), ctx.use(LOAD_SHARED_F32)
     ctx.out.line(f"if (lane == 0) {store}({place.base} + 4u * {where}, {target.name}[0]);")

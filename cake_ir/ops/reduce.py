@@ -53,6 +53,10 @@ def _reduce(call: Call) -> Type:
 
 def _across(call: Call) -> Type:
     x = _frag(call, "x")
+    role = call.scope.declared(str(call.attrs["across"]))
+    if x.form == "scalar" and not x.partial and call.attrs["op"] == "add" and role.member_warps > 1:
+        call.fault("D027", f"the {role.member_warps} warps of a member of `{role.name}` hold the same value, and adding over warps counts it {role.member_warps} times", "x",
+                   help="reduce the vector itself with `across=`, or give each member one warp", expected=1, found=role.member_warps)
     if call.attrs["axis"] == 1 and x.form not in ("vec", "rowvec"):
         return row_vector(x, x.rows, x.dtype)
     if x.form == "rowvec":
