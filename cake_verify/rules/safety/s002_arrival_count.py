@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.arrivals import Arrivals, arrivals
+from cake_ir.derive.arrivals import Arrivals, arrivals, units
+from cake_ir.derive.clusters import is_tx_load
 from cake_ir.fault import Edit, Fault, Fix, Severity
 from cake_ir.program import Program
 from cake_ir.span import Span
@@ -26,7 +27,7 @@ def check(program: Program) -> Iterator[Fault]:
     """Claims of the author against what is derived, and arrivals by roles that are not declared."""
     for a in arrivals(program).values():
         yield from _claims(program, a)
-        yield from _strangers(a)
+        yield from _strangers(program, a)
 
 
 def _claims(program: Program, a: Arrivals) -> Iterator[Fault]:
@@ -47,8 +48,10 @@ def _claims(program: Program, a: Arrivals) -> Iterator[Fault]:
         yield Fault("S002", message, span, ((ring.span, f"{ring.stages} stages"),), help="one barrier a stage", fixes=(fix,), facts=facts)
 
 
-def _strangers(a: Arrivals) -> Iterator[Fault]:
+def _strangers(program: Program, a: Arrivals) -> Iterator[Fault]:
     b = a.barrier
+    if a.strangers and units(program, b, a.strangers[0].role) > 1 and all(is_tx_load(s, program) for s in a.strangers[0].sites):
+        return  # loads that name the wrong barrier: S018
     names = ", ".join(f"`{r}`" for r in b.prod)
     where: Span = b.spans.get("prod", b.span)
     absent = [s.role for s in a.shares if not s.sites]

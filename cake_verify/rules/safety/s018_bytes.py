@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.arrivals import units
 from cake_ir.derive.clusters import is_tx_load
 from cake_ir.derive.structure import Site, sites
 from cake_ir.derive.transactions import transactions
@@ -28,9 +29,15 @@ def check(program: Program) -> Iterator[Fault]:
     yield from transactions(program)[1]
     loads: dict[str, list[Site]] = {}
     for s in sites(program):
-        name = str(s.op.attrs.get("barrier"))
-        if name in program.barriers and is_tx_load(s, program) and program.barriers[name].arrive not in ("tx", "member", "mma"):
-            loads.setdefault(name, []).append(s)
+        barrier = program.barriers.get(str(s.op.attrs.get("barrier")))
+        if barrier is None or not is_tx_load(s, program) or units(program, barrier, s.role) == 1:
+            continue
+        if s.role in barrier.prod:
+            loads.setdefault(barrier.name, []).append(s)
+        else:
+            names = ", ".join(f"`{r}`" for r in barrier.prod)
+            yield Fault("S018", f"the load completes on `{barrier.name}`, on which {names} arrives by {barrier.arrive}", s.op.spans.get("barrier", s.op.span),
+                        ((barrier.span, "declared here"),), help="name the barrier that is declared for this load", facts={"barrier": barrier.name, "role": s.role})  # fmt: skip
     for name, found in loads.items():
         barrier = program.barriers[name]
         span = barrier.spans.get("arrive", barrier.span)

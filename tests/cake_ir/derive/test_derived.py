@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from cake_ir import parse, specialise
 from cake_ir.derive.arrivals import arrivals
 from cake_ir.derive.clusters import arrival_targets, guarded_loads, multicast_axes

@@ -2,6 +2,7 @@
 
 import pytest
 import safety_schedules as schedules
+
 from cake_verify.analyses.safety import check
 
 CLUSTER_ONE = (("cluster=(2, 1))\n    lm.assume", "cluster=(1, 1))\n    lm.assume"), ("                         cluster=(2, 1))\n", "                         cluster=(1, 1))\n"))

@@ -2,6 +2,7 @@
 
 import pytest
 import safety_schedules as schedules
+
 from cake_verify.rule import Rule, room
 
 RULES = room("safety")

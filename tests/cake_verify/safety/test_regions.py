@@ -2,10 +2,11 @@
 
 import pytest
 import safety_schedules as schedules
-from cake_ir.layout import ViewLayout, atoms, view_problem
-from cake_verify.analyses.regions import OutsideView, Regions, stage_mask
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+from cake_ir.layout import ViewLayout, atoms, view_problem
+from cake_verify.analyses.regions import OutsideView, Regions, stage_mask
 
 
 @st.composite

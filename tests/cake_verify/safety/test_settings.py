@@ -2,6 +2,7 @@
 
 import pytest
 import safety_schedules as schedules
+
 from cake_verify.analyses.settings import Settings
 from cake_verify.rules.examples import LOOP, edit
 
