@@ -79,6 +79,17 @@ def test_rmsnorm_divides_by_the_root_mean_square(tmp_path: Path, params: dict[st
     assert relative(out["Y"], wide(x) / np.sqrt((wide(x) ** 2).mean(-1, keepdims=True) + 1e-5) * wide(w)) < 4e-3
 
 
+def test_a_scalar_is_summed_over_members_once_each(tmp_path: Path) -> None:
+    """Each member holds one partial sum, equal on its lanes; adding lanes again made the total 32 times too large on a GPU."""
+    path = Path(__file__).parents[3] / "cake_kernels" / "softmax" / "hopper_long.py"
+    text = path.read_text()
+    x = normal(3, 3, 4096)
+    kernel = lower(program(text, {"N": 4096, "WARPS": 4, "PART": 512}, "sm_90a"), source=text)
+    out = run(kernel, {"X": x, "Y": np.zeros_like(x)}, {"ROWS": 3}, tmp_path, clusters=2)
+    e = np.exp(wide(x) - wide(x).max(-1, keepdims=True))
+    assert relative(out["Y"], e / e.sum(-1, keepdims=True)) < 6e-3
+
+
 @pytest.mark.parametrize(("s", "d", "params"), [(300, 128, {}), (200, 128, {"CAUSAL": False, "BN": 64}), (128, 64, {"D": 64})])
 def test_attention_is_the_softmax_of_scores_times_values(tmp_path: Path, s: int, d: int, params: dict[str, Any]) -> None:
     q, k, v = (normal(i, 1, 1, s, d) for i in range(3))
