@@ -46,6 +46,10 @@ def localised(r: Record) -> tuple[bool, bool]:
     return _hit(found[:1], r["near"]), _hit(found[:4], r["near"])
 
 
+TWO_SIDED = ("Q002",)
+"""Codes that say that two roles disagree, of which no analysis can tell the wrong one."""
+
+
 def right_role(r: Record, role_lines: dict[str, dict[str, list[int]]]) -> bool | None:
     """Whether the first error speaks of a role that the mutation concerns; None where it is about a declaration of none."""
     e = r["errors"][0]
@@ -54,11 +58,10 @@ def right_role(r: Record, role_lines: dict[str, dict[str, list[int]]]) -> bool |
     if _hit([e["lines"]], r["lines"]):
         return True
     blocks = role_lines[r["subject"]]
-    for span in (e["lines"], *e["related"]):
-        for role, (lo, hi) in blocks.items():
-            if lo <= span[0] <= hi:
-                return role in r["roles"]
-    return None
+    named = [role for span in (e["lines"], *e["related"]) for role, (lo, hi) in blocks.items() if lo <= span[0] <= hi]
+    if not named:
+        return None
+    return any(role in r["roles"] for role in (named if e["code"] in TWO_SIDED else named[:1]))
 
 
 def row(name: str, records: Sequence[Record], role_lines: dict[str, dict[str, list[int]]]) -> dict[str, Any]:
@@ -94,7 +97,7 @@ def summary(records: Sequence[Record], role_lines: dict[str, dict[str, list[int]
         "classes": [row(name, by[name], role_lines) for name in order],
         "total": row("synchronisation", [r for r in records if r["cls"] not in VALUES], role_lines),
         "values": row("values", [r for r in records if r["cls"] in VALUES], role_lines),
-        "elapsed_ms": {"median": median(times), "p95": times[int(0.95 * (len(times) - 1))]} if times else {},
+        "processor_ms": {"median": median(times), "p95": times[int(0.95 * (len(times) - 1))]} if times else {},
     }
 
 

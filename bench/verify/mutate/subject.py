@@ -19,7 +19,7 @@ Piece = tuple[ast.AST, str]
 @dataclass(frozen=True)
 class Mutant:
     """One changed text. `lines` are those of the change (numbers as in the mutant, which keeps the original's numbering), `near` those and
-    the neighbouring statements of the same role, `roles` the roles concerned. `truth` is `contract` where a simulation cannot tell."""
+    the neighbours of the same role, `roles` the roles concerned. `truth` is `contract` where a simulation cannot tell."""
 
     cls: str
     subject: str
@@ -59,6 +59,13 @@ class Placed:
 
 EFFECTS = frozenset("wait arrive commit sync tma_load tma_store cp_async cp_commit cp_wait mma_wait store_wait tmem_wait fence_proxy load store".split())
 """Calls that synchronise, copy or touch memory."""
+
+
+def acts(node: ast.stmt) -> bool:
+    """Whether a statement (not a loop or branch) synchronises, copies, multiplies or touches memory."""
+    if isinstance(node, ast.For | ast.If):
+        return False
+    return any(isinstance(n, ast.Call) and called(n) in EFFECTS | {"mma", "ldmatrix", "tmem_load"} for n in ast.walk(node))
 
 
 def communicates(node: ast.For | ast.If) -> bool:
@@ -151,12 +158,16 @@ class Subject:
         self.made.append(Mutant(cls, self.case.name, number, title, text, lines, near, concerned, truth))
 
     def _around(self, at: Placed) -> frozenset[int]:
-        """The lines of the statements before and after one in its role, heads of loops and branches included."""
-        mine = [p for p in self.statements if p.role == at.role]
-        i = next(k for k, p in enumerate(mine) if p.node is at.node)
-        after = [p for p in mine[i + 1 :] if p.node.lineno > (at.node.end_lineno or 0) or isinstance(at.node, ast.For | ast.If)]
-        found = mine[max(0, i - 1) : i] + after[:1]
-        return frozenset(n for p in found for n in _lines(p.node))
+        """The lines of the statements before and after one in its role, heads of loops and branches included, and of the nearest ones that
+        synchronise, copy, multiply or touch memory."""
+        mine = [p.node for p in self.statements if p.role == at.role]
+        i = next(k for k, node in enumerate(mine) if node is at.node)
+        before = mine[:i][::-1]
+        after = [n for n in mine[i + 1 :] if n.lineno > (at.node.end_lineno or 0) or isinstance(at.node, ast.For | ast.If)]
+        found = before[:1] + after[:1]
+        for side in (before, after):
+            found += [n for n in side if acts(n)][:1]
+        return frozenset(n for node in found for n in _lines(node))
 
     def users(self, name: str) -> frozenset[str]:
         """The roles whose blocks mention a declared name."""
