@@ -83,7 +83,7 @@ def _count(e: Expr, warps: int, out: Count) -> None:
         out.alu += n if e.attrs.get("init") is not None else 0.0
     elif op == "cast":
         _cast(e, n, out)
-    elif op in ("reduce", "sum", "finish", "argmin", "argmax", "topk"):
+    elif op in ("reduce", "sum", "finish", "argmin", "argmax", "topk", "amax_scale"):
         _reduction(e, warps, out)
     elif op in _SPECIAL and n:
         special, plain = _SPECIAL[op]
@@ -131,10 +131,18 @@ def _reduction(e: Expr, warps: int, out: Count) -> None:
         return
     n, left = held(source, warps), held(e.type, warps)
     pipe = "fma" if e.op == "sum" or e.attrs.get("op") == "add" else "alu"
-    steps = 0 if e.attrs.get("partial") else 5 if getattr(source, "form", "") == "vec" else 2 if e.attrs.get("axis") == 1 else 3
+    steps = 0 if e.attrs.get("partial") else _steps(e)
     setattr(out, pipe, getattr(out, pipe) + max(0.0, n - left) + steps * left)
     out.shfl += steps * left
     out.shuffles_deep += steps
+
+
+def _steps(e: Expr) -> int:
+    """Shuffles that combine the lanes of one reduction."""
+    source, t = e.args[0].type, e.type
+    if isinstance(source, FragT) and source.form == "vec":
+        return ((t.chunk or 1) - 1).bit_length() if isinstance(t, FragT) and t.form == "rowvec" else 5
+    return 2 if e.attrs.get("axis") == 1 else 3
 
 
 def _values(t: Type) -> tuple[FragT, ...]:

@@ -72,7 +72,8 @@ def operand(text: str) -> str:
     return text if is_operand(text) else f"({text})"
 
 
-_FLOAT = {"add": "{} + {}", "sub": "{} - {}", "max": "fmaxf({}, {})", "min": "fminf({}, {})", "mul": "__fmul_rn({}, {})"}
+_FLOAT = {"add": "{} + {}", "sub": "{} - {}", "max": "fmaxf({}, {})", "min": "fminf({}, {})", "mul": "__fmul_rn({}, {})",
+          "div_rn": "__fdiv_rn({}, {})"}
 _INT = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "max": "max({}, {})", "min": "min({}, {})", "floordiv": "{} / {}", "mod": "{} % {}",
         "bitand": "{} & {}", "bitor": "{} | {}", "bitxor": "{} ^ {}", "shl": "{} << {}", "shr": "{} >> {}"}  # fmt: skip
 _ANY = {"lt": "{} < {}", "le": "{} <= {}", "gt": "{} > {}", "ge": "{} >= {}", "eq": "{} == {}", "ne": "{} != {}",

@@ -177,7 +177,7 @@ def element(ctx: Context, e: Expr, at: At) -> str:
     if e.op in BINARY:
         left, right = literal_as(e.args[0], e.args[1]), literal_as(e.args[1], e.args[0])
         kind = kind_of(dtype(left) if e.args[0].op != "const" else dtype(right))
-        text = binary_text(ctx, e.op, element(ctx, left, at), element(ctx, right, at), e.span, kind=kind)
+        text = binary_text(ctx, "div_rn" if e.attrs.get("exact") else e.op, element(ctx, left, at), element(ctx, right, at), e.span, kind=kind)
         return _round_to(ctx, t.dtype, text, e) if e.op in ("mul", "div") and kind == "float" else text
     return not_lowered(f"`{e.op}` inside an expression", e.span)
 

@@ -159,6 +159,8 @@ def _mul(ctx: Context, e: Expr) -> Text:
 def _div(ctx: Context, e: Expr) -> Text:
     from cake_backend.cuda.arithmetic import RCP
 
+    if e.attrs.get("exact"):
+        return f"__fdiv_rn({_text(ctx, e.args[0])[0]}, {_text(ctx, e.args[1])[0]})", ATOM
     return f"__fmul_rn({_text(ctx, e.args[0])[0]}, {ctx.use(RCP)}({_text(ctx, e.args[1])[0]}))", ATOM
 
 

@@ -191,6 +191,7 @@ static u32 __byte_perm(u32 x, u32 y, u32 s) { u8 b[8]; std::memcpy(b, &x, 4); st
 static u32 movmatrix(u32 x) { u32 r; emu::movmatrix(x, &r); return r; }
 static float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
 static float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
+static float __fdiv_rn(float a, float b) { volatile float r = a / b; return r; }
 static float __int_as_float(int x) { float f; std::memcpy(&f, &x, 4); return f; }
 static float __uint_as_float(u32 x) { float f; std::memcpy(&f, &x, 4); return f; }
 static u32 __float_as_uint(float f) { u32 x; std::memcpy(&x, &f, 4); return x; }
@@ -245,12 +246,14 @@ static u32 pack_e4m3(float a, float b, float c, float d) { return emu::pack8(emu
 static u32 pack_e5m2(float a, float b, float c, float d) { return emu::pack8(emu::e5m2, 0x7b, a, b, c, d); }
 static float unpack_e4m3(u32 x, int i) { return emu::e4m3((u8)(x >> (8 * i))); }
 static float unpack_e5m2(u32 x, int i) { return emu::e5m2((u8)(x >> (8 * i))); }
-static float exp2_approx(float x) { return std::exp2(x); }
-static float log2_approx(float x) { return std::log2(x); }
-static float rcp_approx(float x) { return 1.0f / x; }
-static float rsqrt_approx(float x) { return 1.0f / std::sqrt(x); }
-static float sqrt_approx(float x) { return std::sqrt(x); }
-static float tanh_approx(float x) { return std::tanh(x); }
+static float emu_flush(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+template <class F> float emu_approx(float x, F f) { return emu_flush((float)f((double)emu_flush(x))); }
+static float exp2_approx(float x) { return emu_approx(x, [](double y) { return std::exp2(y); }); }
+static float log2_approx(float x) { return emu_approx(x, [](double y) { return std::log2(y); }); }
+static float rcp_approx(float x) { return emu_approx(x, [](double y) { return 1.0 / y; }); }
+static float rsqrt_approx(float x) { return emu_approx(x, [](double y) { return 1.0 / std::sqrt(y); }); }
+static float sqrt_approx(float x) { return emu_approx(x, [](double y) { return std::sqrt(y); }); }
+static float tanh_approx(float x) { return (float)std::tanh((double)x); }
 static float round_tf32(float x) { u32 u = __float_as_uint(x); return __uint_as_float((u + 0x1000) & ~0x1fffu); }
 static void load_shared_f32x2(float& x, float& y, u32 a) { if (a % 8) emu::fail("misaligned"); std::memcpy(&x, emu::at(a, 8), 4); std::memcpy(&y, emu::at(a, 8) + 4, 4); }
 static void store_shared_f32x2(u32 a, float x, float y) { std::memcpy(emu::at(a, 8), &x, 4); std::memcpy(emu::at(a, 8) + 4, &y, 4); }
