@@ -169,8 +169,17 @@ _UNARY: dict[str, Callable[..., Any]] = {
 def _meet(site: Site, e: Expr) -> None:
     """Refuse the mixtures whose threads have nothing in common."""
     forms = {a.type.form for a in e.args if isinstance(a.type, FragT)}
-    if "vec" in forms and forms & {"rowvec", "colvec"}:
-        raise NotSimulated(f"`{e.op}` of a vec with a row or column vector", e.span)
+    if "vec" in forms and "colvec" in forms:
+        raise NotSimulated(f"`{e.op}` of a vec with a column vector", e.span)
+
+
+def fitted(site: Site, e: Expr, t: object) -> Value:
+    """An operand of an operation with result type `t`: a row vector of a `vec` is repeated over the elements of its runs."""
+    f, u = build(site, e), e.type
+    if isinstance(u, FragT) and isinstance(t, FragT) and u.form == "rowvec" and u.parent == "vec" and t.form == "vec":
+        run = t.chunk or 1
+        return lambda warp, vals: np.repeat(f(warp, vals), run, axis=1)
+    return f
 
 
 def _narrow(t: FragT | ScalarT, f: Value) -> Value:
@@ -186,14 +195,14 @@ def _binary(site: Site, e: Expr) -> Value:
     left, right = literal_as(e.args[0], e.args[1]), literal_as(e.args[1], e.args[0])
     kind = dtype(left) if e.args[0].op != "const" else dtype(right)
     family = _BOOL if kind == "bool" else _FLOAT if floats.is_float(kind) else _INT
-    f = _ANY.get(e.op) or family.get(e.op)
+    f = _ANY.get(e.op) or (np.divide if e.attrs.get("exact") else family.get(e.op))
     if f is None:
         raise NotSimulated(f"`{e.op}` on {kind} fragments", e.span)
     if e.op in ("add", "sub") and floats.is_float(kind):
         fused = _fused(site, e, left, right)
         if fused is not None:
             return fused
-    a, b = build(site, left), build(site, right)
+    a, b = fitted(site, left, e.type), fitted(site, right, e.type)
     plain: Value = lambda warp, vals: f(a(warp, vals), b(warp, vals))  # noqa: E731 - one of three shapes of the same function
     return _narrow(frag_type(e), plain) if e.op in ("add", "sub", "mul", "div") else plain
 
@@ -210,8 +219,8 @@ def _fused(site: Site, e: Expr, a: Expr, b: Expr) -> Value | None:
     )
     if product is None:
         return None
-    u, v = (build(site, literal_as(product.args[i], product.args[1 - i])) for i in (0, 1))
-    rest = build(site, b if product is a else a)
+    u, v = (fitted(site, literal_as(product.args[i], product.args[1 - i]), e.type) for i in (0, 1))
+    rest = fitted(site, b if product is a else a, e.type)
     if e.op == "add":
         return _narrow(frag_type(e), lambda w, vals: floats.fma(u(w, vals), v(w, vals), rest(w, vals)))
     if product is a:
@@ -226,14 +235,14 @@ def _unary(site: Site, e: Expr) -> Value:
 
 
 def _fma(site: Site, e: Expr) -> Value:
-    a, b, c = (build(site, literal_as(x, e)) for x in e.args)
+    a, b, c = (fitted(site, literal_as(x, e), e.type) for x in e.args)
     return _narrow(frag_type(e), lambda w, vals: floats.fma(a(w, vals), b(w, vals), c(w, vals)))
 
 
 def _where(site: Site, e: Expr) -> Value:
     _meet(site, e)
     cond, x, y = e.args
-    c, a, b = build(site, cond), build(site, literal_as(x, e)), build(site, literal_as(y, e))
+    c, a, b = fitted(site, cond, e.type), fitted(site, literal_as(x, e), e.type), fitted(site, literal_as(y, e), e.type)
     return lambda warp, vals: np.where(c(warp, vals), a(warp, vals), b(warp, vals))
 
 
@@ -242,8 +251,6 @@ def _cast(site: Site, e: Expr) -> Value:
     f = build(site, x)
     have, mode = dtype(x), str(e.attrs.get("round") or "rn")
     floats.numpy_dtype(t.dtype)
-    if have == "ue8m0" or t.dtype == "ue8m0":
-        raise NotSimulated("a cast of scales", e.span)
     if isinstance(x.type, FragT) and x.type.form != t.form:
         src, dst = grid(site, x.type), grid(site, t)
         what = f"a cast from form `{x.type.form}` to `{t.form}`"

@@ -78,7 +78,7 @@ def poison(shape: tuple[int, ...], name: str) -> Array:
 
 def rounded(x: Array, name: str) -> Array:
     """float32 values rounded to `name` to nearest even, kept as float32; fp8 saturates, NaN stays."""
-    if name == "f32":
+    if name in ("f32", "ue8m0"):
         return x
     if name == "bf16" or name == "f16":
         return x.astype(numpy_dtype(name)).astype(np.float32)
@@ -103,6 +103,14 @@ def truncated_tf32(x: Array) -> Array:
     return (np.ascontiguousarray(x, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
+def power_of_two(x: Array, mode: str) -> Array:
+    """float32 values as powers of two (ue8m0): rounded down in magnitude (rz) or up, saturating; NaN stays."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exponent = np.log2(np.abs(x).astype(np.float64))
+        exponent = np.clip((np.floor if mode == "rz" else np.ceil)(exponent), -127, 127)
+    return np.where(np.isnan(x), np.float32(np.nan), np.exp2(exponent).astype(np.float32))
+
+
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {"rn": np.rint, "rz": np.trunc, "rm": np.floor, "rp": np.ceil}
 
 
@@ -112,6 +120,8 @@ def converted(x: Array, have: str, want: str, mode: str) -> Array:
         return x
     if is_float(want):
         y = x.astype(np.float32, copy=False)
+        if want == "ue8m0":
+            return power_of_two(y, mode)
         if mode == "rz" and want == "bf16":
             return (np.ascontiguousarray(y).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
         if mode not in ("rn", "rna"):

@@ -13,6 +13,7 @@ from cake_backend.simulate.elementwise import Value, build, frag_type, grid
 from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
+from cake_backend.simulate.registers import by_lane
 from cake_backend.simulate.state import Warp
 from cake_backend.simulate.tensors import Tensor, index_of
 from cake_ir.program import Expr
@@ -33,7 +34,7 @@ def _view_store(site: Site) -> Step:
         raw = floats.encode(np.asarray(np.broadcast_to(x(warp, vals), h.shape)), t.dtype)
         if not _writes(t, site.width, warp):
             return
-        if t.form == "vec" and (h.rows < 0).any():
+        if by_lane(t) and (h.rows < 0).any():
             mine = h.rows >= 0
             rows, cols = access.places(t, h)
             cells = access.cells(warp, vals, (h.key, "ragged"), rows[mine], cols[mine])
@@ -69,7 +70,7 @@ def _view_load(site: Site) -> Step:
 
     def step(warp: Warp, vals: Vals) -> None:
         h = parts[warp.warp]
-        if t.form == "vec" and (h.rows < 0).any():
+        if by_lane(t) and (h.rows < 0).any():
             mine = h.rows >= 0
             rows, cols = access.places(t, h)
             value = floats.poison(h.shape, t.dtype)

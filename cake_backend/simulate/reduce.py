@@ -20,6 +20,7 @@ from cake_backend.simulate.machine import Site, Step, Vals
 from cake_backend.simulate.registers import held
 from cake_backend.simulate.state import Warp
 from cake_ir.program import Expr
+from cake_ir.quantising import largest, least
 from cake_ir.types import FragT, PairT
 
 Combine = Callable[[Any, Any], Any]
@@ -63,6 +64,9 @@ def _reduce(site: Site, e: Expr) -> Value:
     op = "add" if e.op == "sum" else str(e.attrs["op"])
     f, inner, partial = combiner(op, t.dtype), build(site, x), bool(e.attrs.get("partial"))
     wm, wn = t.warps or (site.width, 1)
+    if t.form == "vec" and isinstance(e.type, FragT) and e.type.form == "rowvec":
+        lanes = e.type.chunk or 1
+        return lambda w, vals: rows_of_vec(site, t, inner(w, vals), w, f, op, 1 if partial else lanes)
     if t.form == "vec":
         if site.width > 1 and not partial:
             raise NotSimulated("a reduction of a `vec` over several warps without scratch", e.span)
@@ -88,6 +92,39 @@ def rows_of_tile(x: Array, f: Combine, partial: bool) -> Array:
     return quad if partial else over_lanes(quad, f)
 
 
+def rows_of_vec(site: Site, t: FragT, x: Array, warp: Warp, f: Combine, op: str, lanes: int) -> Array:
+    """One value a run, then over the `lanes` neighbouring lanes that share a row, the largest distance first: (32, runs)."""
+    chunk = t.chunk or 1
+    x = _without_ragged(site, t, x, warp, op).reshape(32, -1, chunk)
+    if chunk == 1:
+        runs = x[:, :, 0]
+    elif chunk % 2:
+        raise NotSimulated("a reduction of runs of an odd number of elements")
+    else:
+        runs = _chains(x.reshape(-1, chunk // 2, 2), f).reshape(32, -1)
+    return across_lanes(runs, f, lanes)
+
+
+def across_lanes(runs: Array, f: Combine, lanes: int) -> Array:
+    """Combine groups of neighbouring lanes (axis 0), leaving the result on each of them."""
+    every = np.arange(32)
+    for distance in (16, 8, 4, 2, 1):
+        if distance < lanes:
+            runs = f(runs, runs[every ^ distance])
+    return runs
+
+
+def _without_ragged(site: Site, t: FragT, x: Array, warp: Warp, op: str) -> Array:
+    """A thread's elements with those past the end of a `vec` replaced by the neutral one."""
+    h = held(t, site.width, warp.warp)
+    if not (h.rows < 0).any():
+        return np.asarray(np.broadcast_to(x, h.shape))
+    neutral = {"add": 0, "max": -np.inf, "min": np.inf}[op]
+    if x.dtype.kind in "iu" and op != "add":
+        neutral = np.iinfo(x.dtype).min if op == "max" else np.iinfo(x.dtype).max
+    return np.where(h.rows < 0, x.dtype.type(neutral), x)
+
+
 def _straight(x: Array, f: Combine) -> Array:
     total = x[:, 0:1]
     for j in range(1, x.shape[1]):
@@ -107,10 +144,7 @@ def _columns(x: Array, f: Combine) -> Array:
 
 def _vec(site: Site, t: FragT, x: Array, warp: Warp, f: Combine, op: str) -> Array:
     """A thread's own elements: (32, 1)."""
-    h = held(t, site.width, warp.warp)
-    if (h.rows < 0).any():
-        neutral = {"add": 0, "max": -np.inf, "min": np.inf}[op]
-        x = np.where(h.rows < 0, x.dtype.type(neutral), x)
+    x = _without_ragged(site, t, x, warp, op)
     if x.shape[1] == 1:
         return x
     if x.shape[1] % 2:
@@ -127,7 +161,30 @@ def _finish(site: Site, e: Expr) -> Value:
     f = combiner(t.partial or "max", t.dtype)
     if t.form == "scalar":
         return lambda w, vals: over_warp(x(w, vals), f)
+    if t.form == "rowvec" and t.parent == "vec":
+        lanes = t.chunk or 1 if t.partial else 1
+        return lambda w, vals: across_lanes(x(w, vals), f, lanes)
     return lambda w, vals: over_lanes(np.asarray(x(w, vals)), f)
+
+
+def _amax_scale(site: Site, e: Expr) -> Value:
+    """The absolute maximum of each block, as a scale to the largest number of a narrow type: a float, or the next power of two."""
+    x = e.args[0]
+    t = frag_type(x)
+    maximum = Expr("reduce", (Expr("abs", (x,), {}, t, x.span),), {"op": "max", "axis": e.attrs["axis"], "partial": False}, e.type, e.span)
+    f, name = _reduce(site, maximum), str(e.attrs["dtype"])
+    floor = np.array([least(name)], np.uint32).view(np.float32)[0]
+    if e.attrs["kind"] == "f32":
+        inverse = np.float32(1 / largest(name))
+        return lambda w, vals: np.fmax(f(w, vals), floor) * inverse
+    # Both largest numbers are 1.75 times a power of two: rounding the mantissa up from there leaves the exponent of the scale.
+    power = np.uint32(int(largest(name) / 1.75).bit_length() - 1)
+
+    def run(warp: Warp, vals: Vals) -> Array:
+        bits = np.ascontiguousarray(np.fmax(f(warp, vals), floor)).view(np.uint32)
+        return (((bits + np.uint32(0x1FFFFF)) & np.uint32(0x7F800000)) - power * np.uint32(0x800000)).view(np.float32)
+
+    return run
 
 
 def _running(site: Site, e: Expr) -> Value:
@@ -159,7 +216,14 @@ def _running(site: Site, e: Expr) -> Value:
     return run
 
 
-PURE: dict[str, Builder] = {"reduce": _reduce, "sum": _reduce, "finish": _finish, "argmin": _running, "argmax": _running}
+PURE: dict[str, Builder] = {
+    "reduce": _reduce,
+    "sum": _reduce,
+    "finish": _finish,
+    "argmin": _running,
+    "argmax": _running,
+    "amax_scale": _amax_scale,
+}
 
 
 # ------------------------------------------------------------------ across the warps of a role

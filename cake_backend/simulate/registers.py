@@ -7,6 +7,7 @@ fragment                   array
 =========================  =========================================================================================
 acc, a, b, rows            (rows, columns) the warp owns, both ascending
 rowvec; partial sum        (rows, 1); (rows, 4), one a lane of the quad
+rowvec of a vec            (32 lanes, runs a lane), one value a run
 colvec                     (1, columns)
 vec                        (32 lanes, registers); a ragged end repeats nothing and is marked by row -1
 scalar; partial            (1, 1); (32, 1), one a lane
@@ -42,6 +43,11 @@ class Held:
     shape: tuple[int, int]
 
 
+def by_lane(t: FragT) -> bool:
+    """Whether a warp's part is kept by lane and register instead of as a grid of rows and columns."""
+    return t.form == "vec" or (t.form == "rowvec" and t.parent == "vec")
+
+
 @lru_cache(maxsize=4096)
 def held(t: FragT, warps: int, warp: int) -> Held:
     """The elements of a fragment that warp `warp` of a member of `warps` warps owns."""
@@ -57,7 +63,7 @@ def held(t: FragT, warps: int, warp: int) -> Held:
     table = element_table(f)
     rows = np.frombuffer(table.rows, np.int32).reshape(table.shape)[warp].astype(np.intp)
     cols = np.frombuffer(table.cols, np.int32).reshape(table.shape)[warp].astype(np.intp)
-    if t.form == "vec":
+    if by_lane(t):
         return Held(key, rows, cols, rows.shape)
     r, c = np.unique(rows), np.unique(cols)
     if len(np.unique(rows * (t.cols + 1) + cols)) != len(r) * len(c):

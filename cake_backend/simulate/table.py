@@ -18,7 +18,7 @@ PURE: dict[str, Builder] = {**elementwise.PURE, **fragments.PURE, **reduce.PURE}
 
 REFUSED: dict[str, str] = {
     **move.REFUSED, **tmem.REFUSED, "lm.signal": "flags between CTAs", "lm.spin": "flags between CTAs", "lm.topk": "running sorted lists",
-    "lm.topk_list": "running sorted lists", "lm.scan": "prefix sums", "lm.amax_scale": "block scales", "lm.scales": "scale operands",
+    "lm.topk_list": "running sorted lists", "lm.scan": "prefix sums", "lm.scales": "scale operands",
 }  # fmt: skip
 
 

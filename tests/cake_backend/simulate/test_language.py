@@ -456,3 +456,32 @@ def test_bf16_stays_exact_where_nothing_rounds() -> None:
     x = normal(1, 100, 136)
     r = simulate(program(CP_ASYNC_BARRIER), {"X": x, "Y": np.zeros((100, 136), BF16)}, {"M": 100, "N": 136})
     assert r.ok and r.outputs["Y"].tobytes() == x.tobytes()
+
+
+ROWS_OF_A_VEC = """
+@cake.schedule(target="sm_90a")
+def quantise(lm, X: LM.gmem2d[LM.f32], Q: LM.gmem2d[LM.e4m3], S: LM.gmem1d[LM.f32], T: LM.gmem1d[LM.f32]):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 2))
+    with work:
+        x = lm.load(X, coords=(0, 0), shape=(48, 32), form="vec")
+        s = lm.amax_scale(x, axis=1, block=32, kind="KIND", dtype=lm.e4m3)
+        lm.store(Q, lm.cast(x * lm.rcp(lm.cast(s, lm.f32)), lm.e4m3), coords=(0, 0))
+        lm.store(S, lm.cast(s, lm.f32), coords=(0,))
+        lm.store(T, lm.reduce(x, "add", axis=1), coords=(0,))
+"""
+
+
+@pytest.mark.parametrize("kind", ["f32", "ue8m0"])
+def test_rows_of_a_vec_on_neighbouring_lanes_agree_with_numpy(kind: str) -> None:
+    x = normal(1, 48, 32, dtype=np.float32) * np.exp2(np.arange(48) - 20).astype(np.float32)[:, None]
+    x[5] = 0
+    tensors = {"X": x, "Q": nan(48, 32, dtype=E4M3), "S": nan(48, dtype=np.float32), "T": nan(48, dtype=np.float32)}
+    r = everywhere(program(ROWS_OF_A_VEC.replace("KIND", kind)), tensors, ctas=1)
+    top = np.maximum(np.abs(x.astype(float)).max(1), 448 * 2.0**-126)
+    want = top / 448 if kind == "f32" else 2 ** np.ceil(np.log2(top / 448))
+    scale = r.outputs["S"].astype(float)
+    assert np.allclose(scale, want, rtol=3e-7, atol=0)
+    q = r.outputs["Q"].astype(float) * scale[:, None]
+    assert (np.abs(q - x) <= np.abs(x) / 16 + scale[:, None] * 2.0**-9).all()
+    assert np.allclose(r.outputs["T"], x.astype(float).sum(1), rtol=1e-5, atol=1e-5 * np.abs(x).sum(1).max())
