@@ -485,3 +485,23 @@ def test_rows_of_a_vec_on_neighbouring_lanes_agree_with_numpy(kind: str) -> None
     q = r.outputs["Q"].astype(float) * scale[:, None]
     assert (np.abs(q - x) <= np.abs(x) / 16 + scale[:, None] * 2.0**-9).all()
     assert np.allclose(r.outputs["T"], x.astype(float).sum(1), rtol=1e-5, atol=1e-5 * np.abs(x).sum(1).max())
+
+
+QUOTIENTS = """
+@cake.schedule(target="sm_90a")
+def divide(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32], E: LM.gmem1d[LM.f32], A: LM.gmem1d[LM.f32]):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=[0])
+    with work:
+        x = lm.load(X, coords=(0,), shape=(128,), form="vec")
+        y = lm.load(Y, coords=(0,), shape=(128,), form="vec")
+        lm.store(E, lm.div(x, y), coords=(0,))
+        lm.store(A, x / y, coords=(0,))
+"""
+
+
+def test_div_rounds_correctly_and_the_slash_multiplies_by_a_reciprocal() -> None:
+    x, y = normal(1, 128, dtype=np.float32), normal(2, 128, dtype=np.float32)
+    r = everywhere(program(QUOTIENTS), {"X": x, "Y": y, "E": nan(128, dtype=np.float32), "A": nan(128, dtype=np.float32)}, ctas=1)
+    assert np.array_equal(r.outputs["E"], x / y)
+    assert np.array_equal(r.outputs["A"], x * (np.float32(1) / y)) and not np.array_equal(r.outputs["A"], x / y)
