@@ -180,7 +180,7 @@ ALL_TMA = edit(
 
 REMAP = '''
 @cake.schedule(target="sm_90a")
-def f(lm, X: LM.gmem2d[LM.f32], C: LM.gmem2d[LM.f32], *, ROWS=9, COLS=9, G=8):
+def f(lm, X: LM.gmem2d[LM.f32], C: LM.gmem2d[LM.f32, "ROWS", 1152], *, ROWS=9, COLS=9, G=8):
     lm.launch(grid="tiles")
     work = lm.role(warps=[0])
     sched = lm.scheduler(kind="grid", tiles=(ROWS * COLS,), names=("id",))

@@ -1,0 +1,69 @@
+"""H019: bulk copies move whole 16-byte units of global memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, Program
+from cake_ir.types import ViewT
+from cake_verify.analyses import ranges
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+
+_BULK = '''
+@cake.schedule(target="sm_90a")
+def bulk(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32]):
+    pool = lm.smem(2048)
+    x = pool.view(offset=0, shape=(512,), dtype=lm.f32)
+    load = lm.role(warps=[4])
+    work = lm.role(warps=range(0, 4))
+    ring = lm.pipeline(stages=1)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[work], arrive="tx")
+    with load:
+        s = lm.step(ring)
+        x.bulk_load(X, offset=4, n=512, stage=s, barrier=full)
+    with work:
+        s = lm.step(ring)
+        lm.wait(full, stage=s)
+        lm.store(Y, x.load(form="vec"), coords=(0,))
+'''
+
+PAGE = Page(
+    code="H019",
+    title="a bulk copy of part of a 16-byte unit",
+    statement="`offset` and `n` of `view.bulk_load` are multiples of 16 bytes of elements.",
+    why="The copy engine takes addresses and sizes in units of 16 bytes. Anything else is a misaligned access when it runs, which no assembler sees.",
+    failing=edit(_BULK, ("offset=4, n=512", "offset=2, n=512")),
+    passing=_BULK,
+    limits="Decided where an offset or a length is never a multiple; the tensor's own address is checked by the launcher.",
+    sources=("HW040",),
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    for site in sites(program).ops:
+        view = site.op.operands.get("view")
+        if site.op.name != "bulk_load" or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+            continue
+        bits = DTYPES[view.type.dtype].container_bits
+        for name, what in (("offset", "starts"), ("n", "moves")):
+            fault = _units(program, site, name, what, max(1, 128 // bits), bits)
+            if fault:
+                yield fault
+                break
+
+
+def _units(program: Program, site: Site, name: str, what: str, per: int, bits: int) -> Fault | None:
+    e = site.op.operands.get(name)
+    if not isinstance(e, Expr):
+        return None
+    r = ranges.of(program, site.role.name, e)
+    if not r.never_multiple_of(per):
+        return None
+    found = f"{int(r.lo) * bits // 8} bytes" if r.exact is not None else f"{r.rem % per * bits // 8} bytes past a multiple of 16"
+    text = f"this bulk copy {what} {found}{' into the tensor' if name == 'offset' else ''}, the copy engine takes multiples of 16"
+    return Fault("H019", text, site.op.spans.get(name, site.op.span), (), f"make `{name}` a multiple of {per} elements, or copy with `view.cp_async` or `lm.load`", (),
+                 {"expected": per, "found": r.exact})  # fmt: skip

@@ -1,0 +1,118 @@
+"""D031: numbers that index a tensor stay inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, Param, Program
+from cake_ir.types import FragT
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import resolver_of, spoken
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+
+_GATHER = '''
+@cake.schedule(target="sm_90a")
+def gather(lm, INDEX: LM.gmem1d[LM.i32, "B"].const, POOL: LM.gmem2d[LM.f32, "P", 128], OUT: LM.gmem2d[LM.f32, "B", 128], B: LM.i32, P: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume_values(INDEX, -1, P)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(B,), names=("b",))
+    with work:
+        for t in lm.tiles(sched):
+            row = lm.ld(INDEX, t.b)
+            if row >= 0:
+                lm.store(OUT, lm.load(POOL, coords=(0, row), shape=(1, 128)), coords=(0, t.b))
+'''
+
+PAGE = Page(
+    code="D031",
+    title="an index outside what it indexes",
+    statement="The number that `lm.ld` reads, and coordinates that come out of a tensor with `lm.assume_values`, lie inside the declared extents for every tile and for every value that is assumed.",
+    why="Indices are padded with -1, and offset arrays are read for tiles that no sequence has: the access comes before the check, and reads or writes what lies beside the tensor. "
+    "Masking the value afterwards does not stop it.",
+    failing=edit(_GATHER, ("            if row >= 0:\n                lm.store", "            lm.store")),
+    passing=_GATHER,
+    limits="Found for small arguments that keep every `lm.assume`; the message has them. Nothing is said of tensors without declared extents, of masked accesses, or where an index tensor has no `lm.assume_values`.",
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    told: set[str] = set()
+    for site in sites(program).ops:
+        op = site.op
+        tensor = program.tensors.get(str(op.attrs.get("tensor")))
+        if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic"):
+            continue
+        if op.operands.get("mask") is not None or op.attrs.get("clip"):
+            continue
+        fault = _access(program, site, tensor) if tensor.name not in told else None
+        if fault:
+            told.add(tensor.name)
+            yield fault
+
+
+def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
+    coords = site.op.operands.get("coords")
+    entries = coords if isinstance(coords, tuple) else (site.op.operands.get("i"),)
+    resolve = resolver_of(program, site.role.name)
+    for axis, entry in enumerate(entries):
+        if not isinstance(entry, Expr) or isinstance(entry.type, FragT):
+            continue
+        e = resolve(entry)
+        read = {str(n.attrs["tensor"]) for n in e.walk() if n.op == "ld"}
+        values = [v for v in (declared_values(program, t) for t in read) if v is not None]
+        if len(values) < len(read) or (site.op.name != "ld" and not read) or e.op == "const":
+            continue
+        extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
+        if extent is None and not values:
+            continue
+        decisive = [e, *around(site, program), *(x for v in values for x in (v.lo, v.hi))]
+        names = parameters(program, decisive) | ({extent} if isinstance(extent, str) else set())
+        if isinstance(extent, str):
+            names |= parameters(program, [Expr("param", (), {"name": extent})])
+        found = _outside(program, site, e, extent, _covered(site, axis), names, bool(read))
+        if found:
+            return _fault(program, site, tensor, entry, found, names, values[0].span if values else None)
+    return None
+
+
+def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool) -> tuple[Position, int, int | None] | None:
+    """A position at which the coordinate leaves the tensor: (where, the coordinate, the extent)."""
+    for args in arguments(program, names, limit=8):
+        size = args.get(extent) if isinstance(extent, str) else extent
+        for high in (False, True) if reads else (False,):
+            try:
+                for p in positions(program, site, args, high):
+                    v = p.value(e)
+                    if isinstance(v, int) and (v < 0 or (size is not None and v + n > size)):
+                        return p, v, size
+            except TooMany:
+                continue
+    return None
+
+
+def _fault(program: Program, site: Site, tensor: Param, entry: Expr, found: tuple[Position, int, int | None], names: set[str], stated: object) -> Fault:
+    p, v, size = found
+    where = p.shown(names)
+    range_ = f"`{tensor.name}` has {size}" if v >= 0 else f"in front of `{tensor.name}`"
+    related = ((tensor.span, "declared here"), *(((stated, "these values are assumed"),) if stated is not None else ()))
+    return Fault(
+        "D031", f"`{spoken(entry)}` is {v} for {where}: {range_}", site.op.spans.get("coords", site.op.spans.get("i", site.op.span)), related,  # type: ignore[arg-type]
+        "check it first: put the access under `if`, or mask it", (), {"found": v, "expected": size, "tensor": tensor.name},
+    )  # fmt: skip
+
+
+def _covered(site: Site, axis: int) -> int:
+    """Elements that one access covers along an axis, innermost first."""
+    shape, x = site.op.attrs.get("shape"), site.op.operands.get("x")
+    t = x.type if isinstance(x, Expr) else None
+    if isinstance(shape, tuple):
+        sizes = [int(v) for v in reversed(shape)]  # type: ignore[arg-type]  # integers by the option's kind
+    elif isinstance(t, FragT):
+        sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
+    else:
+        sizes = [1]
+    return sizes[axis] if axis < len(sizes) else 1
