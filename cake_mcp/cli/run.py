@@ -45,6 +45,7 @@ def main(argv: Sequence[str]) -> int:
 def _run(workspace: workspaces.Workspace, text: str, params: dict, options: argparse.Namespace) -> int:
     from ..jobs.dispatcher import wait
     from ..operations import evaluate
+    from ..operations.diagnose import diagnose
     from ..operations.propose import Proposal, propose
     from ..state import ServerState
     from ..store.encoding import plain
@@ -79,6 +80,9 @@ def _run(workspace: workspaces.Workspace, text: str, params: dict, options: argp
     else:
         print(compile_and_run.text(answer))
         if answer.run_id:
+            for finding in diagnose(workspace, run=answer.run_id).findings[:3]:
+                where = f" line {finding['line']}" if finding["line"] else ""
+                print(f"[{finding['id']}]{where} {finding['claim']}\n      {finding['route']}: {finding['edit']}")
             print(f"evidence: {workspace.root / 'runs' / answer.run_id}")
     return INFRASTRUCTURE if answer.run_id is None else 0 if answer.ok else 1
 
