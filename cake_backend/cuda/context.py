@@ -13,6 +13,7 @@ from cake_backend.cuda.inflight import InFlight
 from cake_backend.cuda.maps import MapTable
 from cake_backend.cuda.preamble import Device, Preamble
 from cake_backend.cuda.webs import Webs
+from cake_ir import targets
 from cake_ir.layout import ViewLayout
 from cake_ir.program import Expr, Program, Role
 from cake_ir.span import Span
@@ -166,6 +167,10 @@ class Context:
 
     def use(self, device: Device) -> str:
         return self.preamble.use(device)
+
+    def has(self, feature: str) -> bool:
+        """Whether the target has a feature of `cake_ir.targets`."""
+        return targets.target(self.program.target).has(feature)
 
     @property
     def role(self) -> RoleState:

@@ -128,7 +128,7 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
 
 def _prologue(ctx: Context) -> None:
     program = ctx.program
-    modern = program.target not in ("sm_80", "sm_89")
+    modern = ctx.has("TMA")
     if ctx.maps.params or program.barriers:
         with ctx.out.block("if (threadIdx.x == 0)"):
             for name in ctx.maps.params:
@@ -193,7 +193,7 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
     flying = inflight.analyse(b.body)
     state = RoleState(role, Names(ctx.names), webs.analyse(b.body, frozenset(flying.carried)), flying, single)
     ctx.state = state
-    if program.roles and role.regs is not None and program.target == "sm_90a":
+    if program.roles and role.regs is not None and ctx.has("SETMAXNREG"):
         entry = entry_registers(program)
         if role.regs != entry:
             device = SETMAXNREG_INC if role.regs > entry else SETMAXNREG_DEC
@@ -209,7 +209,7 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
         state.env[f"ring {ring}"] = Slot(counter)
     sync.prime_turns(ctx)
     if single:
-        elect = f"{ctx.use(ELECT_ONE)}()" if program.target == "sm_90a" else "(threadIdx.x & 31u) == 0"
+        elect = f"{ctx.use(ELECT_ONE)}()" if ctx.has("ELECT_SYNC") else "(threadIdx.x & 31u) == 0"
         first = _first_warp(role)
         with inner.block(f"if ({first} && {elect})"):
             control.body(ctx, b.body)

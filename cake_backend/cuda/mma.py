@@ -26,7 +26,7 @@ def mma(ctx: Context, op: Op) -> None:
     kind = op.attrs["kind"]
     if op.operands.get("scale_a") is not None or op.operands.get("scale_b") is not None:
         not_lowered("a block-scaled MMA", op.span)
-    if kind == "wgmma" and ctx.program.target == "sm_90a":
+    if kind == "wgmma" and ctx.has("WGMMA"):
         _wgmma(ctx, op)
     elif kind == "mma_sync":
         _mma_sync(ctx, op)
@@ -177,8 +177,8 @@ def _mma_sync(ctx: Context, op: Op) -> None:
     shape = mma_sync.shape(ta.dtype, tb.dtype, t.dtype)
     if shape is None:
         not_lowered(f"an mma.sync of {ta.dtype} and {tb.dtype} into {t.dtype}", op.span)
-    if ta.dtype in ("e4m3", "e5m2") and ctx.program.target == "sm_80":
-        not_lowered("an 8-bit floating-point MMA on sm_80", op.span)
+    if ta.dtype in ("e4m3", "e5m2") and not ctx.has("FP8_MMA"):
+        not_lowered(f"an 8-bit floating-point MMA on {ctx.program.target}", op.span)
     place, first = accumulator(ctx, op)
     sources = []
     for e in (a, b):

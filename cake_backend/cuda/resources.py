@@ -13,6 +13,7 @@ from cake_ir.layout import ViewLayout
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Issue, Touch
 from cake_ir.program import Expr, For, If, Op, Program, Role, Stmt, View, op_of, statements
+from cake_ir.targets import TARGETS
 from cake_ir.types import SlotT, ViewT
 
 
@@ -122,8 +123,11 @@ def _after(program: Program, role: Role, op: Op, dirty: frozenset[str]) -> froze
 
 def check_supported(program: Program) -> None:
     """Refuse what no part of this lowering can emit."""
-    if program.target not in ("sm_80", "sm_89", "sm_90a"):
+    if program.target not in TARGETS:
         not_lowered(f"the target {program.target or '(none)'}", program.span)
+    for s in program.schedulers.values():
+        if s.kind == "clc":
+            not_lowered("a scheduler of kind \"clc\"", s.span)
     for tmem in program.tmems.values():
         not_lowered("tensor memory", tmem.span)
     for barrier in program.barriers.values():

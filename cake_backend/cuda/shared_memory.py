@@ -114,7 +114,7 @@ def _store_tile_16(ctx: Context, op: Op, x: Expr, t: FragT, r: Rect, layout: Vie
     columns = tile_columns(t, ctx.role.warps)
     first = _tile_chunk(t, 8)
     with each_block(ctx, t, 4 * columns) as (row, block):
-        if ctx.program.target in ("sm_80", "sm_89"):
+        if not ctx.has("STMATRIX"):
             if r.transposed:
                 not_lowered("a transposed store without stmatrix", op.span)
             with ctx.out.unrolled("j_", columns):

@@ -25,7 +25,7 @@ def wait(ctx: Context, op: Op) -> None:
     barrier, stage = ctx.program.barriers[name], op.operands.get("stage")
     assert stage is None or isinstance(stage, Expr)
     stages = ctx.program.rings[barrier.pipeline].stages
-    device = mbarrier.wait(report=ctx.report, cluster=name in ctx.released, sm80=ctx.program.target in ("sm_80", "sm_89"))
+    device = mbarrier.wait(report=ctx.report, cluster=name in ctx.released, sm80=not ctx.has("MBARRIER_TRY_WAIT"))
     parity = phase(ctx, stage, stages, barrier.primed) if stage is not None else "1u" if barrier.primed else "0u"
     args = [barrier_address(ctx, name, stage), parity]
     if ctx.report:
@@ -70,7 +70,7 @@ def arrive(ctx: Context, op: Op) -> None:
 
 
 def _local(ctx: Context) -> mbarrier.Device:
-    return mbarrier.ARRIVE_SM80 if ctx.program.target in ("sm_80", "sm_89") else mbarrier.ARRIVE
+    return mbarrier.ARRIVE if ctx.has("MBARRIER_TX") else mbarrier.ARRIVE_SM80
 
 
 def _arrive_alone(ctx: Context, op: Op, address: str, kind: str) -> None:
@@ -172,7 +172,7 @@ def _fence_proxy(ctx: Context, op: Op) -> None:
 
 
 def _mma_wait(ctx: Context, op: Op) -> None:
-    if ctx.program.target != "sm_90a" or not ctx.role.inflight.accumulators:
+    if not ctx.has("WGMMA") or not ctx.role.inflight.accumulators:
         return  # warp-level MMAs are synchronous: nothing to wait for
     pending = int(op.attrs["pending"] or 0)  # type: ignore[call-overload]
     ctx.out.line(f"{ctx.use(wgmma.WAIT)}<{pending}>();")

@@ -70,12 +70,18 @@ def test_a_report_build_takes_the_hang_buffer_as_its_last_parameter() -> None:
     assert "hang" not in lowered(Case("gemm_ws")).text
 
 
-@pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
-def test_a_target_without_a_lowering_is_refused_with_a_place(target: str) -> None:
-    text = COPY.replace('"sm_90a"', f'"{target}"')
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('sched = lm.scheduler(kind="clc", tiles=(R,), names=("r",), fetch=work)', "clc"),
+        ("acc = lm.tmem(cols=0, width=64, shape=(128, 64), dtype=lm.f32)\n    sched = lm.scheduler(kind=\"grid\", tiles=(R,), names=(\"r\",))", "tensor memory"),
+    ],
+)
+def test_what_this_build_cannot_emit_is_refused_with_a_place(line: str, what: str) -> None:
+    text = COPY.replace('"sm_90a"', '"sm_100a"').replace('sched = lm.scheduler(kind="grid", tiles=(R,), names=("r",))', line)
     with pytest.raises(NotLowered) as refused:
         lower(program(text))
-    assert target in refused.value.fault.message and refused.value.fault.span.line == 3
+    assert what in refused.value.fault.message and refused.value.fault.span.line == 5
 
 
 def test_a_fragment_array_on_a_ring_with_barriers_is_refused_where_it_is_indexed() -> None:
