@@ -209,7 +209,7 @@ class Machine:
             for p, c, m in w.guards:
                 if p is pool and (m == "w" or mode == "w") and np.intersect1d(c.granules, cells.granules, assume_unique=True).size:
                     verb = "writes" if mode == "w" else "reads"
-                    doing = "is still being written" if m == "w" else "is still being read"
+                    doing = "are still being written" if m == "w" else "are still being read"
                     self.fault("X004", f"{label(site.op)} {verb} {what} that {doing} by {label(w.op)}", site.op, warp=warp, other=w.op)
                     return
 
