@@ -11,9 +11,9 @@ from bench.verify.mutate import VALUES
 
 Record = dict[str, Any]
 
-CLAIMS = ("N", "H", "D014", "D015", "Q006", "Q007", "S018")
+CLAIMS = ("N", "H", "D014", "D015", "Q001", "Q006", "Q007", "S018", "S031")
 """Codes, or their first letters, that object to what a text states, whether or not a run suffers: construction, hardware contracts, views
-past their pool or off their swizzle's pattern, looking back on a ring further than it was stepped, a cluster stated in two ways, a barrier
+past their pool or off their swizzle's pattern, slots before the first, members that all write one place, a cluster stated in two ways, a barrier
 that counts arrivals of a kind that it does not get. No simulation can confirm them."""
 
 
@@ -91,14 +91,18 @@ def summary(records: Sequence[Record], role_lines: dict[str, dict[str, list[int]
     by: dict[str, list[Record]] = {}
     for r in records:
         by.setdefault(r["cls"], []).append(r)
-    times = sorted(r["ms"] for r in records)
     order = sorted(by, key=lambda name: (name in VALUES, name))
     return {
         "classes": [row(name, by[name], role_lines) for name in order],
         "total": row("synchronisation", [r for r in records if r["cls"] not in VALUES], role_lines),
         "values": row("values", [r for r in records if r["cls"] in VALUES], role_lines),
-        "processor_ms": {"median": median(times), "p95": times[int(0.95 * (len(times) - 1))]} if times else {},
     }
+
+
+def times(found: Sequence[Record]) -> dict[str, float]:
+    """Median and 95th percentile of the milliseconds in records."""
+    ms = sorted(r["ms"] for r in found)
+    return {"median": round(median(ms), 2), "p95": round(ms[int(0.95 * (len(ms) - 1))], 2)} if ms else {}
 
 
 def _percent(part: int, whole: int) -> str:

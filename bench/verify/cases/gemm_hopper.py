@@ -82,7 +82,7 @@ GEMM_HOPPER = (
     corpus("gemm_wgrad", ({"T": 200, "M": 200, "N": 72}, {"T": 40, "M": 200, "N": 136}), _wgrad, params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("gemm_split_k", ({"M": 100, "N": 136, "K": 200}, {"M": 100, "N": 72, "K": 64}), _product(BF16), params={"STAGES": 2}, ctas=2),
     corpus("gemm_aliased_epilogue", ({"M": 136, "N": 72, "K": 392}, {"M": 136, "N": 72, "K": 64}), _product(BF16, act=_relu), params={"BN": 64, "STAGES": 3}),
-    corpus("gemm_deep", ({"M": 200, "N": 72, "K": 456}, {"M": 200, "N": 136, "K": 128}), _product(F16, F16), params={"BN": 64, "STAGES": 5}, ctas=2),
+    corpus("gemm_deep", ({"M": 200, "N": 72, "K": 456}, {"M": 200, "N": 136, "K": 128}, {"M": 130, "N": 72, "K": 64}), _product(F16, F16), params={"BN": 64, "STAGES": 5}, ctas=2),
     corpus("gemm_grouped", ({"lengths": (150, 0, 40, 128), "N": 72, "K": 136}, {"lengths": (1, 65), "N": 136, "K": 64}), _grouped, params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("gemm_fp8_blockwise", ({"M": 200, "N": 136, "KB": 3}, {"M": 132, "N": 72, "KB": 1}), _fp8, params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("gemm_resident_b", ({"M": 400}, {"M": 40}), _resident, params={"K": 128}, ctas=2, tolerance=8e-3),
