@@ -225,7 +225,8 @@ def _slice(el: Elaboration, node: ast.Call, e: Expr, name: str) -> Expr:
 def _inside(el: Elaboration, node: ast.Call, lo: Any, n: int, extent: int, what: str) -> None:
     if n > extent or (is_const(lo) and (lo < 0 or lo + n > extent)):
         at = f" from {lo}" if is_const(lo) else ""
-        el.fail("N047", f"{n} {what}{at} reach past the {extent} there are", node, expected=extent, found=(lo + n if is_const(lo) else n))
+        help = f"take at most {extent - lo} {what} from {lo}" if is_const(lo) and 0 <= lo < extent else f"the {what} are numbered 0 to {extent - 1}"
+        el.fail("N047", f"{n} {what}{at} reach past the {extent} there are", node, help=help, expected=extent, found=(lo + n if is_const(lo) else n))
 
 
 # ------------------------------------------------------------------ compile-time functions

@@ -93,7 +93,12 @@ def f(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32], Z: LM.gmem2d[LM.bf16], L0:
 
 EARLY = edit(ALIAS, ("        lm.sync(bar1)\n        l.store(lm.load(L0, coords=(0, 0), shape=(64, 128)))\n", "        l.store(lm.load(L0, coords=(0, 0), shape=(64, 128)))\n        lm.sync(bar1)\n"))
 
-LONG = edit(SKELETON, ("F: LM.gmem1d[LM.i32].const, Y: LM.gmem2d[LM.bf16], N: LM.i32", "Y: LM.gmem2d[LM.bf16]")).replace("lm.ld(F, 0)", "2**31 - 1").replace("stage=2", "stage=2").replace("64 * i", "0")
+SHORT = edit(SKELETON, ("F: LM.gmem1d[LM.i32].const, Y: LM.gmem2d[LM.bf16], N: LM.i32", "Y: LM.gmem2d[LM.bf16]")).replace("lm.ld(F, 0)", "64")
+LONG = SHORT.replace("lm.range(64)", "lm.range(2**31 - 1)").replace("(0, 64 * i)", "(0, 0)").replace("stages=2", "stages=8").replace("stage=2", "stage=8").replace("16384", "65536")
+NEST = SHORT.replace("        for i in lm.range(64):\n", "        for j in lm.range(10000):\n          for i in lm.range(10000):\n")
+ANY_COUNT = SHORT.replace("Y: LM.gmem2d[LM.bf16]", "Y: LM.gmem2d[LM.bf16], N: LM.i32").replace("lm.range(64)", "lm.range(N)")
+ENDLESS = SHORT.replace("lm.range(64)", "lm.static_range(2**31 - 1)", 1)
+
 
 CASES = (
     Case(
@@ -103,6 +108,12 @@ CASES = (
         (Bad(WHILE, "N005", "while lm.ld"), Bad(UNTYPED, "D002", "lm.mma(acc, a, b)"), Bad(NESTED, "N063", "        with work:")),
         (Good(SKELETON), Good(REGISTERS)),
         remark="a failure inside Cake itself becomes one N999 and leaves the verdict undecided",
+    ),
+    Case(
+        "C003", "construct", "facebookexperimental/triton#1425",
+        "loops of 2^31 - 1 iterations with eight slots, and of 10^4 x 10^4; unrolling of 2^31 - 1 rounds", "64 iterations, or as many as an argument says",
+        (Bad(ENDLESS, "N020", "lm.static_range"),), (Good(SHORT), Good(ANY_COUNT)), outcome="result",
+        remark="counts written as literals are walked up to 20,000 operations and then left undecided, within half a second; a count given at launch passes for every value",
     ),
     Case(
         "C005", "construct", "algolocal#67",

@@ -280,7 +280,8 @@ def gemm(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32], M
 
 HELD = edit(TMEM_EPILOGUE, ('            lm.tmem_wait("ld")\n            lm.arrive(acc_free, stage=d)\n', '            lm.arrive(acc_free, stage=d)\n            lm.tmem_wait("ld")\n'))
 
-UNARMED = edit(TWO_BARRIERS, ('full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")', 'full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="warp")'))
+UNARMED = edit(TWO_BARRIERS, ('full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")', 'full_a = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="warp")'),
+               ("load = lm.role(warps=[4])", "load = lm.role(warps=range(4, 8))"))  # fmt: skip
 REINIT = edit(ONE_BARRIER, ("            lm.wait(empty, stage=s)\n", "            lm.wait(empty, stage=s)\n            lm.init(full_a, 1)\n"))
 
 TWO_GROUPS = '''

@@ -38,7 +38,25 @@ def check(program: Program) -> Iterator[Fault]:
             if found:
                 problem, param = found
                 related = tuple((site.op.spans[p], f"`{p}` is {_type(site.op, p)}") for p in ("acc", "a", "b") if p != param and p in site.op.spans)
-                yield Fault("H004", problem, site.op.spans.get(param, site.op.span), related, facts={"kind": str(site.op.attrs["kind"]), "target": program.target})
+                yield Fault("H004", problem, site.op.spans.get(param, site.op.span), related, help=_help(site.op, problem, program.target), facts={"kind": str(site.op.attrs["kind"]), "target": program.target})
+
+
+def _help(op: Op, problem: str, name: str) -> str:
+    """The nearest multiply that the target has."""
+    family = str(op.attrs["kind"])
+    if "K-major only" in problem:
+        return "store the operand with K innermost, or transpose it in a stage of its own"
+    if problem.startswith(("M =", "N =", "K =", "m16n8")):
+        return "pad the tile to the next size, or split it"
+    if "accumulat" in problem:
+        return "declare the accumulator with one of these dtypes"
+    if "block-scaled" in problem or problem.startswith("block scales"):
+        return "multiply unscaled into a partial accumulator and scale that"
+    if problem.startswith(("only a shared-memory", "mma.sync multiplies", "wgmma reads", "tcgen05 reads")):
+        return "move the operand to where the instruction reads it"
+    if family == "mma_sync" and target(name).has("TCGEN05"):
+        return "accumulate in tensor memory: `lm.tmem(..)` and operands in shared memory; or cast the operands to a dtype that mma.sync has here"
+    return "cast the operands to a dtype that this instruction multiplies here, or choose another target"
 
 
 def _type(op: Op, name: str) -> Type:

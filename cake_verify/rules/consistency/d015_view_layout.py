@@ -29,7 +29,19 @@ def check(program: Program) -> Iterator[Fault]:
         problem = view_problem(view_layout(v))
         if problem:
             span = v.spans.get("offset", v.span) if problem.startswith("offset") else v.span
-            yield Fault("D015", f"`{v.name}`: {problem}", span, fixes=_fixes(v), facts={"view": v.name, "offset": v.offset, "swizzle": v.swizzle})
+            yield Fault("D015", f"`{v.name}`: {problem}", span, help=_help(v), fixes=_fixes(v), facts={"view": v.name, "offset": v.offset, "swizzle": v.swizzle})
+
+
+def _help(v: View) -> str:
+    """What to change, where the message does not say it."""
+    layout = view_layout(v)
+    mode = SWIZZLES.get(v.swizzle or "")
+    if mode is None:
+        return "align the view and its stages to the element" if v.swizzle is None else ""
+    if layout.row_bytes % mode.span:
+        columns = -(-layout.row_bytes // mode.span) * mode.span * 8 // layout.elem_bits
+        return f"use rows of {columns} columns, or no swizzle"
+    return f"start the view, and each of its stages, on a multiple of {mode.pattern} bytes"
 
 
 def _fixes(v: View) -> tuple[Fix, ...]:

@@ -74,7 +74,9 @@ def _fills(program: Program, v: View) -> Iterator[tuple[Span, str]]:
 
 
 def _help(r: Rectangle) -> str:
-    return "the copies and stores that fill the view follow its swizzle by themselves" if r.view.swizzle is None else ""
+    if r.view.swizzle is None:
+        return "the copies and stores that fill the view follow its swizzle by themselves"
+    return f"cut operands at whole panels of {r.layout.panel_cols} columns and groups of 8 rows, or use a narrower swizzle"
 
 
 def _fixes(r: Rectangle) -> tuple[Fix, ...]:
