@@ -17,6 +17,7 @@ from cake_backend.manifest import Manifest
 
 TORCH_TYPES = {
     torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32", torch.int64: "i64", torch.uint8: "u8",
+    torch.float8_e4m3fn: "e4m3",
 }  # fmt: skip
 
 

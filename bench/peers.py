@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from bench.harness import Contender
 from cake_backend.judge.device.driver import Gpu
 
 Sets = list[dict[str, torch.Tensor]]
+Axes = Mapping[str, int]
 EPS = 1e-6
 
 
@@ -24,7 +25,7 @@ def attempt(name: str, make: Callable[[], Contender]) -> Contender:
         return Contender(name, lambda i: None, error=f"{type(error).__name__}: {error}"[:300])
 
 
-def gemm_peers(sets: Sets, gpu: Gpu) -> list[Contender]:
+def gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     """cuBLAS through torch, and the hand-written kernels."""
 
     def cublas() -> Contender:
@@ -33,7 +34,7 @@ def gemm_peers(sets: Sets, gpu: Gpu) -> list[Contender]:
     return [attempt("cublas", cublas), *_hand("g_", ("g_base", "g_cl1"), sets, gpu, lambda k, s: hand_written.gemm(k, s["A"], s["B"], s["C"]))]
 
 
-def kmeans_peers(sets: Sets, gpu: Gpu) -> list[Contender]:
+def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     """flash-kmeans 0.3.1 and flashlib 0.4.0 as shipped, and the hand-written kernels."""
     for s in sets:
         s["X_SQ"] = (s["X"].float() ** 2).sum(-1).contiguous()
@@ -71,31 +72,121 @@ def kmeans_peers(sets: Sets, gpu: Gpu) -> list[Contender]:
     return [attempt("flash_kmeans", flash_kmeans), attempt("flashlib", flashlib), attempt("flashlib_swept", flashlib_swept), *own]
 
 
-def rmsnorm_peers(sets: Sets, gpu: Gpu) -> list[Contender]:
-    """torch.compile of the plain expression, and PyTorch's own kernel."""
+def _compiled(name: str, sets: Sets, plain: Callable[..., Any], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Contender:
+    """`torch.compile` of a plain function of the named tensors, static shapes; what it returns is left under `<output>_<name>`."""
+    fast = torch.compile(plain, dynamic=False)
+    return _allocating(name, sets, lambda s: fast(*(s[n] for n in inputs)), outputs, "inductor, static shape; allocates its output")
 
-    def plain(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        y = x.float()
-        return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + EPS) * w.float()).bfloat16()
 
-    def compiled() -> Contender:
-        fast = torch.compile(plain, dynamic=False)
+def _allocating(name: str, sets: Sets, run: Callable[[dict[str, torch.Tensor]], Any], outputs: tuple[str, ...], note: str) -> Contender:
+    """A contender that allocates what it returns, one tensor for each of `outputs`; run once here, so that compiling is not timed."""
 
-        def call(i: int) -> None:
-            sets[i]["Y_compiled"] = fast(sets[i]["X"], sets[i]["W"])
+    def call(i: int) -> None:
+        found = run(sets[i])
+        for output, tensor in zip(outputs, found if isinstance(found, tuple) else (found,), strict=True):
+            sets[i][f"{output}_{name}"] = tensor
 
-        call(0)
-        torch.cuda.synchronize()
-        return Contender("torch_compile", call, note="inductor, static shape; allocates its output", outputs={"Y": "Y_compiled"})
+    call(0)
+    torch.cuda.synchronize()
+    return Contender(name, call, note=note, outputs={o: f"{o}_{name}" for o in outputs})
+
+
+def _rms(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    y = x.float()
+    return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + EPS) * w.float()).bfloat16()
+
+
+def rmsnorm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """torch.compile of the plain expression, PyTorch's own kernel, and Liger's."""
 
     def own() -> Contender:
-        def call(i: int) -> None:
-            s = sets[i]
-            s["Y_torch"] = torch.nn.functional.rms_norm(s["X"], (s["X"].shape[1],), s["W"], EPS)
+        return _allocating("torch_rms_norm", sets, lambda s: torch.nn.functional.rms_norm(s["X"], (s["X"].shape[1],), s["W"], EPS), ("Y",), "F.rms_norm; allocates its output")
 
-        return Contender("torch_rms_norm", call, note="F.rms_norm; allocates its output", outputs={"Y": "Y_torch"})
+    def liger() -> Contender:
+        from liger_kernel.ops import LigerRMSNormFunction
 
-    return [attempt("torch_compile", compiled), attempt("torch_rms_norm", own)]
+        return _allocating("liger", sets, lambda s: LigerRMSNormFunction.apply(s["X"], s["W"], EPS), ("Y",), "liger-kernel; allocates its output")
+
+    return [attempt("torch_compile", lambda: _compiled("torch_compile", sets, _rms, ("X", "W"), ("Y",))), attempt("torch_rms_norm", own), attempt("liger", liger)]
+
+
+def add_rmsnorm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """torch.compile with the residual updated in place, and Liger's fused kernel, which writes a new one."""
+
+    def plain(x: torch.Tensor, r: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        total = (x.float() + r.float()).bfloat16()
+        r.copy_(total)
+        return _rms(total, w)
+
+    def liger() -> Contender:
+        from liger_kernel.ops import LigerFusedAddRMSNormFunction
+
+        apply = LigerFusedAddRMSNormFunction.apply
+        return _allocating(
+            "liger", sets, lambda s: apply(s["X"], s["R"], s["W"], EPS, 0.0, "llama", False), ("Y", "R"), "liger-kernel; allocates both outputs"
+        )
+
+    return [attempt("torch_compile", lambda: _compiled("torch_compile", sets, plain, ("X", "R", "W"), ("Y",))), attempt("liger", liger)]
+
+
+def softmax_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """PyTorch's own kernel, torch.compile, and Liger's."""
+
+    def liger() -> Contender:
+        from liger_kernel.ops import LigerSoftmaxFunction
+
+        return _allocating("liger", sets, lambda s: LigerSoftmaxFunction.apply(s["X"]), ("Y",), "liger-kernel; allocates its output")
+
+    return [
+        attempt("torch_softmax", lambda: _allocating("torch_softmax", sets, lambda s: s["X"].softmax(-1), ("Y",), "Tensor.softmax; allocates its output")),
+        attempt("torch_compile", lambda: _compiled("torch_compile", sets, lambda x: x.float().softmax(-1).bfloat16(), ("X",), ("Y",))),
+        attempt("liger", liger),
+    ]
+
+
+def silu_mul_quant_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """torch.compile of the plain expression."""
+
+    def plain(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        v = (torch.nn.functional.silu(x[:, 0].float()) * x[:, 1].float()).bfloat16()
+        groups = v.float().view(v.shape[0], -1, 128)
+        scale = groups.abs().amax(-1, keepdim=True).clamp_min(1e-4) / 448
+        return (groups / scale).to(torch.float8_e4m3fn).view(v.shape), scale.squeeze(-1)
+
+    return [attempt("torch_compile", lambda: _compiled("torch_compile", sets, plain, ("X",), ("Q", "SCALE")))]
+
+
+def attention_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """FlashAttention-3 on tensors in its own (B, S, H, D) order, and PyTorch's cuDNN and FlashAttention-2 backends."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    causal, shared = bool(axes["CAUSAL"]), axes["G"] > 1
+
+    def sdpa(name: str, backend: Any) -> Contender:
+        def run(s: dict[str, torch.Tensor]) -> torch.Tensor:
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(s["Q"], s["K"], s["V"], is_causal=causal, enable_gqa=shared)
+
+        return _allocating(name, sets, run, ("O",), f"SDPA, {backend}; allocates its output")
+
+    def fa3() -> Contender:
+        from fa3_fwd_interface import flash_attn_func
+
+        for s in sets:
+            for n in "QKV":
+                s[f"{n}_bshd"] = s[n].transpose(1, 2).contiguous()
+
+        def run(s: dict[str, torch.Tensor]) -> torch.Tensor:
+            found = flash_attn_func(s["Q_bshd"], s["K_bshd"], s["V_bshd"], causal=causal)
+            return (found[0] if isinstance(found, tuple) else found).transpose(1, 2)
+
+        return _allocating("fa3", sets, run, ("O",), "fa3-fwd 0.0.3, inputs transposed beforehand; allocates its output")
+
+    return [
+        attempt("fa3", fa3),
+        attempt("cudnn", lambda: sdpa("cudnn", SDPBackend.CUDNN_ATTENTION)),
+        attempt("flash2", lambda: sdpa("flash2", SDPBackend.FLASH_ATTENTION)),
+    ]
 
 
 def _hand(prefix: str, names: tuple[str, ...], sets: Sets, gpu: Gpu, launches: Callable[[Any, Any], Any]) -> list[Contender]:
@@ -113,13 +204,21 @@ def _hand(prefix: str, names: tuple[str, ...], sets: Sets, gpu: Gpu, launches: C
     return found
 
 
-PEERS: dict[str, Callable[[Sets, Gpu], list[Contender]]] = {
+PEERS: dict[str, Callable[[Sets, Gpu, Axes], list[Contender]]] = {
     "gemm": gemm_peers,
     "kmeans_assign": kmeans_peers,
     "rmsnorm": rmsnorm_peers,
+    "add_rmsnorm": add_rmsnorm_peers,
+    "softmax": softmax_peers,
+    "silu_mul_quant": silu_mul_quant_peers,
+    "attention": attention_peers,
 }
 BASELINES: dict[str, tuple[str, ...]] = {
     "gemm": ("cublas", "hand_g_base", "hand_g_cl1"),
     "kmeans_assign": ("flash_kmeans", "flashlib", "flashlib_swept", "hand_k_base", "hand_k_cl1", "hand_k_n4x2"),
-    "rmsnorm": ("torch_compile", "torch_rms_norm"),
+    "rmsnorm": ("torch_compile", "torch_rms_norm", "liger"),
+    "add_rmsnorm": ("torch_compile", "liger"),
+    "softmax": ("torch_softmax", "torch_compile", "liger"),
+    "silu_mul_quant": ("torch_compile",),
+    "attention": ("fa3", "cudnn"),
 }

@@ -31,7 +31,8 @@ from cake_backend.task import Shape, Task, numpy_dtype
 
 LEAST_SETS, MAX_SETS = 3, 24
 COLD_BYTES = 256 << 20
-TORCH_DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "i32": torch.int32}
+TORCH_DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "i32": torch.int32, "e4m3": torch.float8_e4m3fn}
+NAN_E4M3 = 0x7F
 
 
 def make_sets(task: Task, shape: Shape, seed: int) -> Sets:
@@ -45,7 +46,7 @@ def make_sets(task: Task, shape: Shape, seed: int) -> Sets:
         s: dict[str, torch.Tensor] = {}
         for name, t in task.tensors.items():
             dims, dtype = layouts[name].shape, TORCH_DTYPES[t.dtype]
-            if t.mode == "in":
+            if t.mode != "out":
                 s[name] = torch.randn(dims, device="cuda", dtype=torch.float32).to(dtype)
             else:
                 s[name] = torch.empty(dims, device="cuda", dtype=dtype)
@@ -56,11 +57,21 @@ def make_sets(task: Task, shape: Shape, seed: int) -> Sets:
 
 
 def poison(task: Task, sets: Sets) -> None:
-    """Outputs hold nothing that could be taken for an answer."""
+    """Outputs hold nothing that could be taken for an answer; what is updated in place is left alone."""
     for s in sets:
         for name, t in task.tensors.items():
-            if t.mode != "in" and name in s:
-                s[name].fill_(-7 if t.dtype == "i32" else float("nan"))
+            if t.mode == "out" and name in s:
+                if t.dtype == "e4m3":
+                    s[name].view(torch.uint8).fill_(NAN_E4M3)
+                else:
+                    s[name].fill_(-7 if t.dtype == "i32" else float("nan"))
+
+
+def unwritten(t: torch.Tensor, dtype: str) -> int:
+    """Elements that still hold what `poison` left."""
+    if dtype == "e4m3":
+        return int((t.contiguous().view(torch.uint8) == NAN_E4M3).sum())
+    return int((t == -7).sum() if dtype == "i32" else torch.isnan(t).sum())
 
 
 def to_numpy(t: torch.Tensor, dtype: str) -> np.ndarray[Any, Any]:
@@ -74,27 +85,30 @@ class Checker:
 
     def __init__(self, task: Task, shape: Shape, sets: Sets, seed: int) -> None:
         self.task, self.shape, self.sets = task, shape, sets
-        inputs = {n: to_numpy(sets[0][n], t.dtype) for n, t in task.tensors.items() if t.mode == "in"}
+        inputs = {n: to_numpy(sets[0][n], t.dtype) for n, t in task.tensors.items() if t.mode != "out"}
+        self.kept = {n: sets[0][n].clone() for n, t in task.tensors.items() if t.mode == "inout"}
         self.rows = sample_rows(task, shape.axes, np.random.default_rng(seed))
         self.reference = Reference(task, shape.axes, inputs, self.rows)
 
     def check(self, contender: Contender) -> dict[str, Any]:
         """Poison, run on set 0, compare what was written; outputs that a contender does not write are left out for peers."""
         poison(self.task, self.sets[:1])
+        for name, tensor in self.kept.items():  # earlier runs have updated it
+            self.sets[0][name].copy_(tensor)
         contender.call(0)
         torch.cuda.synchronize()
-        outputs, unwritten = {}, {}
+        outputs, missing = {}, {}
         for name, t in self.task.tensors.items():
             if t.mode == "in":
                 continue
             found = self.sets[0][contender.outputs.get(name, name)]
-            left = int((found == -7).sum() if t.dtype == "i32" else torch.isnan(found).sum())  # the whole output, not a sample
+            left = unwritten(found, t.dtype)  # of the whole output, not a sample
             if not (left == found.numel() and t.optional):
-                outputs[name], unwritten[name] = to_numpy(found, t.dtype), left
+                outputs[name], missing[name] = to_numpy(found, t.dtype), left
         verdicts = self.reference.compare(outputs, self.task.distribution("normal"))
         return {
-            n: {"ok": v.ok and not unwritten[n], "worst": min(v.worst, 1e30), "reason": v.reason, "failures": v.failures,
-                "unwritten": unwritten[n], **v.extra}
+            n: {"ok": v.ok and not missing[n], "worst": min(v.worst, 1e30), "reason": v.reason, "failures": v.failures,
+                "unwritten": missing[n], **v.extra}
             for n, v in verdicts.items()
         }  # fmt: skip
 
@@ -143,7 +157,7 @@ def cake_contenders(task: Task, shape: Shape, sets: Sets, built: Path, gpu: Gpu,
 def run_shape(task: Task, shape: Shape, arguments: argparse.Namespace, gpu: Gpu, telemetry: Telemetry) -> dict[str, Any]:
     """All contenders of one shape."""
     sets = make_sets(task, shape, arguments.seed)
-    contenders = cake_contenders(task, shape, sets, arguments.built, gpu, arguments.main_only) + PEERS[task.name](sets, gpu)
+    contenders = cake_contenders(task, shape, sets, arguments.built, gpu, arguments.main_only) + PEERS[task.name](sets, gpu, shape.axes)
     for c in contenders:
         if c.name in arguments.exclude:
             c.error = "faulted earlier in this run, left out"
@@ -228,7 +242,7 @@ def _versions() -> dict[str, str]:
     import importlib.metadata
 
     out = {"python": platform.python_version(), "torch": torch.__version__, "cuda": str(torch.version.cuda)}
-    for name in ("triton", "flash-kmeans", "flashlib", "cuda-bindings", "numpy", "nvidia-cublas"):
+    for name in ("triton", "flash-kmeans", "flashlib", "fa3-fwd", "liger-kernel", "cuda-bindings", "numpy", "nvidia-cublas", "nvidia-cudnn-cu13"):
         try:
             out[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

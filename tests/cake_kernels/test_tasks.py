@@ -14,14 +14,15 @@ from cake_backend.task import Distribution, Shape, Task, numpy_dtype
 
 TASKS = cake_kernels.tasks()
 PAIRS = [(t, d) for t in TASKS.values() for d in t.distributions]
+HERE = [p for p in PAIRS if p[0].name in ("gemm", "kmeans_assign", "rmsnorm")]  # the other families have their own folders
 
 
 def ids(pair: tuple[Task, Distribution]) -> str:
     return f"{pair[0].name}-{pair[1].name}"
 
 
-def test_the_three_families_are_there() -> None:
-    assert {"gemm", "kmeans_assign", "rmsnorm"} <= set(TASKS)
+def test_the_families_are_there() -> None:
+    assert {"gemm", "kmeans_assign", "rmsnorm", "add_rmsnorm", "softmax", "silu_mul_quant", "attention"} <= set(TASKS)
     assert all(name == task.name for name, task in TASKS.items())
 
 
@@ -78,7 +79,7 @@ def loops(task: Task, inputs: dict[str, np.ndarray], axes: dict[str, int], row: 
     return {"IDX": index, "DIST": best}
 
 
-@pytest.mark.parametrize("pair", [p for p in PAIRS if p[1].name not in ("special", "scaled")], ids=ids)
+@pytest.mark.parametrize("pair", [p for p in HERE if p[1].name not in ("special", "scaled")], ids=ids)
 def test_the_oracle_agrees_with_plain_loops(pair: tuple[Task, Distribution]) -> None:
     task, distribution = pair
     axes = task.shapes[0].axes
@@ -126,7 +127,7 @@ def f32_answer(task: Task, inputs: dict[str, np.ndarray], shape: Shape) -> dict[
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("pair", PAIRS, ids=ids)
+@pytest.mark.parametrize("pair", HERE, ids=ids)
 def test_an_honest_f32_kernel_passes(pair: tuple[Task, Distribution]) -> None:
     task, distribution = pair
     for shape in (s for s in task.shapes if s.kind in ("sim", "edge")):

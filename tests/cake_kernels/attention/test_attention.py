@@ -1,0 +1,103 @@
+"""The attention task and its schedule: oracle, tolerance, and simulated runs over tails, masks, shared heads and block widths."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus_runs import TEXTS, failures, judged
+
+import cake_kernels
+from cake_backend.judge.check import Reference
+from cake_backend.task import Distribution, Shape
+from cake_verify import verify_text
+
+TASK = cake_kernels.tasks()["attention"]
+SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge") and s.axes["S"] < 1000]
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {"D": 128}, {"D": 128, "BN": 176}, {"D": 128, "QSTAGES": 2, "PINGPONG": False}, {"D": 128, "CAUSAL": True, "GROUP": 4},
+    {"D": 128, "CAUSAL": True, "BN": 64, "STAGES": 4}, {"D": 64, "BN": 192, "QSTAGES": 2, "REGS": 232, "LOAD_REGS": 40},
+    {"D": 64, "CAUSAL": True, "BN": 176}, {"D": 64, "MEMBERS": 3, "BN": 96, "STAGES": 3, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 64, "MEMBERS": 3, "BN": 128, "CAUSAL": True, "REGS": 160, "LOAD_REGS": 32},
+)  # fmt: skip
+
+
+def textbook(inputs: dict[str, np.ndarray], axes: dict[str, int], row: int) -> list[float]:
+    """One query's answer in Python floats."""
+    heads, seq, dim = axes["HK"] * axes["G"], axes["S"], axes["D"]
+    b, h, i = row // (heads * seq), row // seq % heads, row % seq
+    q, k, v = inputs["Q"][b, h, i].astype(float), inputs["K"][b, h // axes["G"]].astype(float), inputs["V"][b, h // axes["G"]].astype(float)
+    keys = range(i + 1 if axes["CAUSAL"] else seq)
+    scores = [math.fsum(float(x) * float(y) for x, y in zip(q, k[j], strict=True)) / math.sqrt(dim) for j in keys]
+    weights = [math.exp(s - max(scores)) for s in scores]
+    return [math.fsum(w * float(v[j, d]) for j, w in zip(keys, weights, strict=True)) / math.fsum(weights) for d in range(dim)]
+
+
+@pytest.mark.parametrize("shape", SMALL, ids=lambda s: s.name)
+def test_the_oracle_agrees_with_plain_loops(shape: Shape) -> None:
+    for distribution in (d for d in TASK.distributions if d.name != "special"):
+        inputs = TASK.inputs(shape.axes, distribution, 5)
+        for row in {0, TASK.rows(shape.axes) // 2, TASK.rows(shape.axes) - 1}:
+            found = TASK.oracle(inputs, shape.axes, np.array([row]))["O"][0]
+            np.testing.assert_allclose(found, textbook(inputs, shape.axes, row), rtol=1e-9, atol=1e-12)
+
+
+def blockwise(inputs: dict[str, np.ndarray], axes: dict[str, int], *, keys: int | None = None, masked: bool = True, shared: bool = True) -> np.ndarray:
+    """What an honest kernel computes: f32 scores and sums, weights rounded to bf16 before they meet V, one rounding at the end.
+
+    The options make it dishonest: only the first `keys` keys, no causal mask, or every query head with the first key head.
+    """
+    q, k, v = (inputs[n].astype(np.float32) for n in "QKV")
+    heads = np.arange(q.shape[1]) // axes["G"] if shared else np.zeros(q.shape[1], int)
+    scores = np.einsum("bhsd,bhtd->bhst", q, k[:, heads], optimize=True) / np.float32(math.sqrt(axes["D"]))
+    t = np.arange(axes["S"])
+    if axes["CAUSAL"] and masked:
+        scores = np.where(t <= t[:, None], scores, -np.inf)
+    if keys is not None:
+        scores = np.where(t < keys, scores, -np.inf)
+    p = np.exp(scores - np.fmax.reduce(scores, axis=-1, keepdims=True))
+    o = np.einsum("bhst,bhtd->bhsd", p.astype(inputs["Q"].dtype).astype(np.float32), v[:, heads], optimize=True)
+    return (o / p.sum(-1, keepdims=True)).astype(inputs["Q"].dtype)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("distribution", TASK.distributions, ids=lambda d: d.name)
+def test_an_honest_kernel_passes(distribution: Distribution) -> None:
+    for shape in SMALL:
+        inputs = TASK.inputs(shape.axes, distribution, 11)
+        verdict = Reference(TASK, shape.axes, inputs, None).compare({"O": blockwise(inputs, shape.axes)}, distribution)["O"]
+        assert verdict.ok, (shape.name, verdict.reason)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("fault", [{"keys": 128}, {"keys": 199}, {"masked": False}, {"shared": False}], ids=str)
+def test_a_dropped_key_a_missing_mask_and_a_wrong_head_fail_on_ordinary_data(fault: dict[str, Any]) -> None:
+    axes = {"B": 1, "HK": 2, "G": 2, "S": 200, "D": 64, "CAUSAL": int("masked" in fault)}
+    for name in ("normal", "offset"):
+        inputs = TASK.inputs(axes, TASK.distribution(name), 2)
+        verdict = Reference(TASK, axes, inputs, None).compare({"O": blockwise(inputs, axes, **fault)}, TASK.distribution(name))["O"]
+        assert not verdict.ok, name
+
+
+@pytest.mark.parametrize("params", VARIANTS, ids=str)
+def test_the_schedule_is_proved_safe(params: dict[str, Any]) -> None:
+    verdict = verify_text(TEXTS["attention", "hopper"], params=params)
+    assert verdict.verdict == "pass", verdict.to_text()
+
+
+@pytest.mark.parametrize("params", VARIANTS, ids=str)
+def test_a_simulated_run_is_right(params: dict[str, Any]) -> None:
+    suffix = f"_d{params['D']}{'_causal' if params.get('CAUSAL') else ''}"
+    for number, shape in enumerate(("sim_200", "edge_129", "edge_one")):
+        distribution = TASK.distributions[(number + len(params)) % 5].name
+        assert not failures(judged("attention", "hopper", params, shape + suffix, distribution, seed=number))
+
+
+def test_a_run_whose_mask_is_one_key_short_is_not_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TEXTS["attention", "hopper"]
+    wrong = text.replace("<= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)", "<= lm.iota(sc, axis=0, base=row0 + 1), sc, -lm.inf)")
+    assert wrong != text
+    monkeypatch.setitem(TEXTS, ("attention", "hopper"), wrong)
+    assert failures(judged("attention", "hopper", {"D": 64, "CAUSAL": True}, "sim_200_d64_causal", "normal"))
