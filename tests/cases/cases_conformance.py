@@ -170,7 +170,7 @@ CASES = (
          "64 KB, above the ceiling of static arrays", "dynamic shared memory, whatever the size", (), (Good(POOL), Good(POOL, "sm_121a")), outcome="derived"),
     Case("C077", "conformance", "NVIDIA/Fuser#4644",
          "one byte more than the block's maximum", "exactly the maximum", (Bad(edit(FULL, ("232448", "232449")), "H002", "pool = "),), (Good(FULL),)),
-    Case("C079", "conformance", "project brief, measured with the assembler",
+    Case("C079", "conformance", "measured with the assembler",
          "integer tensor-core MMA on sm_103a; the reducing load on sm_100a", "the integer MMA on sm_100a",
          (Bad(INT8, "H004", "lm.mma(", "sm_103a"), Bad(REDUCING, "N028", "lm.tmem_load_reduce")), (Good(INT8),),
          remark="the reducing load is not in the vocabulary, on any target"),

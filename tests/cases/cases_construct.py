@@ -119,7 +119,7 @@ CASES = (
         "C005", "construct", "algolocal#67",
         "one warp stores, another loads, nothing orders them", "a named barrier between them",
         (Bad(UNORDERED, "S004", "x.load("),), (Good(RACE),),
-        remark="the simulator refuses it as well, in every order in which it runs the roles",
+        remark="one order of the simulator gives the right numbers, its adversaries do not; verify decides for all orders",
     ),
     Case(
         "C007", "construct", "QwenLM/FlashQLA#21",

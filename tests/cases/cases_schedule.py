@@ -298,7 +298,7 @@ CASES = (
          (Bad(BY_MODULO, "Q004", "row.tma_load"),), (Good(ROWS), Good(SUMMED))),
     Case("C046", "schedule", "tile-ai/tilelang#2567",
          "the first wait for a free slot can only be ended by its own load; a meeting on both sides of the wait for the load", "thread copies beside a primed ring; every operand by TMA",
-         (Bad(CIRCLE, "S023", "empty = "), Bad(WAITS_FOR_ITSELF, "S023", "lm.")), (Good(MIXED), Good(ALL_TMA))),
+         (Bad(CIRCLE, "S023", "empty = "), Bad(WAITS_FOR_ITSELF, "S023", "lm.sync(own)")), (Good(MIXED), Good(ALL_TMA))),
     Case("C048", "schedule", "ROCm/FlyDSL#979, NVIDIA/cutlass#3521",
          "a grouped tile order whose last group is as wide as the others", "a clamped last group; the scheduler's own order",
          (Bad(UNCLAMPED, "Q011", "lm.store(C"),), (Good(REMAP), Good(BUILT_IN))),

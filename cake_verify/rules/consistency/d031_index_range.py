@@ -101,7 +101,7 @@ def _fault(program: Program, site: Site, tensor: Param, entry: Expr, found: tupl
     related = ((tensor.span, "declared here"), *(((stated, "these values are assumed"),) if stated is not None else ()))
     return Fault(
         "D031", f"`{spoken(entry)}` is {v} for {where}: {range_}", site.op.spans.get("coords", site.op.spans.get("i", site.op.span)), related,  # type: ignore[arg-type]
-        "check it first: put the access under `if`, or mask it", (), {"found": v, "expected": size, "tensor": tensor.name},
+        "put the access under a check, mask it, or state with `lm.assume` what keeps it inside", (), {"found": v, "expected": size, "tensor": tensor.name},
     )  # fmt: skip
 
 
