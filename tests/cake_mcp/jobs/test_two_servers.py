@@ -20,7 +20,7 @@ def test_jobs_of_both_are_done_once_each_and_never_more_at_a_time_than_the_works
     jobs = []
     for number in range(3):
         server = servers[number % 2]
-        proposed = server.call("propose_candidate", text=RMSNORM, task="rmsnorm", rationale=str(number), params={"D": 1024 * (number + 1)})
+        proposed = server.call("propose_candidate", text=RMSNORM, task="rmsnorm", rationale=str(number), params={"D": 2048 * (number + 1)})
         candidate = proposed["structuredContent"]["candidate_id"]
         answer = server.call("compile_and_run", candidate_id=candidate, device="simulate", wait_s=0)["structuredContent"]
         again = servers[1 - number % 2].call("compile_and_run", candidate_id=candidate, device="simulate", wait_s=0)["structuredContent"]
