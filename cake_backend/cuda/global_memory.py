@@ -14,6 +14,7 @@ from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, ctype, elements, first_of_row, loop, packing
 from cake_backend.cuda.globals import extent, pointer, stride
+from cake_backend.cuda.per_element import gather, is_gather, scatter
 from cake_backend.cuda.positions import TILES, At, vec_element
 from cake_backend.cuda.preamble import Device
 from cake_backend.cuda.scalars import constant, factor, number, scalar
@@ -70,8 +71,6 @@ class Access:
         assert isinstance(coords, tuple)
         self.coords = coords
         self.param = ctx.program.tensors[self.tensor]
-        if any(isinstance(c.type, FragT) for c in coords):
-            not_lowered("an access with a coordinate an element", op.span)
         if len(coords) != self.param.rank:
             not_lowered("an access with fewer coordinates than dimensions", op.span)
         cache = op.attrs.get("cache")
@@ -169,9 +168,12 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     """`lm.load`."""
     assert place is not None
     t = place.type
-    a = Access(ctx, op, t)
     mask = op.operands.get("mask")
     mask_e = resolve(ctx, mask) if isinstance(mask, Expr) else None
+    if is_gather(op):
+        gather(ctx, op, place, mask_e)
+        return ""
+    a = Access(ctx, op, t)
     if t.form == "vec":
         _load_vec(ctx, op, place, a, mask_e)
     elif t.form in TILES and DTYPES[t.dtype].bits in (16, 32):
@@ -227,7 +229,7 @@ def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None)
             regs = [f"{place.name}[{at.plus(k).divided(p)}]" for k in range(0, 2, p)]
             return f"{device}({', '.join(x if ctype(t) == 'u32' else f'(u32&){x}' for x in regs)}, {where});"
 
-        _tile_pairs(ctx, a, call)
+        tile_pairs(ctx, a, call)
         return
     fill = op.attrs.get("fill") or 0
     if p > 1 and fill != 0:
@@ -252,7 +254,7 @@ def _fill(ctx: Context, place: Place, fill: object, op: Op) -> None:
         ctx.out.line(f"{place.name}[i_] = {'0u' if packing(place.type) > 1 else fill};")
 
 
-def _tile_pairs(ctx: Context, a: Access, call: Callable[[Index, str], str]) -> None:
+def tile_pairs(ctx: Context, a: Access, call: Callable[[Index, str], str]) -> None:
     """Visit the two neighbouring columns that a thread has of each row half of a tile."""
     t = a.type
     if not a.aligned(2):
@@ -275,6 +277,9 @@ def store(ctx: Context, op: Op) -> None:
     x = prepared(ctx, x)
     t = x.type
     assert isinstance(t, FragT)
+    if is_gather(op):
+        scatter(ctx, op, x, t, mask_e, lambda i: _memory_value(ctx, x, t, i))
+        return
     a = Access(ctx, op, t)
     bits = DTYPES[t.dtype].bits
     if t.form == "vec":
@@ -333,7 +338,7 @@ def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, b
     pairs = mask is None and not a.op.attrs.get("clip") and a.aligned(2)
     if pairs:
         device = ctx.use(vector_store(2 * bits, a.cache))
-        _tile_pairs(ctx, a, lambda at, p: f"{device}({p}, {', '.join(_bits(ctx, x, t, at.plus(k)) for k in range(0, 2, packing(t)))});")
+        tile_pairs(ctx, a, lambda at, p: f"{device}({p}, {', '.join(_bits(ctx, x, t, at.plus(k)) for k in range(0, 2, packing(t)))});")
         return
     with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
         at = At(t, loop("i_"))

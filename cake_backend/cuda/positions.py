@@ -41,6 +41,10 @@ class At:
         """Index into an array with `per` elements a register, and the element's number in it."""
         return self.index.divided(per), self.index.modulo(per)
 
+    def flat_position(self, ctx: Context) -> str:
+        """Row-major number of an element of a `vec`."""
+        return vec_element(ctx, self.type, self.index)
+
     def shifted(self, offset: str) -> str:
         """The flat index plus a C text."""
         return f"{self.flat} + {offset}" if offset else self.flat

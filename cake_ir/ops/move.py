@@ -163,8 +163,6 @@ SPECS = (
            doc="Read shared memory into an `acc`, `a` or `b` fragment with ldmatrix."),
     OpSpec("ld", "move", (P("view", "view"), P("i", "scalar", 0)), _view_ld, _SMEM_READ, on="view",
            doc="Read one uniform scalar from shared memory."),
-    OpSpec("atomic", "atomic", (P("view", "view"), P("x", "value"), P("idx", "value"), P("op", "str", "add")),
-           effects=always(Touch("view", "rw", "smem")), on="view", build=False, doc="Atomic update of shared memory at per-element indices."),
     OpSpec("send", "cluster", (P("view", "view"), P("x", "value|view"), P("cta", "scalar"), P("barrier", "barrier"), P("stage", "slot", None)),
            effects=always(Issue("st_async", (Touch("view", "w", "smem", "async"),), "tx")), on="view", needs="CLUSTER", build=False,
            doc="Write to the shared memory of a peer CTA, completing by bytes on its barrier."),
@@ -175,7 +173,4 @@ SPECS = (
            _store, always(Touch("tensor", "w", "gmem")), doc="Write a fragment to global memory; vectors write once an element."),
     OpSpec("ld", "move", (P("tensor", "gmem"), P("i", "scalar")), _ld, always(Touch("tensor", "r", "gmem")),
            doc="Read one uniform scalar from global memory."),
-    OpSpec("atomic", "atomic", (P("tensor", "gmem"), P("x", "value|scalar"), P("coords", "coords", None), P("op", "str", "add"), P("scope", "str", "gpu"),
-                                P("order", "str", None)),
-           effects=always(Touch("tensor", "rw", "gmem")), build=False, doc="Atomic update of global memory."),
 )  # fmt: skip

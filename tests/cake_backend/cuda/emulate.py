@@ -163,6 +163,17 @@ def _one(name: str) -> list[str]:
         return [f"static void {name}(float* d, {a}, u64 b, int accumulate) {{ {regs} emu::wgmma(d, {first}, r, b, accumulate, {m[1]}, {m[2]}, emu::{_KIND[m[3].split('_')[0]]}, {flags}); }}"]
     if m := re.fullmatch(r"mma_m16n8k(\d+)_f32_(\w+)", name):
         return [f"static void {name}(float* d, const u32* a, const u32* b) {{ emu::mma(d, a, b, {m[1]}, emu::{_KIND[m[2]]}); }}"]
+    if m := re.fullmatch(r"red_(global|shared)_(add|min|max|inc|and|or|xor)_(f32|s32|u32|b32|f16x2|bf16x2|f16|bf16)(_v(\d))?_(cta|gpu|sys)", name):
+        if m[3] == "f32" and m[2] != "add":
+            return []  # kept as it is
+        n = int(m[5] or 1)
+        kind = {"f32": "float", "s32": "int"}.get(m[3], "u32")
+        params = ", ".join(f"{kind} x{i}" for i in range(n))
+        size = 2 if m[3] in ("f16", "bf16") else 4
+        where = "emu::at(p, 4)" if m[1] == "shared" else "(u8*)p"
+        body = " ".join(f"emu::update_{m[2]}({where} + {size * i}, x{i}, emu::As_{m[3]}());" for i in range(n))
+        check = "" if m[1] == "shared" else f"emu_global(p, {size * n}); "
+        return [f"static void {name}({'u32' if m[1] == 'shared' else 'void*'} p, {params}) {{ {check}{body} }}"]
     if name.startswith("policy_"):
         return [f"static u64 {name}() {{ return 0; }}"]
     return []

@@ -177,6 +177,21 @@ static u32 shuffle(u32 x, unsigned from_lane) {
   meet(cur->cta->warps[cur->tid / 32], cur->tid % 32, 32, &a, [](void** args) { for (int i = 0; i < 32; i++) ((A*)args[i])->out = ((A*)args[((A*)args[i])->from % 32])->x; });
   return a.out;
 }
+// Atomic updates: one fiber runs at a time, so that reading and writing back is one step.
+struct As_f32 { typedef float T; }; struct As_s32 { typedef int T; }; struct As_u32 { typedef u32 T; }; struct As_b32 { typedef u32 T; };
+struct As_f16x2 {}; struct As_bf16x2 {}; struct As_f16 {}; struct As_bf16 {};
+template <class K, class F> void update(u8* p, typename K::T x, F f) { typename K::T old; std::memcpy(&old, p, 4); old = f(old, x); std::memcpy(p, &old, 4); }
+#define EMU_UPDATE(NAME, EXPRESSION) template <class X, class K> void update_##NAME(u8* p, X x, K) { update<K>(p, x, [](auto a, auto b) { return EXPRESSION; }); }
+EMU_UPDATE(add, a + b) EMU_UPDATE(min, a < b ? a : b) EMU_UPDATE(max, a > b ? a : b) EMU_UPDATE(inc, a >= b ? 0 : a + 1)
+template <class K, class F> void update_bits(u8* p, u32 x, F f) { u32 old; std::memcpy(&old, p, 4); old = f(old, x); std::memcpy(p, &old, 4); }
+static void update_and(u8* p, u32 x, As_b32) { update_bits<As_b32>(p, x, [](u32 a, u32 b) { return a & b; }); }
+static void update_or(u8* p, u32 x, As_b32) { update_bits<As_b32>(p, x, [](u32 a, u32 b) { return a | b; }); }
+static void update_xor(u8* p, u32 x, As_b32) { update_bits<As_b32>(p, x, [](u32 a, u32 b) { return a ^ b; }); }
+static void add_half(u8* p, u16 x, bool bf) { u16 old; std::memcpy(&old, p, 2); old = bf ? to_bf16(bf16(old) + bf16(x)) : to_f16(f16(old) + f16(x)); std::memcpy(p, &old, 2); }
+static void update_add(u8* p, u32 x, As_f16) { add_half(p, (u16)x, false); }
+static void update_add(u8* p, u32 x, As_bf16) { add_half(p, (u16)x, true); }
+static void update_add(u8* p, u32 x, As_f16x2) { add_half(p, (u16)x, false); add_half(p + 2, (u16)(x >> 16), false); }
+static void update_add(u8* p, u32 x, As_bf16x2) { add_half(p, (u16)x, true); add_half(p + 2, (u16)(x >> 16), true); }
 }  // namespace emu
 #define threadIdx (emu::Dim{emu::cur->tid, 0, 0})
 #define blockIdx (emu::Dim{emu::cur->cta->block, 0, 0})

@@ -1,0 +1,134 @@
+"""Global memory element by element: gathers and scatters, whose coordinates hold one entry that is a fragment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cake_backend.cuda.arithmetic import operand
+from cake_backend.cuda.context import Context, Place
+from cake_backend.cuda.elementwise import element, prepared
+from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.fragments import Index, ctype, elements, first_of_row, loop, packing
+from cake_backend.cuda.globals import extent, pointer, stride
+from cake_backend.cuda.positions import At
+from cake_backend.cuda.scalars import constant, number, scalar
+from cake_ir.dtypes import DTYPES
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT
+
+
+def is_gather(op: Op) -> bool:
+    """Whether a coordinate is given for each element."""
+    coords = op.operands.get("coords")
+    return isinstance(coords, tuple) and any(isinstance(c.type, FragT) for c in coords)
+
+
+class Elements:
+    """The elements of one access: their addresses and the tests under which they exist, as C text."""
+
+    def __init__(self, ctx: Context, op: Op, t: FragT, mask: Expr | None) -> None:
+        self.ctx, self.type, self.mask = ctx, t, mask
+        self.tensor = str(op.attrs["tensor"])
+        coords = op.operands["coords"]
+        assert isinstance(coords, tuple)
+        self.coords = tuple(prepared(ctx, c) if isinstance(c.type, FragT) else c for c in coords)
+        if len(coords) != ctx.program.tensors[self.tensor].rank:
+            not_lowered("an access with fewer coordinates than dimensions", op.span)
+        self.clip = bool(op.attrs.get("clip"))
+        self.flat = t.rank == 1 or t.form in ("rowvec", "colvec", "scalar")
+        if t.form in ("b", "rows"):
+            not_lowered(f"an access of form `{t.form}` element by element", op.span)
+
+    def coordinate(self, axis: int, at: At) -> str:
+        """C text of an element's coordinate along an axis, innermost first."""
+        ctx, c = self.ctx, self.coords[axis]
+        if isinstance(c.type, FragT):
+            return element(ctx, c, at)
+        inner = ""
+        if self.type.form != "scalar":
+            along_rows = self.type.form == "rowvec" if axis == 0 else True
+            if axis == 0 or (axis == 1 and not self.flat):
+                inner = at.row(ctx) if along_rows else at.col(ctx)
+        if constant(c) == 0 and inner and inner != "0":
+            return operand(inner)
+        text = operand(scalar(ctx, c))
+        return f"({text} + {inner})" if inner and inner != "0" else text
+
+    def address(self, at: At) -> str:
+        """C text of an element's address."""
+        ctx, rank = self.ctx, len(self.coords)
+        terms = [pointer(ctx, self.tensor)]
+        for axis in range(rank - 1, 0, -1):
+            if (where := self.coordinate(axis, at)) != "0":
+                terms.append(f"(u64){where} * {stride(ctx, self.tensor, rank - 1 - axis)}")
+        return " + ".join([*terms, self.coordinate(0, at)])
+
+    def tests(self, at: At, *, once: bool) -> list[str]:
+        """Tests of an element: it exists, it is wanted, it lies inside; with `once` one lane of those that share it."""
+        ctx, t = self.ctx, self.type
+        out = []
+        if t.form == "vec" and t.rows * t.cols // (t.chunk or 1) % ctx.role.threads:
+            out.append(f"{at.flat_position(ctx)} < {t.rows * t.cols}")
+        if once and t.form == "rowvec":
+            out += [x for x in (first_of_row(ctx, t, at.flat), f"warp / {t.warps[0]}u == 0" if t.warps and t.warps[1] > 1 else "") if x]
+        if once and t.form == "colvec":
+            out.append("(lane >> 2) == 0")
+            if ctx.role.warps > 1:
+                out.append(f"warp % {t.warps[0]}u == 0" if t.warps else "warp == 0")
+        if once and t.form == "scalar":
+            out.append("thread == 0")
+        if self.mask is not None:
+            out.append(element(ctx, self.mask, at))
+        if self.clip:
+            rank = len(self.coords)
+            for axis, c in enumerate(self.coords):
+                if axis > 1 - self.flat and not isinstance(c.type, FragT):
+                    continue  # one coordinate for all elements: the author's to bound
+                out.append(f"(u32){self.coordinate(axis, at)} < (u32){operand(extent(ctx, self.tensor, rank - 1 - axis))}")
+        return out
+
+    def visit(self, body: Callable[[Index, str, list[str]], None], *, once: bool) -> None:
+        """Call `body(index, address, tests)` for each element of a thread, in an unrolled loop."""
+        ctx = self.ctx
+        count = elements(self.type, ctx.role.warps)
+        if count == 1:
+            at = At(self.type, Index())
+            body(Index(), self.address(at), self.tests(at, once=once))
+            return
+        with ctx.out.unrolled("i_", count):
+            at = At(self.type, loop("i_", 1, 0, count))
+            body(at.index, self.address(at), self.tests(at, once=once))
+
+
+def gather(ctx: Context, op: Op, place: Place, mask: Expr | None) -> None:
+    """`lm.load` with a coordinate an element."""
+    t = place.type
+    visit = Elements(ctx, op, t, mask)
+    fill, per = op.attrs.get("fill") or 0, packing(t)
+    bits = DTYPES[t.dtype].bits
+    if per > 1 and (fill != 0 or ctype(t) != "u32"):
+        not_lowered(f"a gather of {t.dtype} elements with a fill", op.span)
+    if per > 1:
+        with ctx.out.unrolled("i_", place.count):
+            ctx.out.line(f"{place.name}[i_] = 0u;")
+
+    def body(i: Index, address: str, tests: list[str]) -> None:
+        value = f"*({address})"
+        if per > 1:
+            shift = i.modulo(per)
+            text = f"{place.name}[{i.divided(per)}] |= (u32){'(u8)' if bits == 8 else ''}{value} << ({bits} * ({shift}));"
+            ctx.out.line(f"if ({' && '.join(tests)}) {text}" if tests else text)
+        else:
+            value = f"{' && '.join(tests)} ? {value} : {number(fill, ctype(t))}" if tests else value
+            ctx.out.line(f"{place.name}[{i.text}] = {value};")
+
+    visit.visit(body, once=False)
+
+
+def scatter(ctx: Context, op: Op, x: Expr, t: FragT, mask: Expr | None, value: Callable[[Index], str]) -> None:
+    """`lm.store` with a coordinate an element; `value(i)` is the element as its type in memory."""
+    def body(i: Index, address: str, tests: list[str]) -> None:
+        text = f"*({address}) = {value(i)};"
+        ctx.out.line(f"if ({' && '.join(tests)}) {text}" if tests else text)
+
+    Elements(ctx, op, t, mask).visit(body, once=True)
