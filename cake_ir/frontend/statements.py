@@ -265,6 +265,9 @@ def _for(el: Elaboration, node: ast.For) -> None:
         if not (isinstance(lo, int) and isinstance(hi, int)):
             el.fail("N024", "a loop runs over integers", it)
         trips = max(0, hi - lo)
+    for x in (lo, hi):
+        if is_const(x) and isinstance(x, int) and not -(2**31) <= x < 2**31:
+            el.fail("N022", f"a loop counts in 32 bits, {x:,} does not fit", it, help="nest two loops")
     lo_e, hi_e = (as_expr(el, x, el.span(it)) for x in (lo, hi))
     for e in (lo_e, hi_e):
         el.shallow(e, el.span(it))

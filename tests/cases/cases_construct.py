@@ -97,6 +97,7 @@ SHORT = edit(SKELETON, ("F: LM.gmem1d[LM.i32].const, Y: LM.gmem2d[LM.bf16], N: L
 LONG = SHORT.replace("lm.range(64)", "lm.range(2**31 - 1)").replace("(0, 64 * i)", "(0, 0)").replace("stages=2", "stages=8").replace("stage=2", "stage=8").replace("16384", "65536")
 NEST = SHORT.replace("        for i in lm.range(64):\n", "        for j in lm.range(10000):\n          for i in lm.range(10000):\n")
 ANY_COUNT = SHORT.replace("Y: LM.gmem2d[LM.bf16]", "Y: LM.gmem2d[LM.bf16], N: LM.i32").replace("lm.range(64)", "lm.range(N)")
+TOO_LONG = SHORT.replace("lm.range(64)", "lm.range(2**31)", 1)
 ENDLESS = SHORT.replace("lm.range(64)", "lm.static_range(2**31 - 1)", 1)
 
 
@@ -111,8 +112,8 @@ CASES = (
     ),
     Case(
         "C003", "construct", "facebookexperimental/triton#1425",
-        "loops of 2^31 - 1 iterations with eight slots, and of 10^4 x 10^4; unrolling of 2^31 - 1 rounds", "64 iterations, or as many as an argument says",
-        (Bad(ENDLESS, "N020", "lm.static_range"),), (Good(SHORT), Good(ANY_COUNT)), outcome="result",
+        "loops of 2^31 - 1 iterations with eight slots, and of 10^4 x 10^4; unrolling of 2^31 - 1 rounds; a loop of 2^31", "64 iterations, or as many as an argument says",
+        (Bad(ENDLESS, "N020", "lm.static_range"), Bad(TOO_LONG, "N022", "lm.range(2**31)")), (Good(SHORT), Good(ANY_COUNT)), outcome="result",
         remark="counts written as literals are walked up to 20,000 operations and then left undecided, within half a second; a count given at launch passes for every value",
     ),
     Case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reported import Bad, Case, Good, edit
 from texts_memory import (
+    GATHER,
     HELD,
     MASKED_VALUE,
     MEETING,
@@ -21,6 +22,7 @@ from texts_memory import (
     TWO_KERNELS,
     UNARMED,
     UNGUARDED,
+    UNMASKED,
     UNPRIMED,
     UNSYMMETRIC,
     VARLEN,
@@ -103,8 +105,8 @@ CASES = (
          "the producer's first wait is on a barrier that nobody has arrived on and that is not primed", "the same wait on a primed barrier",
          (Bad(UNPRIMED, "S023", "empty = "),), (Good(ONE_BARRIER),)),
     Case("C034", "safety", "sgl-project/sglang#21558, radixark/miles#2079",
-         "a row number that may be -1 goes into the address; the value is masked afterwards", "the load behind a check of the row number",
-         (Bad(UNGUARDED, "D031", "lm.store(OUT"), Bad(MASKED_VALUE, "D031", "x = lm.load")), (Good(STATE_POOL),)),
+         "a row number, or a list of them, that may be -1 goes into the address; the value is masked afterwards", "the load behind a check of the row number, or masked",
+         (Bad(UNGUARDED, "D031", "lm.store(OUT"), Bad(MASKED_VALUE, "D031", "x = lm.load"), Bad(UNMASKED, "D031", "x = lm.load")), (Good(STATE_POOL), Good(GATHER))),
     Case("C035", "safety", "Dao-AILab/flash-attention#2333",
          "offsets are read for tiles beyond the last sequence", "the check first, or padded offsets",
          (Bad(READ_FIRST, "D031", "n = lm.ld"),), (Good(VARLEN), Good(PADDED))),

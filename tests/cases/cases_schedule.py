@@ -202,6 +202,15 @@ BUILT_IN = edit(
      "            row, col = t.m, t.n\n"),
 )  # fmt: skip
 
+TRIANGLE = edit(
+    UNCLAMPED,
+    (', "ROWS", 1152', ""),
+    ("(ROWS * COLS,)", "(4 * 9,)"),
+    ("            first = t.id // (G * COLS) * G\n            width = G\n            row = first + t.id % (G * COLS) % width\n            col = t.id % (G * COLS) // width\n",
+     "            i, j = t.id // 9, t.id % 9\n            row = 7 - i if j <= 7 - i else i\n            col = j if j <= 7 - i else j - 8 + i\n"),
+)  # fmt: skip
+"""The lower triangle of 8 x 8 tiles, folded into 4 rows of 9: holes that are meant."""
+
 DRAIN = '''
 @cake.schedule(target=("sm_100a", "sm_103a"))
 def gemm(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32], M: LM.i32, *, ACCS=2):
@@ -300,8 +309,8 @@ CASES = (
          "the first wait for a free slot can only be ended by its own load; a meeting on both sides of the wait for the load", "thread copies beside a primed ring; every operand by TMA",
          (Bad(CIRCLE, "S023", "empty = "), Bad(WAITS_FOR_ITSELF, "S023", "lm.sync(own)")), (Good(MIXED), Good(ALL_TMA))),
     Case("C048", "schedule", "ROCm/FlyDSL#979, NVIDIA/cutlass#3521",
-         "a grouped tile order whose last group is as wide as the others", "a clamped last group; the scheduler's own order",
-         (Bad(UNCLAMPED, "Q011", "lm.store(C"),), (Good(REMAP), Good(BUILT_IN))),
+         "a grouped tile order whose last group is as wide as the others", "a clamped last group; the scheduler's own order; a triangle",
+         (Bad(UNCLAMPED, "Q011", "lm.store(C"), Bad(edit(UNCLAMPED, (', "ROWS", 1152', "")), "Q011", "lm.store(C")), (Good(REMAP), Good(BUILT_IN), Good(TRIANGLE))),
     Case("C050", "schedule", "facebookexperimental/triton#2008",
          "the tensor role drains before it tells the epilogue, with a second accumulator free", "one accumulator: no advice",
          (), (Good(DRAIN), Good(edit(DRAIN, ("*, ACCS=2", "*, ACCS=1")))), outcome="result", remark="P010, a note: it is slow and not wrong"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from cases_schedule import CASES, DRAIN, FOUR_BARRIERS, ONE_BARRIER, PIPELINE, PRIMED, UNCLAMPED
+from cases_schedule import ALL_TMA, CASES, DRAIN, FOUR_BARRIERS, ONE_BARRIER, PIPELINE, PRIMED, UNCLAMPED
 from reported import Case, check_bad, check_good, edit
 
 from cake_backend.cuda.lower import lower
@@ -51,6 +51,14 @@ def test_c042_the_parity_of_a_wait_counts_the_phases_of_its_own_barrier() -> Non
 
     assert waits(FOUR_BARRIERS) == ["mbarrier_wait(full + 8u * (s % 4u), (s / 4u) & 1u);"]
     assert waits(ONE_BARRIER) == ["mbarrier_wait(full, s & 1u);"]
+
+
+def test_c046_rows_that_the_copy_engine_cannot_take_are_refused_before_the_launch() -> None:
+    """Rows of 1,000 bytes are where the mixed path came from: the launcher says why the tensor copy does not go."""
+    program = specialise(parse(ALL_TMA).schedules[0]).program
+    assert program is not None
+    guards = [g for g in lower(program).manifest.guards if "stride(Q" in g.expr or "Q" in g.message]
+    assert any("16 bytes" in g.message for g in guards), guards
 
 
 def test_c048_every_order_of_the_scheduler_is_a_bijection_on_ragged_grids() -> None:

@@ -149,6 +149,20 @@ UNGUARDED = edit(STATE_POOL, ("            if row >= 0:\n                lm.stor
 MASKED_VALUE = edit(STATE_POOL, ("            if row >= 0:\n                lm.store(OUT, lm.load(POOL, coords=(0, row), shape=(1, 128)), coords=(0, t.b))",
                                  "            x = lm.load(POOL, coords=(0, row), shape=(1, 128))\n            lm.store(OUT, lm.where(row >= 0, x, 0.0), coords=(0, t.b))"))
 
+GATHER = '''
+@cake.schedule(target="sm_90a")
+def f(lm, INDEX: LM.gmem1d[LM.i32].const, X: LM.gmem2d[LM.f32], OUT: LM.gmem2d[LM.f32], P: LM.i32):
+    lm.assume_values(INDEX, -1, P)
+    work = lm.role(warps=range(0, 4))
+    with work:
+        model = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc", init=0.0)
+        rows = lm.load(INDEX, coords=(0,), shape=(64,), form="rowvec", like=model)
+        x = lm.load(X, coords=(0, rows), shape=(64, 128), form="acc", like=model, mask=rows >= 0)
+        lm.store(OUT, x, coords=(0, 0))
+'''
+"""Rows by a list of numbers that is padded with -1, masked at the access."""
+UNMASKED = edit(GATHER, (", mask=rows >= 0", ""), ("lm.store(OUT, x,", "lm.store(OUT, lm.where(rows >= 0, x, 0.0),"))
+
 VARLEN = '''
 @cake.schedule(target="sm_90a")
 def f(lm, CU: LM.gmem1d[LM.i32, "B1"].const, LEN: LM.gmem1d[LM.i32, "B"], TOTAL: LM.i32, B: LM.i32, B1: LM.i32):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT
+from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import resolver_of, spoken
@@ -59,7 +60,12 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
     entries = coords if isinstance(coords, tuple) else (site.op.operands.get("i"),)
     resolve = resolver_of(program, site.role.name)
     for axis, entry in enumerate(entries):
-        if not isinstance(entry, Expr) or isinstance(entry.type, FragT):
+        if not isinstance(entry, Expr):
+            continue
+        if isinstance(entry.type, FragT):
+            fault = _gather(program, site, tensor, entry)
+            if fault:
+                return fault
             continue
         e = resolve(entry)
         read = {str(n.attrs["tensor"]) for n in e.walk() if n.op == "ld"}
@@ -76,6 +82,18 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         found = _outside(program, site, e, extent, _covered(site, axis), names, bool(read))
         if found:
             return _fault(program, site, tensor, entry, found, names, values[0].span if values else None)
+    return None
+
+
+def _gather(program: Program, site: Site, tensor: Param, entry: Expr) -> Fault | None:
+    """A fragment of indices, loaded from a tensor whose values start below zero."""
+    for made in sites(program).results.get((site.role.name, str(entry.attrs.get("name"))), ()):
+        stated = declared_values(program, str(made.op.attrs.get("tensor")))
+        lowest = ranges.of(program, None, stated.lo).exact if stated is not None and made.op.name == "load" else None
+        if stated is not None and lowest is not None and lowest < 0:
+            return Fault("D031", f"`{spoken(entry)}` may hold {lowest}: in front of `{tensor.name}`", site.op.spans.get("coords", site.op.span),
+                         ((stated.span, "these values are assumed"), (made.op.span, "read here")), f"mask the access: `mask={spoken(entry)} >= 0`", (),
+                         {"found": lowest, "tensor": tensor.name})  # fmt: skip
     return None
 
 

@@ -9,6 +9,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import ScalarT
 from cake_verify.analyses import ranges
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.ranges import ANY, Range
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import resolver_of, spoken
@@ -31,7 +32,7 @@ def rows(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32], B: LM.i32, T: LM.i32):
 PAGE = Page(
     code="D032",
     title="an offset that wraps at 32 bits",
-    statement="A coordinate that is computed in 32 bits stays below 2^31 for all arguments that `lm.assume` allows.",
+    statement="A coordinate that is computed in 32 bits, or given to a tensor copy, stays below 2^31 for all arguments that `lm.assume` allows.",
     why="A product of batch, tokens, heads and width passes 2^31 in models of today. The offset wraps, and the access lands on a mapped address somewhere else.",
     failing=edit(_ROWS, ("lm.cast(t.b, lm.i64)", "t.b")),
     passing=_ROWS,
@@ -58,16 +59,18 @@ def check(program: Program) -> Iterator[Fault]:
 def _fault(site: Site, e: Expr, r: Range) -> Fault:
     reach = int(r.hi if r.hi > _HI else r.lo)
     return Fault(
-        "D032", f"`{spoken(e)}` reaches {reach:,} and is computed in 32 bits, which end at {_HI if reach > 0 else _LO:,}",
+        "D032", f"`{spoken(e)}` reaches {reach:,}, and a position here has 32 bits, which end at {_HI if reach > 0 else _LO:,}",
         site.op.spans.get("coords", site.op.spans.get("i", site.op.span)), ((e.span, "computed here"),),
-        "widen a factor: `lm.cast(.., lm.i64)`, or bound the arguments with `lm.assume`", (), {"expected": _HI, "found": reach},
+        "widen a factor: `lm.cast(.., lm.i64)` (tensor copies: use another dimension), or bound the arguments with `lm.assume`", (), {"expected": _HI, "found": reach},
     )  # fmt: skip
 
 
 def _wraps(program: Program, site: Site, e: Expr) -> tuple[Expr, Range] | None:
     """The innermost 32-bit node of an expression whose values pass 32 bits, and its range."""
+    tensor = program.tensors.get(str(site.op.attrs.get("tensor")))
+    narrow = tensor is not None and tensor.kind == "tma"  # the copy engine takes 32-bit coordinates, whatever they are computed in
     for n in e.walk():
-        if n.args and isinstance(n.type, ScalarT) and n.type.dtype == "i32":
+        if n.args and isinstance(n.type, ScalarT) and (n.type.dtype == "i32" or (n is e and narrow)):
             r = _range(program, site, n)
             if math.isfinite(r.lo) and math.isfinite(r.hi) and (r.hi > _HI or r.lo < _LO):
                 return n, r
@@ -90,6 +93,12 @@ def _range(program: Program, site: Site, e: Expr) -> Range:
         return ranges.add(ranges.const(0), _range(program, site, e.args[0]), -1)
     if e.op == "cast":
         return _range(program, site, e.args[0])
+    if e.op == "ld":
+        stated = declared_values(program, str(e.attrs["tensor"]))
+        if stated is None:
+            return ANY
+        lo, hi = (ranges.of(program, None, x) for x in (stated.lo, stated.hi))
+        return ranges.span(lo.lo, hi.hi - 1)
     if e.op == "var":
         loop = next((s for s in site.loops if s.var == e.attrs["name"] and s.kind != "tiles"), None)
         if loop is None or loop.lo is None or loop.hi is None:

@@ -33,7 +33,7 @@ PAGE = Page(
     why="The scheduler decides which block works on which tile. An operand at the tile's coordinates and its scale at the block's belong to two tiles: wrong numbers, and reads past the end.",
     failing=edit(_SCALED, ("lm.ld(S, t.m)", "lm.ld(S, lm.cta_id() % lm.cdiv(M, 64))")),
     passing=_SCALED,
-    limits="Without `raster`, `swizzle` and clusters, block and tile of a `grid` scheduler have one number, and nothing is said. Tensors that the schedule writes are workspaces that a block may call its own.",
+    limits="Without `raster`, `swizzle` and clusters, block and tile of a `grid` scheduler have one number, and nothing is said; nor of persistent schedules in that order. Tensors that the schedule writes are workspaces that a block may call its own.",
 )
 
 
@@ -72,6 +72,6 @@ def _reads(program: Program, site: Site) -> bool:
 
 
 def _reordered(d: Scheduler) -> bool:
-    """Whether a block's number says nothing about its tile. Persistent blocks have several tiles: nobody takes their number for one."""
+    """Whether the order of tiles is stated to be another than that of the blocks."""
     first = d.raster is None or (d.raster == d.names[0] and len(d.names) <= 2)
-    return d.kind == "grid" and (d.swizzle > 1 or d.cluster != (1, 1) or not first)
+    return d.swizzle > 1 or d.cluster != (1, 1) or not first

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Program
+from cake_ir.program import Expr, If, Program
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, parameters, positions
@@ -33,7 +33,7 @@ def copy(lm, X: LM.gmem2d[LM.f32, "ROWS", 1152], Y: LM.gmem2d[LM.f32, "ROWS", 11
 PAGE = Page(
     code="Q011",
     title="a tile order that misses tiles",
-    statement="Where the coordinates of a store are computed from a tile's number, no two tiles write one place, and together they write all of a tensor with declared extents.",
+    statement="Where the coordinates of a store are computed from a tile's number, no two tiles write one place, and together they write all of a tensor with declared extents; without extents, as many tiles as fill whole rows fill them.",
     why="Orders that group rows for the cache are right for whole groups. The last group is narrower: without a clamp its tiles lie outside the tensor, and those inside are never written.",
     failing=edit(_ORDER, ("width = lm.min(G, ROWS - first)", "width = G")),
     passing=_ORDER,
@@ -89,9 +89,9 @@ def _run(program: Program, s: Site, at: list[Expr], args: dict[str, int], names:
         if other.tile != p.tile and other.inside and p.inside and s.op.operands.get("mask") is None:
             return Fault("Q011", f"tiles {_tile(other)} and {_tile(p)} both write `{tensor.name}` at {_place(corner)}{_given(args, names)}", span, (), help, (),
                          {"first": list(other.tile), "second": list(p.tile)})  # fmt: skip
-    hole = _hole(program, s, set(written), args) if alone and written else None
+    hole = (_hole(program, s, set(written), args) or _ragged(s, set(written))) if alone and written else None
     if hole is not None:
-        return Fault("Q011", f"no tile writes `{tensor.name}` at {_place(hole)}{_given(args, names)}", span, ((tensor.span, "declared here"),), help, (), {"place": list(hole)})
+        return Fault("Q011", f"no tile writes `{tensor.name}` at {_place(hole)}{_given(args, names)}", span, ((tensor.span, "declared here"),), help, (), {"tiles": len(written), "place": list(hole)})
     return None
 
 
@@ -112,6 +112,28 @@ def _hole(program: Program, s: Site, written: set[tuple[int, ...]], args: dict[s
             corner = (col,) if row is None else (col, row)
             if corner not in written:
                 return corner
+    return None
+
+
+def _ragged(s: Site, written: set[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """A place left out although there are as many tiles as fill whole rows: most rows are full, and the last ones hold the rest.
+
+    This needs no extents. Triangles and other shapes that are meant have few full rows.
+    """
+    if s.op.operands.get("mask") is not None or s.op.operands.get("rows") is not None or len(next(iter(written))) != 2 or any(isinstance(p, If) for p in s.path):
+        return None
+    for axis in (1, 0):
+        lines: dict[int, set[int]] = {}
+        for corner in written:
+            lines.setdefault(corner[axis], set()).add(corner[1 - axis])
+        across = set().union(*lines.values())
+        expected, rest = divmod(len(written), len(across))
+        full = [at for at, line in lines.items() if line == across]
+        if rest or expected >= len(lines) or 2 * len(full) < expected:
+            continue
+        at, line = min((at, line) for at, line in lines.items() if line != across)
+        gap = min(across - line)
+        return (gap, at) if axis == 1 else (at, gap)
     return None
 
 
