@@ -70,28 +70,25 @@ def _silu() -> Iterator[BenchCandidate]:
 def _attention() -> Iterator[BenchCandidate]:
     """Attention: block width, members, query slots, turns, heads taken together; a headline for each head size and mask."""
     three = {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32}
-    two = {"REGS": 232, "LOAD_REGS": 40}
     variants: dict[tuple[int, bool], dict[str, dict[str, Any]]] = {
         (128, False): {
-            "": {"BN": 176}, "bn160": {"BN": 160}, "bn128": {"BN": 128}, "bn128_q2": {"BN": 128, "QSTAGES": 2}, "bn128_s3": {"BN": 128, "STAGES": 3},
-            "free": {"BN": 176, "PINGPONG": False}, "heads4": {"BN": 176, "GROUP": 4}, "heads16": {"BN": 176, "GROUP": 16},
+            "": {"BN": 176}, "bn160": {"BN": 160}, "bn160_q2": {"BN": 160, "QSTAGES": 2}, "bn128": {"BN": 128}, "bn128_q2": {"BN": 128, "QSTAGES": 2},
+            "bn128_s3": {"BN": 128, "STAGES": 3}, "free": {"BN": 176, "PINGPONG": False}, "heads4": {"BN": 176, "GROUP": 4}, "once": {"BN": 176, "ONCE": True},
         },
         (128, True): {
-            "": {"BN": 128, "GROUP": 4}, "heads1": {"BN": 128}, "heads8": {"BN": 128, "GROUP": 8}, "heads16": {"BN": 128, "GROUP": 16},
-            "q2": {"BN": 128, "GROUP": 4, "QSTAGES": 2}, "free": {"BN": 128, "GROUP": 4, "PINGPONG": False}, "bn176": {"BN": 176, "GROUP": 4},
-            "bn64": {"BN": 64, "GROUP": 4, "STAGES": 4},
+            "": {"BN": 128, "QSTAGES": 2}, "q1": {"BN": 128}, "heads4": {"BN": 128, "QSTAGES": 2, "GROUP": 4}, "once": {"BN": 128, "QSTAGES": 2, "ONCE": True},
+            "free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False}, "bn176": {"BN": 176}, "bn160_q2": {"BN": 160, "QSTAGES": 2},
+            "bn64": {"BN": 64, "STAGES": 4, "QSTAGES": 2},
         },
         (64, False): {
-            "": {"BN": 192, "QSTAGES": 2, **two}, "bn128": {"BN": 128, "QSTAGES": 2, **two}, "bn176": {"BN": 176, "QSTAGES": 2, **two},
-            "s3": {"BN": 192, "STAGES": 3, **two},
-            "free": {"BN": 192, "QSTAGES": 2, "PINGPONG": False, **two}, "three": {"BN": 128, **three}, "three_q2s3": {"BN": 128, "QSTAGES": 2, "STAGES": 3, **three},
+            "": {"BN": 192, "QSTAGES": 2}, "bn128": {"BN": 128, "QSTAGES": 2}, "bn176": {"BN": 176, "QSTAGES": 2}, "s3": {"BN": 192, "STAGES": 3},
+            "free": {"BN": 192, "QSTAGES": 2, "PINGPONG": False}, "three": {"BN": 128, **three}, "three_q2s3": {"BN": 128, "QSTAGES": 2, "STAGES": 3, **three},
             "three_free": {"BN": 128, "PINGPONG": False, "QSTAGES": 2, **three}, "three_bn96": {"BN": 96, "QSTAGES": 2, "STAGES": 3, **three},
         },
         (64, True): {
-            "": {"BN": 128, "QSTAGES": 2, "GROUP": 8}, "heads1": {"BN": 128, "QSTAGES": 2}, "heads16": {"BN": 128, "QSTAGES": 2, "GROUP": 16},
-            "bn192": {"BN": 192, "QSTAGES": 2, "GROUP": 8}, "free": {"BN": 128, "QSTAGES": 2, "GROUP": 8, "PINGPONG": False},
-            "three": {"BN": 128, "QSTAGES": 2, "GROUP": 8, **three}, "three_bn96": {"BN": 96, "QSTAGES": 2, "STAGES": 3, "GROUP": 8, **three},
-            "three_free": {"BN": 128, "QSTAGES": 2, "GROUP": 8, "PINGPONG": False, **three},
+            "": {"BN": 128, "QSTAGES": 2}, "heads4": {"BN": 128, "QSTAGES": 2, "GROUP": 4}, "bn192": {"BN": 192, "QSTAGES": 2},
+            "free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False}, "once": {"BN": 128, "QSTAGES": 2, "ONCE": True}, "three": {"BN": 128, "QSTAGES": 2, **three},
+            "three_bn96": {"BN": 96, "QSTAGES": 2, "STAGES": 3, **three}, "three_free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False, **three},
         },
     }  # fmt: skip
     for (d, causal), named in variants.items():

@@ -18,6 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bench.provenance import command as provenance
+
 METRICS = {
     "sm__cycles_elapsed.max": "cycles",
     "gpu__time_duration.sum": "nanoseconds",
@@ -112,7 +114,7 @@ def main() -> int:
               f"tensor {entry['launches'][-1].get('tensor_percent', float('nan')):.1f} %")  # fmt: skip
     if arguments.out:
         record = {"family": arguments.family, "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-                  "command": " ".join(["python3", "-m", "bench.cycles", *sys.argv[1:]]), "metrics": METRICS, "rows": list(table.values())}  # fmt: skip
+                  "command": provenance("bench.cycles"), "metrics": METRICS, "rows": list(table.values())}  # fmt: skip
         arguments.out.write_text(json.dumps(record, indent=1))
     return 0
 

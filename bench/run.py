@@ -23,6 +23,7 @@ import cake_kernels
 from bench.cake_runner import BuiltCandidate, enqueue_all, find_built
 from bench.harness import Contender, ContextLost, failed, measure, table
 from bench.peers import BASELINES, PEERS, Sets
+from bench.provenance import command
 from cake_backend.judge.check import Reference, sample_rows
 from cake_backend.judge.device.driver import Gpu
 from cake_backend.judge.device.telemetry import Telemetry
@@ -226,7 +227,7 @@ def main() -> int:
         torch.cuda.empty_cache()
         if arguments.out:  # written after every shape: a later fault must not lose an earlier result
             record = {
-                "family": task.name, "command": " ".join([Path(sys.executable).name, "-m", "bench.run", *sys.argv[1:]]),
+                "family": task.name, "command": command("bench.run"),
                 "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "device": gpu.info, "cpus": os.cpu_count(),
                 "versions": _versions(), "seed": arguments.seed, "results": results,
             }  # fmt: skip

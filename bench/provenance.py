@@ -1,0 +1,15 @@
+"""How a result was made: the command, with the output folder of that machine replaced by the one results are kept in."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def command(module: str) -> str:
+    """The command line of this process, as someone would repeat it from the repository's root."""
+    words = list(sys.argv[1:])
+    for i, word in enumerate(words[:-1]):
+        if word == "--out":
+            words[i + 1] = f"bench/results/{Path(words[i + 1]).name}"
+    return " ".join(["python3", "-m", module, *words])
