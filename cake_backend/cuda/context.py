@@ -131,6 +131,8 @@ class Context:
     """The state of one lowering."""
 
     program: Program
+    entry: str
+    """The kernel's name: the schedule's, unless that means something in C++."""
     out: Emitter
     preamble: Preamble
     names: Names
@@ -145,6 +147,8 @@ class Context:
     """Hardware ids of each named barrier and turn, one a member where it has several."""
     released: frozenset[str] = frozenset()
     """Barriers with arrivals released at cluster scope: their waits acquire there too."""
+    work: dict[str, int] = field(default_factory=dict)
+    """Offsets of the rings of `counter` schedulers."""
     params: GlobalParams = field(default_factory=GlobalParams)
     tile_counts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """C names of each scheduler's cluster-tile counts by axis."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cake_backend.cuda import control, inflight, mbarrier, schedulers, sync, tma, webs
+from cake_backend.cuda import control, inflight, mbarrier, schedulers, sync, tma, webs, work_counter
 from cake_backend.cuda.cluster import size
 from cake_backend.cuda.context import Context, Rect, RoleState, Scalar, Slot
 from cake_backend.cuda.emitter import Emitter, Names
@@ -39,6 +39,7 @@ def emit(ctx: Context) -> Signature:
     program, outer = ctx.program, ctx.out
     top = ctx.out = outer.child()
     memory = shared_memory(program)
+    ctx.work = memory.work
     _addresses(ctx, memory.pools, memory.barriers)
     _uniform_values(ctx)
     roles = outer.child()
@@ -55,7 +56,7 @@ def emit(ctx: Context) -> Signature:
     signature = _signature(ctx, used(body))
     ctx.out = outer
     outer.line(f'extern "C" __global__ void __launch_bounds__({program.threads}, {program.launch.ctas_per_sm})')
-    with outer.block(f"{program.name}({', '.join(signature.text)})"):
+    with outer.block(f"{ctx.entry}({', '.join(signature.text)})"):
         outer.extend(body)
     return signature
 
@@ -129,7 +130,8 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
 def _prologue(ctx: Context) -> None:
     program = ctx.program
     modern = ctx.has("TMA")
-    if ctx.maps.params or program.barriers:
+    barriers = program.barriers or ctx.work
+    if ctx.maps.params or barriers:
         with ctx.out.block("if (threadIdx.x == 0)"):
             for name in ctx.maps.params:
                 ctx.out.line(f"{ctx.use(tma.PREFETCH_MAP)}(&{name});")
@@ -142,11 +144,13 @@ def _prologue(ctx: Context) -> None:
                     else:
                         ctx.out.line("#pragma unroll")
                         ctx.out.line(f"for (u32 i = 0; i < {stages}; ++i) {init}({ctx.barriers[name]} + 8u * i, {ctx.counts[name]}u);")
-            if program.barriers and modern:
+            for line in work_counter.initialise(ctx):
+                ctx.out.line(line)
+            if barriers and modern:
                 ctx.out.line(f"{ctx.use(mbarrier.FENCE_INIT)}();")
     if size(ctx) > 1:
         ctx.out.line(f"{ctx.use(CLUSTER_SYNC)}();")
-    elif program.barriers:
+    elif barriers:
         ctx.out.line("__syncthreads();")
 
 

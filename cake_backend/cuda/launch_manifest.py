@@ -18,6 +18,9 @@ def modes(program: Program) -> dict[str, str]:
         tensor = op.attrs.get("tensor") or op.attrs.get("flags")
         if isinstance(tensor, str) and tensor in used:
             used[tensor] |= set(_WRITES.get(op.name, "r"))
+    for s in program.schedulers.values():
+        if s.counter is not None:
+            used[s.counter] |= {"r", "w"}
     out = {}
     for name, how in used.items():
         written = "out" if "r" not in how else "inout"
@@ -74,7 +77,7 @@ def build(ctx: Context, params: list[Param], schedulers: list[str], dynamic: int
     program = ctx.program
     how = modes(program)
     launch = Launch(
-        entry=program.name,
+        entry=ctx.entry,
         block=program.threads,
         grid=grid_of(program, schedulers),
         params=tuple(params),

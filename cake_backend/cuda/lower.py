@@ -40,12 +40,12 @@ def lower(program: Program, *, report: bool = False, source: str | None = None) 
     """
     check_supported(program)
     names = Names()
-    names.take(program.name)
+    entry_name = names.take(program.name)
     for name in (*program.tensors, *program.scalars):
         names.reserve(name)
     out = Emitter()
     ctx = Context(
-        program=program, out=out, preamble=Preamble(), names=names, maps=MapTable(names), report=report, layouts={},
+        program=program, entry=entry_name, out=out, preamble=Preamble(), names=names, maps=MapTable(names), report=report, layouts={},
         named_ids=hardware_ids(program), released=released_at_cluster_scope(program),
     )  # fmt: skip
     signature = entry.emit(ctx)

@@ -8,6 +8,8 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.webs import expressions
 from cake_ir.derive import shared_memory as derived
 from cake_ir.derive.named_ids import named_ids as derived_ids
+from cake_ir.derive.work_rings import BYTES as WORK_RING
+from cake_ir.derive.work_rings import work_rings
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
 from cake_ir.ops import effects_of
@@ -40,6 +42,8 @@ class SharedMemory:
     barriers: dict[str, int]
     alignment: int
     dynamic: int
+    work: dict[str, int]
+    """Rings of `counter` schedulers that need one."""
 
 
 def shared_memory(program: Program) -> SharedMemory:
@@ -56,7 +60,12 @@ def shared_memory(program: Program) -> SharedMemory:
     for name, barrier in program.barriers.items():
         barriers[name] = at
         at += 8 * (barrier.count or program.rings[barrier.pipeline].stages)
-    return SharedMemory(pools, barriers, align, at + (align if wide else 0))
+    work = {}
+    for name, ring in work_rings(program).items():
+        if not ring.empty or ring.scheduler.cluster != (1, 1):
+            work[name] = at
+            at += WORK_RING
+    return SharedMemory(pools, barriers, align, at + (align if wide else 0), work)
 
 
 def released_at_cluster_scope(program: Program) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cake_backend.cuda import work_counter
 from cake_backend.cuda.cluster import size, slice_index
 from cake_backend.cuda.context import Context, Tile
 from cake_backend.cuda.faults import not_lowered
@@ -40,7 +41,7 @@ def declare(ctx: Context, scheduler: Scheduler) -> None:
     if scheduler.kind == "grouped":
         _declare_groups(ctx, scheduler)
         return
-    if scheduler.kind not in ("static", "grid"):
+    if scheduler.kind not in ("static", "grid", "counter"):
         not_lowered(f'a scheduler of kind "{scheduler.kind}"', scheduler.span)
     extents = (*scheduler.cluster, *[1] * len(scheduler.tiles))
     counts = []
@@ -76,6 +77,10 @@ def loop(ctx: Context, scheduler: Scheduler, var: str) -> Iterator[Tile]:
     if scheduler.kind == "grid":
         ctx.out.line(f"const int {linear} = {first};")
         with ctx.out.block(f"if ({linear} < {total})"):
+            yield _decode(ctx, scheduler, linear)
+        return
+    if scheduler.kind == "counter":
+        with work_counter.loop(ctx, scheduler, linear, first, total):
             yield _decode(ctx, scheduler, linear)
         return
     ctx.out.line("#pragma unroll 1")

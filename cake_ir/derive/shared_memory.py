@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cake_ir.derive.work_rings import work_ring_bytes
 from cake_ir.program import Program
 
 ALIGNMENT = 1024
@@ -15,7 +16,8 @@ GUARANTEED = 16
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Bytes: `pools` (each rounded up to the alignment of the next), `barriers` (mbarrier objects and the tensor-memory address), `slack`."""
+    """Bytes: `pools` (each rounded up to the alignment of the next), `barriers` (mbarrier objects, the tensor-memory address, the rings of
+    `counter` schedulers), `slack`."""
 
     pools: int
     barriers: int
@@ -36,7 +38,7 @@ def shared_memory(program: Program) -> SharedMemory:
     pools = sum(-(-n // align) * align for n in sizes[:-1]) + sum(sizes[-1:])
     objects = sum(b.count or program.rings[b.pipeline].stages for b in program.barriers.values())
     objects += 2 if program.tmems else 0  # where tcgen05.alloc writes the address
-    return SharedMemory(pools, 8 * objects, ALIGNMENT if align == ALIGNMENT else 0)
+    return SharedMemory(pools, 8 * objects + work_ring_bytes(program), ALIGNMENT if align == ALIGNMENT else 0)
 
 
 def needs_alignment(program: Program) -> bool:
