@@ -1,0 +1,20 @@
+#!/bin/bash
+# The row kernels, SiLU-mul with FP8 scales and attention against their peers, under nine minutes, from the repository's root on the GPU machine:
+#   bash bench/kernel_session.sh [CARRY] [FAMILY ...]
+# CARRY (default .carry) is what `bench/prepare.sh` filled; results go to $OUT (default bench/results). ROUNDS (default 15) is for each shape,
+# BUDGET (default 6) the seconds of timing a shape, SHAPES a list of shape names (default: all). Each family is a process of its own under a limit.
+carry=${1:-.carry}; shift; families=${*:-rmsnorm add_rmsnorm softmax silu_mul_quant attention}
+OUT=${OUT:-bench/results}; mkdir -p "$OUT"
+export PYTHONUNBUFFERED=1 PYTHONPATH=$PWD:${PYTHONPATH:-} CAKE_CACHE=${CAKE_CACHE:-/tmp/cake-cache}
+if ls "$carry"/whl/*.whl >/dev/null 2>&1 && [ ! -d /tmp/cake-site ]; then
+  python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --target /tmp/cake-site "$carry"/whl/*.whl
+fi
+[ -d /tmp/cake-site ] && export PYTHONPATH=$PYTHONPATH:/tmp/cake-site
+LIMIT=${LIMIT:-530}; chosen=(); for s in ${SHAPES:-}; do chosen+=(--shape "$s"); done
+for family in $families; do
+  left=$((LIMIT - SECONDS)); [ $left -lt 20 ] && { echo "== $family: skipped, the session's time is spent"; continue; }
+  echo "== $family at $SECONDS s"
+  timeout -k 5 "$left" python3 -m bench.run "$family" --built "$carry/cubins" --rounds "${ROUNDS:-15}" --budget "${BUDGET:-6}" \
+    --out "$OUT/$family.json" "${chosen[@]}" 2>&1 | tee "$OUT/$family.txt" | grep -v Warning
+  echo "== $family: exit ${PIPESTATUS[0]} at $SECONDS s"
+done
