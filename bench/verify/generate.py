@@ -243,10 +243,11 @@ class Generated(Case):
 
 
 def case(s: Shape, name: str = "generated") -> Generated:
-    """The pipeline with arguments for three settings: several tiles and a wrapped ring, one step, and a ragged one."""
+    """The pipeline with arguments for three settings: several tiles and a wrapped ring, one step, and a ragged one; one CTA takes all tiles."""
     long = BK * (s.stages + s.lag + 1) + 8
     columns = 40 if s.resident else 72
-    axes = ({"M": 2 * s.rows + 8, "N": columns, "K": long}, {"M": s.rows, "N": columns, "K": 64}, {"M": 3 * s.rows, "N": 40, "K": 136})
+    tiles = s.slots + 1 if s.epilogue == "staged" else 2  # enough to come back to the first staging slot
+    axes = ({"M": tiles * s.rows + 8, "N": columns, "K": long}, {"M": s.rows, "N": columns, "K": 64}, {"M": 3 * s.rows, "N": 40, "K": 136})
 
     def fill(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
         k = DEPTH_OF_RESIDENT if s.resident else x["K"]
@@ -256,4 +257,4 @@ def case(s: Shape, name: str = "generated") -> Generated:
         scalars = {"M": x["M"], "N": x["N"], "K": k}
         return Filled(tensors, scalars, {out: f64(a) @ f64(b).T * (2 if s.handoff else 1)})
 
-    return Generated(name, "generated.py", axes, fill, ctas=2, shape=s)
+    return Generated(name, "generated.py", axes, fill, ctas=1, shape=s)
