@@ -224,6 +224,35 @@ def bulk_load(ctx: Context, op: Op) -> None:
     issue(ctx, [f"{ctx.use(tma.BULK_LOAD)}({plus(r.base, linear_column(r, layout))}, {src} + {factor(ctx, offset)}, {bytes_}, {bar});"])
 
 
+def bulk_store(ctx: Context, op: Op) -> None:
+    """`view.bulk_store`: one copy a row and one commit; never past the rows that are asked for."""
+    r = at_stage(ctx, view_operand(op), None)
+    layout, coords, tensor = ctx.layouts[r.view], coordinates(op), str(op.attrs["tensor"])
+    per = 16 * 8 // layout.elem_bits
+    if layout.swizzle or r.transposed:
+        not_lowered("a bulk copy out of a swizzled or transposed view", op.span)
+    if r.cols % per or not multiple_of(ctx.program, coords[0], per):
+        not_lowered(f"a bulk copy of rows that are not whole 16-byte units of {per}", op.span)
+    ctx.need_alignment(tensor, op.span)
+    rank = len(coords)
+    terms = [pointer(ctx, tensor)]
+    for axis in range(rank - 1, 0, -1):
+        row = " + row_" if axis == 1 else ""
+        if constant(coords[axis]) != 0 or row:
+            terms.append(f"(u64)({scalar(ctx, coords[axis])}{row}) * {stride(ctx, tensor, rank - 1 - axis)}")
+    if constant(coords[0]) != 0:
+        terms.append(operand(scalar(ctx, coords[0])))
+    rows = op.operands["rows"]
+    assert isinstance(rows, Expr)
+    src = plus(r.base, linear_column(r, layout), f"{row_pitch(layout)}u * row_")
+    most = scalar(ctx, rows) if constant(rows) is not None else f"min({scalar(ctx, rows)}, {r.rows})"
+    with ctx.out.block("" if ctx.role.single else "if (thread == 0)"):
+        ctx.out.line("#pragma unroll 1")
+        with ctx.out.block(f"for (int row_ = 0; row_ < {most}; ++row_)"):
+            ctx.out.line(f"{ctx.use(tma.BULK_STORE)}({' + '.join(terms)}, {src}, {r.cols * layout.elem_bits // 8}u);")
+        ctx.out.line(f"{ctx.use(tma.COMMIT)}();")
+
+
 def cp_async(ctx: Context, op: Op) -> None:
     """`view.cp_async`: 16-byte chunks dealt to the member's threads in turn; what lies outside the tensor becomes zero."""
     r = at_stage(ctx, view_operand(op), stage_operand(op))
@@ -271,7 +300,7 @@ def _extent_divides(ctx: Context, tensor: str, dim: int, n: int) -> bool:
 
 
 HANDLERS: dict[str, Callable[[Context, Op], None]] = {
-    "tma_load": tma_load, "tma_store": tma_store, "tma_reduce": tma_store, "bulk_load": bulk_load, "cp_async": cp_async,
+    "tma_load": tma_load, "tma_store": tma_store, "tma_reduce": tma_store, "bulk_load": bulk_load, "bulk_store": bulk_store, "cp_async": cp_async,
 }  # fmt: skip
 
 __all__ = ["HANDLERS", "arm", "operand"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from cake_backend.simulate import floats
 from cake_backend.simulate.access import tensor_of
+from cake_backend.simulate.combine import Combine, combiner, update
 from cake_backend.simulate.elementwise import build, frag_type, grid
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
@@ -16,45 +17,6 @@ from cake_backend.simulate.state import Warp
 from cake_backend.simulate.tensors import Tensor, index_of
 from cake_ir.program import Expr
 from cake_ir.types import ScalarT
-
-Combine = Callable[[Array, Array], Array]
-
-
-def _wrap(old: Array, limit: Array) -> Array:
-    return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
-
-
-def combiner(op: str, dtype: str) -> Combine:
-    """One update: (what is there, the operand) to what is there next, rounded to the element type."""
-    f: Combine = {"add": np.add, "min": np.fmin, "max": np.fmax, "inc": _wrap, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[op]
-    if floats.is_float(dtype) and dtype != "f32":
-        return lambda old, x: floats.rounded(f(old, x), dtype)
-    return f
-
-
-def apply(cells: Array, at: Array, value: Array, dtype: str, f: Combine) -> Array:
-    """Update the raw elements `cells[at]` one after the other; the raw values left there."""
-    value = value.astype(floats.compute_dtype(dtype), copy=False)
-    unique, first = np.unique(at, return_index=True)
-    if len(unique) == len(at):
-        cells[at] = floats.encode(f(floats.decode(cells[at], dtype), value), dtype)
-        return cells[at]
-    del first
-    for i in range(len(at)):  # elements that meet in one place
-        one = at[i : i + 1]
-        cells[one] = floats.encode(f(floats.decode(cells[one], dtype), value[i : i + 1]), dtype)
-    return cells[unique]
-
-
-def _update(site: Site, warp: Warp, tensor: Tensor, at: tuple[Array, ...], value: Array, f: Combine) -> None:
-    m = site.machine
-    cells = tensor.raw.reshape(-1)
-    flat = np.ravel_multi_index(tuple(np.ravel(a) for a in at), tensor.shape)
-    left = apply(cells, flat, np.ravel(value), tensor.dtype, f)
-    if m.notes and tensor.has_nan(left):
-        first = m.notes[0]
-        m.fault("X007", f"undefined data reaches `{tensor.name}`: {first[1]}", site.op, warp=warp, key=tensor.name, note=first)
-
 
 def _atomic(site: Site) -> Step:
     op, tensor = site.op, tensor_of(site)
@@ -74,7 +36,7 @@ def _atomic(site: Site) -> Step:
         at = places(warp, vals)
         ok = _bounded(site, warp, tensor, at, allowed(warp, vals), clip) & _once(t, h.rows)
         if ok.any():
-            _update(site, warp, tensor, tuple(a[ok] for a in at), value[ok], f)
+            update(site, warp, tensor, tuple(a[ok] for a in at), value[ok], f)
 
     return step
 
@@ -98,7 +60,7 @@ def _scalar(site: Site, tensor: Tensor, f: Combine, clip: bool) -> Step:
         at = index_of([np.array([c]) for c in vals[coords_at]], {})
         ok = _bounded(site, warp, tensor, at, np.ones(1, np.bool_), clip)
         if ok.all():
-            _update(site, warp, tensor, at, np.array([vals[value_at]], floats.compute_dtype(tensor.dtype)), f)
+            update(site, warp, tensor, at, np.array([vals[value_at]], floats.compute_dtype(tensor.dtype)), f)
 
     return step
 

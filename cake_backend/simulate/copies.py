@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from cake_backend.simulate import floats
 from cake_backend.simulate.access import ViewAccess, tensor_of
 from cake_backend.simulate.barriers import OverArrival
+from cake_backend.simulate.combine import combiner, update
 from cake_backend.simulate.elementwise import build, grid
 from cake_backend.simulate.engines import BulkStore, CpAsync, Transfer, Work
 from cake_backend.simulate.faults import Abort, NotSimulated, label
@@ -148,6 +150,7 @@ def _tma_store(site: Site) -> Step:
     coords_at, rows_at = site.code.index["coords"], site.code.index.get("rows")
     full, cols = access.type.rows, access.type.cols
     axes = box_axes(len(tensor.shape), full, cols, op.attrs.get("box"))  # type: ignore[arg-type]  # a tuple or None
+    merge = combiner(str(op.attrs["op"]), tensor.dtype) if op.name == "tma_reduce" else None
 
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
@@ -167,7 +170,11 @@ def _tma_store(site: Site) -> Step:
                 work.raw = (access.read_async(warp, cells)[cut[0]], cut) if cut is not None else None
             elif work.raw is not None:
                 raw, (_, where, turned) = work.raw
-                m.put(site, warp, tensor, where, raw.T if turned else raw)
+                raw = raw.T if turned else raw
+                if merge is None:
+                    m.put(site, warp, tensor, where, raw)
+                else:
+                    update(site, warp, tensor, indices(where, tensor.shape), floats.decode(np.ascontiguousarray(raw), tensor.dtype), merge)
 
         work = BulkStore("store", op, warp, run, steps=2)
         work.guard(pool, cells, "r")
@@ -175,6 +182,49 @@ def _tma_store(site: Site) -> Step:
         m.submit(work)
 
     return step
+
+
+def _bulk_store(site: Site) -> Step:
+    """The first rows of a view, one copy a row, all in one group; nothing is clipped."""
+    m, op = site.machine, site.op
+    access, tensor = ViewAccess(site, "view"), tensor_of(site)
+    if m.placement.layouts[access.view].swizzle or access.type.transposed:
+        raise NotSimulated("a bulk copy out of a swizzled view", op.span)
+    coords_at, rows_at = site.code.index["coords"], site.code.index["rows"]
+    full, cols = access.type.rows, access.type.cols
+
+    def step(warp: Warp, vals: Vals) -> None:
+        if not warp.elected:
+            return
+        m.reach(site, warp, tensor)
+        rows, coords = max(0, min(full, int(vals[rows_at]))), tuple(vals[coords_at])
+        cells = access.whole(warp, vals, rows=rows, align=16)
+        along = {0: np.arange(cols)[None, :], 1: np.arange(rows)[:, None]} if len(coords) > 1 else {0: np.arange(cols)[None, :]}
+        at = tuple(np.broadcast_to(a, (rows, cols)) for a in index_of(coords, along))
+        if not tensor.inside(at).all():
+            shape = " x ".join(map(str, tensor.shape))
+            raise Abort(m.located("X006", f"{label(op)} copies rows outside `{tensor.name}`, which is {shape}", op, warp=warp))
+        m.hazard(site, warp, access.pool(warp.cta), cells, "r", f"bytes of `{access.view}`")
+
+        def run(work: Work) -> None:
+            assert isinstance(work, BulkStore)
+            if work.done == 0:
+                work.raw = access.read_async(warp, cells) if rows else None
+            elif work.raw is not None:
+                m.put(site, warp, tensor, at, work.raw.reshape(rows, cols))
+
+        work = BulkStore("store", op, warp, run, steps=2)
+        work.guard(access.pool(warp.cta), cells, "r")
+        warp.stores.append(work)
+        m.submit(work)
+
+    return step
+
+
+def indices(at: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """An index of slices and numbers as one array an axis, of the shape that it selects."""
+    ranges = [np.arange(*x.indices(n)) if isinstance(x, slice) else np.array([x]) for x, n in zip(at, shape, strict=True)]
+    return tuple(np.meshgrid(*ranges, indexing="ij"))
 
 
 def _cp_async(site: Site) -> Step:
@@ -218,4 +268,5 @@ def _cp_async(site: Site) -> Step:
 
 VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
     "view.tma_load": (_tma_load,), "view.bulk_load": (_bulk_load,), "view.tma_store": (_tma_store,), "view.cp_async": (_cp_async,),
+    "view.tma_reduce": (_tma_store,), "view.bulk_store": (_bulk_store,),
 }  # fmt: skip

@@ -232,6 +232,6 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
 }  # fmt: skip
 
 REFUSED: dict[str, str] = {
-    "view.tma_gather": "row gather by the copy engine", "view.cp_async_rows": "row gather by cp.async", "view.tma_reduce": "a reduction by the copy engine",
-    "view.bulk_store": "row-wise bulk stores", "view.atomic": "atomics in shared memory", "view.send": "stores to a peer CTA",
+    "view.tma_gather": "row gather by the copy engine", "view.cp_async_rows": "row gather by cp.async",
+    "view.atomic": "atomics in shared memory", "view.send": "stores to a peer CTA",
 }  # fmt: skip

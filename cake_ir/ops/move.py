@@ -32,6 +32,26 @@ def _tma_load(call: Call) -> Type:
     return NONE
 
 
+REDUCES: dict[str, tuple[str, ...]] = {
+    "add": ("i32", "u32", "f32", "f16", "bf16"), "min": ("i32", "u32", "f16", "bf16"), "max": ("i32", "u32", "f16", "bf16"), "inc": ("u32",),
+    "and": ("i32", "u32"), "or": ("i32", "u32"), "xor": ("i32", "u32"),
+}  # fmt: skip
+"""How the copy engine combines with memory, and the element types that have it."""
+
+
+def _tma_reduce(call: Call) -> Type:
+    view, op = call.type_of("view"), str(call.attrs["op"])
+    assert isinstance(view, ViewT)
+    if op not in REDUCES:
+        call.fault("N061", f"the copy engine does not combine by `{op}`", "op", help=f"it combines by {' '.join(REDUCES)}")
+    if view.dtype not in REDUCES[op]:
+        call.fault("D003", f"the copy engine has no `{op}` of {view.dtype}", "op", help=f"`{op}` exists for {', '.join(REDUCES[op])}",
+                   expected=list(REDUCES[op]), found=view.dtype)  # fmt: skip
+    if call.attrs["order"] not in (None, "any"):
+        call.fault("N061", f"`{call.attrs['order']}` is not an order", "order", help='write `order="any"`, or leave it out')
+    return _tma_load(call)
+
+
 def like_or(call: Call, form: str) -> FragT | None:
     """The fragment type given as `like=`, if any."""
     like = call.type_of("like")
@@ -151,10 +171,10 @@ SPECS = (
            effects=_CP_ASYNC, on="view", build=False, doc="Gather rows with cp.async by an i32 row list."),
     OpSpec("tma_store", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("box", "shape", None), P("rows", "scalar", None), _CACHE),
            _tma_load, _BULK_STORE, on="view", needs="TMA", doc="Copy the view to a box of a tensor, clipped at its edges; one bulk group."),
-    OpSpec("tma_reduce", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("op", "str", "add"), P("box", "shape", None)),
-           _tma_load, _BULK_REDUCE, on="view", needs="TMA", build=False, doc="Reduce the view into a box of a tensor; one bulk group."),
+    OpSpec("tma_reduce", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("op", "str", "add"), P("box", "shape", None), P("order", "str", None)),
+           _tma_reduce, _BULK_REDUCE, on="view", needs="TMA_REDUCE", doc="Combine the view with a box of a tensor, clipped at its edges; one bulk group."),
     OpSpec("bulk_store", "move", (P("view", "view"), P("tensor", "gmem"), _COORDS, P("rows", "scalar")),
-           effects=_BULK_STORE, on="view", needs="TMA", build=False, doc="Copy the first `rows` rows, one bulk copy a row."),
+           _tma_load, _BULK_STORE, on="view", needs="TMA", doc="Copy the first `rows` rows, one bulk copy a row, all in one bulk group; not clipped."),
     OpSpec("store", "move", (P("view", "view"), P("x", "value")), _view_store, _view_store_effects, on="view",
            doc="Write a fragment to shared memory (stmatrix or st.shared)."),
     OpSpec("load", "move", (P("view", "view"), P("form", "str"), P("like", "value", None)), _view_load, _SMEM_READ, on="view",

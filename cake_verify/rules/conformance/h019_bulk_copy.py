@@ -34,7 +34,7 @@ def bulk(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32]):
 PAGE = Page(
     code="H019",
     title="a bulk copy of part of a 16-byte unit",
-    statement="`offset` and `n` of `view.bulk_load` are multiples of 16 bytes of elements.",
+    statement="`offset` and `n` of `view.bulk_load`, and the rows and the first coordinate of `view.bulk_store`, are multiples of 16 bytes of elements.",
     why="The copy engine takes addresses and sizes in units of 16 bytes. Anything else is a misaligned access when it runs, which no assembler sees.",
     failing=edit(_BULK, ("offset=4, n=512", "offset=2, n=512")),
     passing=_BULK,
@@ -46,7 +46,10 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     for site in sites(program).ops:
         view = site.op.operands.get("view")
-        if site.op.name != "bulk_load" or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+        if site.op.name not in ("bulk_load", "bulk_store") or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+            continue
+        if site.op.name == "bulk_store":
+            yield from _rows(program, site, view.type)
             continue
         bits = DTYPES[view.type.dtype].container_bits
         for name, what in (("offset", "starts"), ("n", "moves")):
@@ -54,6 +57,18 @@ def check(program: Program) -> Iterator[Fault]:
             if fault:
                 yield fault
                 break
+
+
+def _rows(program: Program, site: Site, view: ViewT) -> Iterator[Fault]:
+    """Rows of a bulk store: their length and where they start."""
+    bits = DTYPES[view.dtype].container_bits
+    per, coords = max(1, 128 // bits), site.op.operands["coords"]
+    if view.cols % per:
+        yield Fault("H019", f"rows of {view.cols * bits // 8} bytes are not whole 16-byte units", site.op.spans.get("view", site.op.span), (),
+                    f"make a row a multiple of {per} elements, or store with `lm.store`", (), {"expected": per, "found": view.cols})  # fmt: skip
+    elif isinstance(coords, tuple) and ranges.of(program, site.role.name, coords[0]).never_multiple_of(per):
+        yield Fault("H019", "this bulk copy starts inside a 16-byte unit of the tensor", site.op.spans.get("coords", site.op.span), (),
+                    f"make the first coordinate a multiple of {per} elements, or store with `lm.store`", (), {"expected": per})  # fmt: skip
 
 
 def _units(program: Program, site: Site, name: str, what: str, per: int, bits: int) -> Fault | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
-from cake_ir.types import FragT
+from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.sites import Site, sites
@@ -16,7 +16,7 @@ from cake_verify.rules.examples import COPY, edit
 PAGE = Page(
     code="S033",
     title="an access outside the tensor",
-    statement="The elements that `lm.load`, `lm.store` and `lm.ld` touch lie inside the tensor: their coordinates are not negative, and within the extents where the parameter declares them; "
+    statement="The elements that `lm.load`, `lm.store`, `lm.ld`, `lm.atomic` and `view.bulk_store` touch lie inside the tensor: their coordinates are not negative, and within the extents where the parameter declares them; "
     "a ragged last tile is masked, clipped, or excluded by `lm.assume`.",
     why="Unlike copies through a tensor map these accesses are not clipped: they read and write what lies beside the tensor, or fault.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
@@ -29,7 +29,7 @@ def check(program: Program) -> Iterator[Fault]:
     for site in sites(program).ops:
         op = site.op
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
-        if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic"):
+        if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic", "bulk_store"):
             continue
         coords = op.operands.get("coords")
         entries = coords if isinstance(coords, tuple) else (op.operands.get("i"),)
@@ -90,6 +90,10 @@ def _covered(site: Site, axis: int) -> int:
     shape = site.op.attrs.get("shape")
     x = site.op.operands.get("x")
     t = x.type if isinstance(x, Expr) else None
+    view, rows = site.op.operands.get("view"), site.op.operands.get("rows")
+    if isinstance(view, Expr) and isinstance(view.type, ViewT):
+        given = rows.attrs.get("value") if isinstance(rows, Expr) and rows.op == "const" else None
+        return view.type.cols if axis == 0 else given if axis == 1 and isinstance(given, int) else 1
     if isinstance(shape, tuple):
         sizes = [int(v) for v in reversed(shape)]  # type: ignore[arg-type]  # integers by the option's kind
     elif isinstance(t, FragT):

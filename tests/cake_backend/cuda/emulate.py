@@ -79,7 +79,7 @@ def _program(
         dims, strides = ", ".join(str(d) for d in a.shape[::-1]), ", ".join(str(s // a.itemsize) for s in a.strides[::-1])
         span = {"none": 0, "32b": 32, "64b": 64, "128b": 128}[m.swizzle]
         statics.append(f"static emu::Map m{i}; static TensorMap map{i};")
-        main.append(f"m{i} = {{{m.tensor}_ptr, {m.rank}, {a.itemsize}, {{{dims}}}, {{{strides}}}, {{{', '.join(map(str, m.box))}}}, {span}}}; map{i}.opaque[0] = (u64)&m{i};")
+        main.append(f"m{i} = {{{m.tensor}_ptr, {m.rank}, {a.itemsize}, {{{dims}}}, {{{strides}}}, {{{', '.join(map(str, m.box))}}}, {span}, '{a.dtype.name[0]}'}}; map{i}.opaque[0] = (u64)&m{i};")
     args = ", ".join(_argument(p, tensors, scalars) for p in launch.params)
     main.append(f"emu::body = +[] {{ {launch.entry}({args}); }};")
     main.append(f"for (unsigned c = 0; c < {count}; c++) emu::run_cluster(c * {size}, {size}, {launch.block}, {launch.smem});")
@@ -146,14 +146,15 @@ def _one(name: str) -> list[str]:
             return [f"static void {name}({params}, u32 a) {{ u32 v[4]; emu::matrix(a, v, {n}, {trans}, false); {body} }}"]
         params = ", ".join(f"u32 r{i}" for i in range(n))
         return [f"static void {name}(u32 a, {params}) {{ u32 v[4] = {{{', '.join(f'r{i}' for i in range(n))}}}; emu::matrix(a, v, {n}, {trans}, true); }}"]
-    if m := re.fullmatch(r"tma_(load|store|reduce_add)_(\d)d(_multicast)?(_hint)?", name):
+    if m := re.fullmatch(r"tma_(load|store|reduce_(?:add|min|max|inc|and|or|xor))_(\d)d(_multicast)?(_hint)?", name):
         axes = [f"int c{i}" for i in range(int(m[2]))]
         c = f"int c[] = {{{', '.join(f'c{i}' for i in range(int(m[2])))}}};"
         if m[1] == "load":
             extra = (", u16 ctas" if m[3] else "") + (", u64" if m[4] else "")
             mask = "ctas" if m[3] else "1u << emu::cur->cta->rank"
             return [f"static void {name}(u32 dst, const TensorMap* map, {', '.join(axes)}, u32 bar{extra}) {{ {c} emu::tensor_load(dst, map, c, bar, {mask}); }}"]
-        reduce = 1 if m[1] == "reduce_add" else 0
+        kinds = ["add", "min", "max", "inc", "and", "or", "xor"]
+        reduce = 1 + kinds.index(m[1].removeprefix("reduce_")) if m[1] != "store" else 0
         return [f"static void {name}(const TensorMap* map, u32 src, {', '.join(axes)}) {{ {c} emu::tensor_copy(map, src, c, false, {{emu::cur->cta}}, {reduce}); }}"]
     if m := re.fullmatch(r"wgmma_m64n(\d+)k(\d+)_f32_(\w+?)_(ss|rs)(_ta)?(_tb)?", name):
         a = "u32 a0, u32 a1, u32 a2, u32 a3" if m[4] == "rs" else "u64 a"

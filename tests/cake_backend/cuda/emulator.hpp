@@ -23,7 +23,7 @@ struct float2 { float x, y; };
 
 namespace emu {
 struct Dim { unsigned x = 1, y = 1, z = 1; };
-struct Map { char* base; int rank, elem; long dim[5], stride[5]; int box[5]; int span; };
+struct Map { char* base; int rank, elem; long dim[5], stride[5]; int box[5]; int span; char kind; };
 struct Barrier { long pending = 0, count = 0, tx = 0; unsigned phase = 0; bool live = false; };
 struct Meet { int arrived = 0; unsigned generation = 0; void* args[128]; };
 struct Cta {
@@ -149,6 +149,13 @@ static void movmatrix(u32 x, u32* r) {
     for (int i = 0; i < 32; i++) *((A*)args[i])->r = m[2 * (i % 4)][i / 4] | (u32)m[2 * (i % 4) + 1][i / 4] << 16;
   });
 }
+template <class T> T combined(T a, T b, int op) { return op == 1 ? a + b : op == 2 ? (a < b ? a : b) : op == 3 ? (a > b ? a : b) : op == 4 ? (a >= b ? T(0) : T(a + 1)) : a; }
+static void combine(u8* g, const u8* p, int elem, char kind, int op) {  // kind: the first letter of the element type's name (f, b, i, u)
+  if (elem == 4 && kind == 'f') { float x, y; std::memcpy(&x, g, 4); std::memcpy(&y, p, 4); x = combined(x, y, op); std::memcpy(g, &x, 4); return; }
+  if (elem == 2) { u16 x, y; std::memcpy(&x, g, 2); std::memcpy(&y, p, 2); x = kind == 'b' ? to_bf16(combined(bf16(x), bf16(y), op)) : to_f16(combined(f16(x), f16(y), op)); std::memcpy(g, &x, 2); return; }
+  u32 x, y; std::memcpy(&x, g, 4); std::memcpy(&y, p, 4);
+  x = op == 5 ? x & y : op == 6 ? x | y : op == 7 ? x ^ y : kind == 'i' ? (u32)combined((int)x, (int)y, op) : combined(x, y, op); std::memcpy(g, &x, 4);
+}
 static void tensor_copy(const TensorMap* map, u32 smem, const int* c, bool load, const std::vector<Cta*>& to, int reduce = 0) {
   const Map& m = *(const Map*)map->opaque[0]; long n = 1; int inner = m.box[0];
   if (smem % 128) fail("a TMA box does not land on a multiple of 128 bytes");
@@ -161,7 +168,7 @@ static void tensor_copy(const TensorMap* map, u32 smem, const int* c, bool load,
       u8* p = cta->smem.data() + a - 1024; char* g = m.base + off * m.elem;
       if (load) { if (inside) std::memcpy(p, g, m.elem); else std::memset(p, 0, m.elem); }
       else if (inside && !reduce) std::memcpy(g, p, m.elem);
-      else if (inside) { float x, y; std::memcpy(&x, g, 4); std::memcpy(&y, p, 4); x += y; std::memcpy(g, &x, 4); }
+      else if (inside) combine((u8*)g, p, m.elem, m.kind, reduce);
     }
   }
   if (load) for (Cta* cta : to) { (void)cta; }
