@@ -16,7 +16,7 @@ CORNERS = ("nominal", "optimistic", "pessimistic", "slow fill", "long latency")
 
 _FILL = ("fill_bytes",)
 _CLOCKS = ("ghz_max", "ghz_capped")
-_LATENCY = ("tma_latency", "hbm_extra", "arrive_seen", "arrive_seen_remote", "store_read", "ld_l2", "ld_hbm")
+_LATENCY = ("tma_latency", "load_wait", "hbm_extra", "arrive_seen", "arrive_seen_remote", "store_read", "ld_l2", "ld_hbm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Constants:
     mma_serial_gap: float
     fill_bytes: float
     tma_latency: float
+    load_wait: float
     hbm_extra: float
     tma_issue: float
     expect_issue: float
@@ -64,7 +65,9 @@ class Constants:
     sector: float
     hbm_tb_s: float
     l2_tb_s: float
+    l2_merge: float
     l2_mb: float
+    tile_next: float
     prologue: float
     launch_us: float
 

@@ -49,6 +49,11 @@ class LoopStack:
         self.stack: list[Loop] = []
         self.turned: list[Loop] = []
 
+    @property
+    def turn(self) -> int:
+        """The iteration of the innermost loop, from 0; 0 outside of loops."""
+        return self.stack[-1].at - 1 if self.stack else 0
+
 
 class LoopMaker:
     """Makes loops for whichever member is executing: stands in for `range` in the compiled roles.

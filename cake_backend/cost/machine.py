@@ -6,6 +6,7 @@ happens, moving its member's clock, or parks the member until another one makes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,11 +22,26 @@ from cake_ir.program import Program
 from cake_ir.walk.code import Body, Event
 
 _LATENCIES = (
-    "mma_fixed", "mma_group_issue", "mma_serial_gap", "tma_latency", "tma_issue", "expect_issue", "wait_ready", "arrive_issue", "arrive_seen",
+    "mma_fixed", "mma_group_issue", "mma_serial_gap", "tma_latency", "tile_next", "tma_issue", "expect_issue", "wait_ready", "arrive_issue", "arrive_seen",
     "arrive_seen_remote", "fence_gpu", "turn", "cluster_sync", "fence_proxy", "drain_issue", "shfl_latency", "smem_latency", "store_issue",
     "store_read", "ld_l2", "ld_hbm", "hbm_extra",
 )  # fmt: skip
 UNITS = ("fill", "store", "smem", "lsu", "hbm", "alu", "fma", "mufu", "shfl", "issue")
+
+
+def _spread(n: int) -> tuple[float, ...]:
+    """Means of the `n` equally likely parts of an exponential distribution of mean 1, in an order whose prefixes are spread out too."""
+
+    def below(u: float) -> float:
+        return u if u >= 1.0 else (1.0 - u) * math.log(1.0 - u) + u
+
+    parts = [n * (below((j + 1) / n) - below(j / n)) for j in range(n)]
+    bits = n.bit_length() - 1
+    return tuple(parts[int(f"{i:0{bits}b}"[::-1], 2)] for i in range(n))
+
+
+SPREAD = _spread(8)
+"""How long the load of one iteration waits behind other SMs' loads, over the mean: waits in a queue are spread, and a ring covers the short ones only."""
 
 
 def tick(cycles: float) -> float:
@@ -38,11 +54,12 @@ class Evidence:
     """What is known beyond the schedule's text: from the compiler's report, or from a question asked of the model.
 
     `fences`: every arrive on a barrier of cluster scope pays a device-wide fence. `miss` is the share of loaded bytes that come from
-    HBM, by operation id. `free` names pieces (by kind) that cost nothing.
+    HBM, by operation id; `load` the share of SMs that load at the same time. `free` names pieces (by kind) that cost nothing.
     """
 
     serialised: bool = False
     fences: bool = False
+    load: float = 1.0
     miss: dict[int, float] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
 
@@ -69,6 +86,7 @@ class Member:
     mmas: list[Group] = field(default_factory=list)
     open_copies: float = 0.0
     slots: dict[str, int] = field(default_factory=dict)
+    draw: int = 0
 
 
 class Slot:
@@ -107,6 +125,15 @@ def _phase_bytes(program: Program) -> dict[int, float]:
     return out
 
 
+def _own_bytes(program: Program, demands: dict[int, Demand]) -> dict[int, float]:
+    """Bytes that one block itself fetches in the set of loads to which a load belongs, by operation id: less than it gets under multicast."""
+    out: dict[int, float] = {}
+    for own in transactions(program)[0]:
+        total = sum(p.size for site in own.loads for p in demands[site.op.id].pieces if p.kind == "tma")
+        out.update({site.op.id: total for site in own.loads})
+    return out
+
+
 class Machine:
     """State of all barriers and units of one SM, and the step function."""
 
@@ -128,6 +155,7 @@ class Machine:
         self.expected = {name: sum(share.members for share in a.shares) for name, a in arrivals(program).items()}
         self.remote = {name: len(arrival_targets(program, name, 0)) > 1 for name in program.barriers}
         self.phase_bytes = _phase_bytes(program)
+        self.own_bytes = _own_bytes(program, demands)
         self._do: dict[str, Callable[[Member, Piece, tuple[Any, ...]], bool]] = {
             "pipes": self._pipes, "smem": self._smem, "gmem": self._gmem, "tma": self._tma, "bulk": self._bulk, "mma": self._mma,
             "wait": self._wait, "arrive": self._arrive, "sync": self._sync, "cluster_sync": self._cluster_sync,
@@ -234,7 +262,8 @@ class Machine:
         landed = self.serve("fill", m.t, p.size / c.fill_bytes)
         assert m.event is not None
         op = m.event[0]
-        extra = tick(self.evidence.miss.get(op, 0.0) * c.hbm_extra)
+        m.draw = m.loops.turn % len(SPREAD)
+        extra = tick(SPREAD[m.draw] * (self.evidence.load * c.load_wait * self.own_bytes[op] / c.fill_bytes + self.evidence.miss.get(op, 0.0) * c.hbm_extra))
         slot.landed = max(slot.landed, landed + c.tma_latency + extra)
         slot.gathered += p.size * p.times
         self.bytes["own"] += p.size

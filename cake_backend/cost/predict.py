@@ -63,7 +63,8 @@ class Setting:
     def evidence(self, worst: bool = False) -> Evidence:
         """What is known beyond the text; with `worst` a phase waits for HBM twice as often as the raster says."""
         miss = {op: min(1.0, 2 * share) if worst else share for op, share in self.traffic.miss.items()}
-        return Evidence(serialised=bool(self.build and self.build.serialised), fences=bool(self.build and self.build.fences), miss=miss)
+        load = min(1.0, self.grid.clusters * self.grid.size / (self.device.sm_count or 1))
+        return Evidence(serialised=bool(self.build and self.build.serialised), fences=bool(self.build and self.build.fences), load=load, miss=miss)
 
     def shared(self, constants: Constants, reading: Reading) -> float:
         """The least cycles that L2 and HBM allow."""
@@ -72,7 +73,7 @@ class Setting:
     def memory(self, constants: Constants, reading: Reading) -> tuple[float, float]:
         """Cycles that L2 and HBM need for the whole launch, all SMs together, at the clock of a loaded chip."""
         waves = 1.0 if self.grid.persistent else self.grid.rounds
-        l2 = self.traffic.l2_bytes(reading.runs, self.blocks) * waves / (constants.l2_tb_s * 1e12)
+        l2 = self.traffic.l2_bytes(reading.runs, self.blocks, constants.l2_merge) * waves / (constants.l2_tb_s * 1e12)
         hbm = self.traffic.hbm_bytes(reading.runs, self.blocks) * waves / (constants.hbm_tb_s * 1e12)
         return l2 * constants.ghz_capped * 1e9, hbm * constants.ghz_capped * 1e9
 

@@ -205,6 +205,8 @@ class _Run:
                 except StopIteration:
                     m.done = True
                     return events
+                if any(loop.values is not None for loop in m.loops.turned):
+                    m.t += self.machine.c.tile_next
                 if m is self.pacemaker:
                     for loop in m.loops.turned:
                         self.repetition.turned(m, loop)

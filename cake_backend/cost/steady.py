@@ -114,7 +114,7 @@ class Repetition:
         clocks: list[Any] = []
         places: list[list[tuple[Loop, int]]] = []
         for m in self.members:
-            key.append((m.event[0] if m.event else None, m.piece, m.parked, m.done, len(m.loops.stack)))
+            key.append((m.event[0] if m.event else None, m.piece, m.parked, m.done, len(m.loops.stack), m.draw))
             key.append(tuple(n - machine.top.get((m.block, ring), 0) for ring, n in m.slots.items()))
             clocks.append(None if m.parked or m.done else m.t - now)
             clocks.append(tuple(None if g.done is None else _past(g.done - now) for g in m.mmas))

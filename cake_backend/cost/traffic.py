@@ -30,9 +30,9 @@ class Traffic:
         """Bytes from HBM in the whole launch, for executions counted on one SM with `blocks` resident blocks."""
         return sum(u * runs.get(op, 0) / max(1, blocks) for op, u in self.unique.items())
 
-    def l2_bytes(self, runs: Mapping[int, int], blocks: int) -> float:
-        """Bytes read from L2 in the whole launch."""
-        return sum(a * runs.get(op, 0) / max(1, blocks) for op, a in self.asked.items())
+    def l2_bytes(self, runs: Mapping[int, int], blocks: int, merge: float) -> float:
+        """Bytes read from L2 in the whole launch; of boxes that several blocks ask for at once, the share `merge` reaches it."""
+        return sum(max(self.unique[op], a * merge) * runs.get(op, 0) / max(1, blocks) for op, a in self.asked.items())
 
 
 def one_wave(subject: Subject, grid: Grid, args: Mapping[str, Any], extents: Mapping[tuple[str, int], int]) -> Traffic:
