@@ -18,6 +18,7 @@ from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
 from cake_ir.derive.arrivals import arrivals
 from cake_ir.derive.issue import issue_roles
+from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.shared_memory import GUARANTEED
 from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
@@ -194,7 +195,7 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
     program, block_out = ctx.program, ctx.out
     ctx.out = out = block_out.child()
     single = role.name in issue_roles(program)
-    flying = inflight.analyse(b.body)
+    flying = inflight.analyse(b.body, mma_groups(program).opens)
     state = RoleState(role, Names(ctx.names), webs.analyse(b.body, frozenset(flying.carried)), flying, single)
     ctx.state = state
     if program.roles and role.regs is not None and ctx.has("SETMAXNREG"):

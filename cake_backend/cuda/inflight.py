@@ -20,6 +20,7 @@ State = tuple[Group, ...]
 class InFlight:
     """By operation id: places to pin before an mma issues, and places to pin after a wait because they have just retired."""
 
+    opens: frozenset[int] = frozenset()
     before: dict[int, tuple[str, ...]] = field(default_factory=dict)
     after: dict[int, tuple[str, ...]] = field(default_factory=dict)
     accumulators: set[str] = field(default_factory=set)
@@ -46,9 +47,9 @@ def registers_of(op: Op) -> Group:
     return frozenset(n for n in names if n is not None)
 
 
-def analyse(body: tuple[Stmt, ...]) -> InFlight:
-    """In-flight states of a role's body."""
-    found = InFlight()
+def analyse(body: tuple[Stmt, ...], opens: frozenset[int]) -> InFlight:
+    """In-flight states of a role's body; `opens` are the MMAs that begin a group."""
+    found = InFlight(opens)
     _block(body, (), found)
     return found
 
@@ -84,7 +85,7 @@ def _block(block: tuple[Stmt, ...], state: State, found: InFlight) -> State:
             flying = frozenset().union(*state) if state else frozenset()
             found.accumulators.add(str(place_name(op.operands["acc"])))  # type: ignore[arg-type]
             found.before[op.id] = tuple(sorted(group - flying))
-            state = (*state, group)
+            state = (*state, group) if op.id in found.opens or not state else (*state[:-1], state[-1] | group)
         elif op.name == "mma_wait":
             pending = int(op.attrs.get("pending") or 0)  # type: ignore[arg-type]
             left, kept = (state[: len(state) - pending], state[len(state) - pending :]) if pending else (state, ())

@@ -16,6 +16,7 @@ from cake_backend.cuda.inflight import place_name
 from cake_backend.cuda.pins import flush, pin_places
 from cake_backend.cuda.rings import known_position
 from cake_backend.cuda.scalars import plus, scalar
+from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.descriptors import MatrixDescriptor, descriptor, operand_problem
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
@@ -136,9 +137,16 @@ def _wgmma(ctx: Context, op: Op) -> None:
         else:
             with ctx.out.unrolled("k_", steps):
                 issue("k_")
-        ctx.out.line(f"{ctx.use(wgmma.COMMIT)}();")
+        if op.id in mma_groups(ctx.program).closes:
+            ctx.out.line(f"{ctx.use(wgmma.COMMIT)}();")
     at = known_position(ctx, acc.args[1]) if acc.op == "frag_stage" else None
-    ctx.role.flying.append(None if at is None else (str(place_name(acc)), at % stage_place(ctx, acc)[0].type.stages))
+    stage = None if at is None else (str(place_name(acc)), at % stage_place(ctx, acc)[0].type.stages)
+    if op.id in mma_groups(ctx.program).opens:
+        ctx.role.flying.append(stage)
+    elif ctx.role.flying[-1] is None:
+        ctx.role.flying[-1] = stage
+    elif stage not in (None, ctx.role.flying[-1]):
+        not_lowered("a group of MMAs into several fragments of an array", op.span)
 
 
 @dataclass(frozen=True, slots=True)

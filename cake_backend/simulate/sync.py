@@ -12,6 +12,7 @@ from cake_backend.simulate.faults import NotSimulated
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
 from cake_ir.derive.clusters import arrival_targets
+from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, FenceProxy, Flag, GridDependency, Sync, Turn, Wait
 from cake_ir.program import Expr
 from cake_ir.types import SlotT
@@ -222,7 +223,10 @@ def drain(site: Site, effect: Drain) -> Step:
 
 def _drain_mma(m: Machine, warp: Warp, pending: int) -> Any:
     """At most `pending` groups stay in flight: older ones are executed, and their registers and operands are free."""
-    unit, want = warp.unit, warp.issued - pending
+    unit, want, opens = warp.unit, warp.issued, mma_groups(m.program).opens
+    while unit is not None and pending and want:
+        want -= 1
+        pending -= unit.groups[want].op.id in opens
     if unit is None or want <= warp.retired:
         return None
     if unit.executed < want:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
@@ -237,6 +238,7 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
     reads, acc, held = touch.reads, touch.acc, touch.held
     wgmma = effect.engine == "wgmma"
+    joins = number not in mma_groups(plan.program).opens
 
     def step(m: Member, v: Values) -> Any:
         bit = m.world.bit()
@@ -253,7 +255,11 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
                 raise Found("S029", places=need & ~m.defined)
             m.defined |= d
             # all warps have issued once the group retires, so all have returned from what they waited for before
-            m.mma.append((bit | m.waited, d, h, number))
+            if joins and m.mma:
+                before = m.mma.pop()
+                m.mma.append((before[0] | bit | m.waited, before[1] | d, before[2] | h, number))
+            else:
+                m.mma.append((bit | m.waited, d, h, number))
             m.wcur = 0
             m.acc |= d
             m.held |= h

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Drain, Issue
@@ -73,8 +74,8 @@ class _Walk:
     def op(self, op: Op, state: tuple[Group, ...]) -> tuple[Group, ...]:
         for effect in effects_of(op, self.program):
             if isinstance(effect, Issue) and effect.engine == "wgmma":
-                group, last = op.attrs.get("group"), state[-1] if state else None
-                if group is not None and last is not None and self.program.ops[last[1]].attrs.get("group") == group:
+                last = state[-1] if state else None
+                if last is not None and op.id not in mma_groups(self.program).opens:
                     state = (*state[:-1], (f"{last[0]} {_registers(op)}", op.id))
                 else:
                     state = (*state, (_registers(op), op.id))

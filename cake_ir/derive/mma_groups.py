@@ -1,0 +1,29 @@
+"""Which MMAs make one asynchronous group: each by itself, or all of a `with lm.mma_group():` block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cake_ir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class MmaGroups:
+    """Ids of the MMAs that open a group, and of those behind which it is committed; one alone does both."""
+
+    opens: frozenset[int]
+    closes: frozenset[int]
+
+
+@lru_cache(maxsize=64)
+def mma_groups(program: Program) -> MmaGroups:
+    """The groups of a program. A block holds no loops or branches, so its MMAs execute in the order of their ids."""
+    opens: set[int] = set()
+    by: dict[object, list[int]] = {}
+    for op in program.ops:
+        if op.name == "mma":
+            group = op.attrs.get("group")
+            by.setdefault(("alone", op.id) if group is None else group, []).append(op.id)
+    opens.update(min(ids) for ids in by.values())
+    return MmaGroups(frozenset(opens), frozenset(max(ids) for ids in by.values()))
