@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import SWIZZLES, ViewLayout, stage_stride
-from cake_ir.program import Program, View
+from cake_ir.program import Expr, Program, View
+from cake_ir.types import ViewT
 
 Region = list[int]
 """The atoms that an access touches; grows when one of them is split."""
@@ -101,7 +102,7 @@ class Regions:
 
     def __init__(self, program: Program) -> None:
         self.views = {v.name: layout_of(v) for v in program.views.values()}
-        self.granule = self._granule()
+        self.granule = self._granule(program)
         base = 0
         self.base: dict[str, int] = {}
         for pool in program.pools.values():
@@ -115,7 +116,7 @@ class Regions:
         self.known: dict[int, Region] = {}
         self.on_split: Callable[[int], None] = lambda atom: None
 
-    def _granule(self) -> int:
+    def _granule(self, program: Program) -> int:
         unit = 16
         for layout in self.views.values():
             if layout.swizzle is None:
@@ -123,6 +124,14 @@ class Regions:
                 for n in (layout.offset, stage_stride(layout) if layout.stages > 1 else 0, layout.row_bytes, size if layout.rows == 1 else 0):
                     while n % unit:
                         unit //= 2
+        for op in program.ops:
+            for operand in op.operands.values():
+                for e in operand if isinstance(operand, tuple) else (operand,):
+                    for x in e.walk() if isinstance(e, Expr) else ():
+                        if x.op == "cols" and isinstance(x.type, ViewT) and self.views[x.type.view].swizzle is None:
+                            width = x.type.cols * self.views[x.type.view].elem_bits // 8  # members slice a row into equal parts
+                            while width % unit and unit > 1:
+                                unit //= 2
         return unit
 
     def region(self, view: str, stage: int, row: int, rows: int, col: int, cols: int) -> Region:
