@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cake_backend.cuda import mbarrier, tma
-from cake_backend.cuda.addresses import at_stage, chunk_address, linear_column, row_pitch
+from cake_backend.cuda import cp_async, mbarrier, tma
+from cake_backend.cuda.addresses import at_stage, linear_column, row_pitch
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.arming import ArmedSet
 from cake_backend.cuda.cluster import axis_of, multicast_mask, size, slice_index
 from cake_backend.cuda.congruence import multiple_of
 from cake_backend.cuda.context import Context, Rect
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.globals import extent, pointer, stride
+from cake_backend.cuda.globals import pointer, stride
 from cake_backend.cuda.rings import barrier_address
 from cake_backend.cuda.scalars import constant, factor, plus, scalar
 from cake_ir.boxes import Box, tma_boxes, transaction_bytes
@@ -253,54 +253,8 @@ def bulk_store(ctx: Context, op: Op) -> None:
         ctx.out.line(f"{ctx.use(tma.COMMIT)}();")
 
 
-def cp_async(ctx: Context, op: Op) -> None:
-    """`view.cp_async`: 16-byte chunks dealt to the member's threads in turn; what lies outside the tensor becomes zero."""
-    r = at_stage(ctx, view_operand(op), stage_operand(op))
-    layout, coords, tensor = ctx.layouts[r.view], coordinates(op), str(op.attrs["tensor"])
-    if op.operands.get("mask") is not None:
-        not_lowered("`cp_async` with a mask", op.span)
-    if r.transposed or len(coords) != 2:
-        not_lowered("`cp_async` of anything but a 2-D tensor into a view as it is stored", op.span)
-    size_ = layout.elem_bits // 8
-    per = 16 // size_
-    if r.cols % per or not multiple_of(ctx.program, coords[0], per):
-        not_lowered(f"`cp_async` of columns that are not whole 16-byte chunks of {per}", op.span)
-    ctx.need_alignment(tensor, op.span)
-    chunks = r.cols // per
-    total, threads = r.rows * chunks, ctx.role.threads
-    pitch = stride(ctx, tensor, 0)
-    inner, outer = extent(ctx, tensor, 1), extent(ctx, tensor, 0)
-    inner_divides = _extent_divides(ctx, tensor, 1, per)
-    with ctx.out.block(""):
-        ctx.out.line(f"const int first_row_ = {scalar(ctx, coords[1])}, first_col_ = {scalar(ctx, coords[0])};")
-        n = -(-total // threads)
-        with ctx.out.unrolled("i_", n):
-            ctx.out.line(f"const u32 id_ = thread + {threads}u * i_, row_ = id_ / {chunks}u, chunk_ = id_ % {chunks}u;")
-            ctx.out.line(f"const int at_row_ = first_row_ + (int)row_, at_col_ = first_col_ + {per} * (int)chunk_;")
-            if inner_divides:
-                size_text = f"at_row_ < {outer} && at_col_ < {inner} ? 16u : 0u"
-            else:
-                size_text = f"at_row_ < {outer} ? (u32)(min(max({inner} - at_col_, 0), {per}) * {size_}) : 0u"
-            src = f"{pointer(ctx, tensor)} + (u64)at_row_ * {pitch} + at_col_"
-            call = f"{ctx.use(tma.CP_ASYNC)}({chunk_address(r, layout, 'row_', 'chunk_')}, {src}, {size_text});"
-            ctx.out.line(call if total % threads == 0 else f"if (id_ < {total}u) {call}")
-
-
-def _extent_divides(ctx: Context, tensor: str, dim: int, n: int) -> bool:
-    """Whether an extent is known to be a multiple of `n`."""
-    declared = ctx.program.tensors[tensor].extents
-    if declared:
-        e = declared[dim]
-        if isinstance(e, int):
-            return e % n == 0
-        from cake_backend.cuda.congruence import assumed_divisor
-
-        return assumed_divisor(ctx.program, e) % n == 0
-    return False
-
-
 HANDLERS: dict[str, Callable[[Context, Op], None]] = {
-    "tma_load": tma_load, "tma_store": tma_store, "tma_reduce": tma_store, "bulk_load": bulk_load, "bulk_store": bulk_store, "cp_async": cp_async,
+    "tma_load": tma_load, "tma_store": tma_store, "tma_reduce": tma_store, "bulk_load": bulk_load, "bulk_store": bulk_store, **cp_async.HANDLERS,
 }  # fmt: skip
 
 __all__ = ["HANDLERS", "arm", "operand"]

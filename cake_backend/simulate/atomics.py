@@ -18,6 +18,7 @@ from cake_backend.simulate.tensors import Tensor, index_of
 from cake_ir.program import Expr
 from cake_ir.types import ScalarT
 
+
 def _atomic(site: Site) -> Step:
     op, tensor = site.op, tensor_of(site)
     e = op.operands["x"]

@@ -11,7 +11,7 @@ from cake_backend.simulate import floats
 from cake_backend.simulate.access import ViewAccess, tensor_of
 from cake_backend.simulate.barriers import OverArrival
 from cake_backend.simulate.combine import combiner, update
-from cake_backend.simulate.elementwise import build, grid
+from cake_backend.simulate.elementwise import build, frag_type, grid
 from cake_backend.simulate.engines import BulkStore, CpAsync, Transfer, Work
 from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array
@@ -23,7 +23,8 @@ from cake_ir.boxes import tma_boxes
 from cake_ir.derive.clusters import along, axis_of
 from cake_ir.layout import LayoutError
 from cake_ir.ops.move import vec_chunk
-from cake_ir.types import FragT
+from cake_ir.program import Expr
+from cake_ir.types import FragT, ViewT
 
 
 def _arm(site: Site, warp: Warp, n: int, own: int) -> None:
@@ -221,35 +222,50 @@ def _bulk_store(site: Site) -> Step:
     return step
 
 
-def indices(at: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """An index of slices and numbers as one array an axis, of the shape that it selects."""
-    ranges = [np.arange(*x.indices(n)) if isinstance(x, slice) else np.array([x]) for x, n in zip(at, shape, strict=True)]
-    return tuple(np.meshgrid(*ranges, indexing="ij"))
+def _own_pieces(site: Site, access: ViewAccess) -> list[tuple[Array, Array]]:
+    """Rows and columns of the view that each warp copies of a gather: rows whose numbers its lanes hold, or pieces dealt in turn."""
+    rows = site.op.operands["rows"]
+    t = access.type
+    if isinstance(rows, Expr) and isinstance(rows.type, FragT) and rows.type.parent != "vec":
+        if (rows.type.warps or (1, 1))[1] > 1:
+            raise NotSimulated("a gather by rows that several warps share", site.op.span)
+        parts = [h.rows[:, 0] for h in grid(site, rows.type)]
+        return [(np.repeat(r, t.cols), np.tile(np.arange(t.cols), len(r))) for r in parts]
+    held = grid(site, FragT("vec", t.rows, t.cols, access.dtype, chunk=vec_chunk(access.dtype)))
+    return [(h.rows[h.rows >= 0], h.cols[h.rows >= 0]) for h in held]
 
 
-def _cp_async(site: Site) -> Step:
-    """Each warp copies its own 16-byte pieces: they are dealt to the member's threads in turn, like the runs of a `vec`."""
+def _cp_async_rows(site: Site) -> Step:
+    """As `cp_async`, with the tensor's row of each row of the view out of a list."""
     m, op = site.machine, site.op
-    access, tensor = ViewAccess(site, "view"), tensor_of(site)
-    t = FragT("vec", access.type.rows, access.type.cols, access.dtype, chunk=vec_chunk(access.dtype))
-    parts, axes = grid(site, t), box_axes(len(tensor.shape), access.type.rows, access.type.cols, None)
-    coords_at = site.code.index["coords"]
-    mask = build(site, site.code.trees["mask"]) if "mask" in site.code.trees else None
-    if mask is not None:
-        raise NotSimulated("a masked cp.async", op.span)
+    access, tensor, coords_at = ViewAccess(site, "view"), tensor_of(site), site.code.index["coords"]
+    own, e = _own_pieces(site, access), op.operands["rows"]
+    assert isinstance(e, Expr)
+    listed = ViewAccess(site, "rows") if isinstance(e.type, ViewT) else None
+    value = None if listed is not None else build(site, site.code.trees["rows"])
+    held = None if listed is not None else grid(site, frag_type(e))
+
+    def numbers(warp: Warp, vals: Vals, rows: Array) -> Array:
+        if listed is not None:
+            some = np.unique(rows)
+            cells = listed.cells(warp, vals, ("rows", warp.warp), np.zeros_like(some), some)
+            every = dict(zip(some.tolist(), floats.decode(listed.read(warp, cells), "i32").tolist(), strict=True))
+        else:
+            assert value is not None and held is not None
+            h = held[warp.warp]
+            given = np.broadcast_to(value(warp, vals), h.shape)
+            every = dict(zip(np.broadcast_to(h.rows, h.shape).ravel().tolist(), given.ravel().tolist(), strict=True))
+        return np.array([every[r] for r in rows.tolist()], np.int64)
 
     def step(warp: Warp, vals: Vals) -> None:
         m.reach(site, warp, tensor)
-        h, coords = parts[warp.warp], vals[coords_at]
-        mine = h.rows >= 0
-        rows, cols = h.rows[mine], h.cols[mine]
+        rows, cols = own[warp.warp]
         if not rows.size:
             return
         access.whole(warp, vals, rows=0, align=16)
-        cells = access.cells(warp, vals, ("cp.async", warp.warp), rows, cols)
-        pool = access.pool(warp.cta)
+        cells, pool = access.cells(warp, vals, ("cp.async rows", warp.warp), rows, cols), access.pool(warp.cta)
+        at = index_of(vals[coords_at], {0: cols, 1: numbers(warp, vals, rows)})
         m.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
-        at = index_of(coords, {axes[0]: cols, axes[1]: rows} if axes[0] != axes[1] else {axes[0]: cols})
 
         def land(work: Work) -> None:
             inside = tensor.inside(at)
@@ -266,7 +282,52 @@ def _cp_async(site: Site) -> Step:
     return step
 
 
+def indices(at: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """An index of slices and numbers as one array an axis, of the shape that it selects."""
+    ranges = [np.arange(*x.indices(n)) if isinstance(x, slice) else np.array([x]) for x, n in zip(at, shape, strict=True)]
+    return tuple(np.meshgrid(*ranges, indexing="ij"))
+
+
+def _cp_async(site: Site) -> Step:
+    """Each warp copies its own 16-byte pieces: they are dealt to the member's threads in turn, like the runs of a `vec`."""
+    m, op = site.machine, site.op
+    access, tensor = ViewAccess(site, "view"), tensor_of(site)
+    t = FragT("vec", access.type.rows, access.type.cols, access.dtype, chunk=vec_chunk(access.dtype))
+    parts, axes = grid(site, t), box_axes(len(tensor.shape), access.type.rows, access.type.cols, None)
+    coords_at = site.code.index["coords"]
+    mask = build(site, site.code.trees["mask"]) if "mask" in site.code.trees else None
+
+    def step(warp: Warp, vals: Vals) -> None:
+        m.reach(site, warp, tensor)
+        h, coords = parts[warp.warp], vals[coords_at]
+        mine = h.rows >= 0
+        rows, cols = h.rows[mine], h.cols[mine]
+        if not rows.size:
+            return
+        access.whole(warp, vals, rows=0, align=16)
+        cells = access.cells(warp, vals, ("cp.async", warp.warp), rows, cols)
+        pool = access.pool(warp.cta)
+        m.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
+        at = index_of(coords, {axes[0]: cols, axes[1]: rows} if axes[0] != axes[1] else {axes[0]: cols})
+
+        wanted = np.broadcast_to(mask(warp, vals), h.shape)[mine] if mask is not None else True
+
+        def land(work: Work) -> None:
+            inside = tensor.inside(at) & wanted
+            raw = tensor.raw[tuple(np.where(inside, a, 0) for a in at)]
+            pool.write(cells, np.where(inside, raw, raw.dtype.type(0)))
+            work.release()
+
+        pool.poison(cells)
+        work = CpAsync("cp_async", op, warp, land)
+        work.guard(pool, cells, "w")
+        warp.open_copies.append(work)
+        m.submit(work)
+
+    return step
+
+
 VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
     "view.tma_load": (_tma_load,), "view.bulk_load": (_bulk_load,), "view.tma_store": (_tma_store,), "view.cp_async": (_cp_async,),
-    "view.tma_reduce": (_tma_store,), "view.bulk_store": (_bulk_store,),
+    "view.tma_reduce": (_tma_store,), "view.bulk_store": (_bulk_store,), "view.cp_async_rows": (_cp_async_rows,),
 }  # fmt: skip

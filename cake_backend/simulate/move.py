@@ -232,6 +232,6 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
 }  # fmt: skip
 
 REFUSED: dict[str, str] = {
-    "view.tma_gather": "row gather by the copy engine", "view.cp_async_rows": "row gather by cp.async",
+    "view.tma_gather": "row gather by the copy engine",
     "view.atomic": "atomics in shared memory", "view.send": "stores to a peer CTA",
 }  # fmt: skip

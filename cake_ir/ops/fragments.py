@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.ops.spec import Call, OpSpec, P
-from cake_ir.ops.vectors import row_vector, rows_of_vec
+from cake_ir.ops.vectors import row_vector, rows_of_vec, vec_chunk
 from cake_ir.types import FragT, Type, ViewT
 
 
@@ -17,7 +17,7 @@ def _frag(call: Call) -> Type:
     warps = call.attrs["warps"]
     if isinstance(like, FragT) and warps is None:
         warps = like.warps
-    chunk = like.chunk if isinstance(like, FragT) else (4 if form == "vec" else None)
+    chunk = like.chunk if isinstance(like, FragT) else vec_chunk(str(call.attrs["dtype"])) if form == "vec" else None
     return FragT(form, rows, cols, str(call.attrs["dtype"]), warps=tuple(warps) if warps else None, chunk=chunk,  # type: ignore[arg-type]
                  stages=int(call.attrs["stage"] or 1), rank=len(shape))  # type: ignore[arg-type]
 

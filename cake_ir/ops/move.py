@@ -5,19 +5,14 @@ from __future__ import annotations
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Effect, Issue, Touch
 from cake_ir.ops.spec import Call, OpSpec, P, always
-from cake_ir.ops.vectors import row_vector
-from cake_ir.program import Op, Program
+from cake_ir.ops.vectors import row_vector, vec_chunk
+from cake_ir.program import Expr, Op, Program
 from cake_ir.types import NONE, FragT, ScalarT, Type, ViewT
 
 _TMA_LOAD = always(Issue("tma", (Touch("tensor", "r", "gmem", "async", "one"), Touch("view", "w", "smem", "async", "one")), "tx"))
 _BULK_STORE = always(Issue("bulk", (Touch("view", "r", "smem", "async", "one"), Touch("tensor", "w", "gmem", "async", "one")), "group"))
 _BULK_REDUCE = always(Issue("bulk", (Touch("view", "r", "smem", "async", "one"), Touch("tensor", "rw", "gmem", "async", "one")), "group"))
 _CP_ASYNC = always(Issue("cp_async", (Touch("tensor", "r", "gmem"), Touch("view", "w", "smem")), "group", "all"))
-
-
-def vec_chunk(dtype: str) -> int:
-    """Elements of `dtype` in the 16 bytes that one thread moves at a time."""
-    return max(1, 128 // max(8, DTYPES[dtype].bits))
 
 
 def _tma_load(call: Call) -> Type:
@@ -30,6 +25,28 @@ def _tma_load(call: Call) -> Type:
         call.fault("D012", f"`{tensor.name}` holds {tensor.dtype} but `{view.view}` holds {view.dtype}", "tensor",
                    expected=view.dtype, found=tensor.dtype)
     return NONE
+
+
+def _cp_async_rows(call: Call) -> Type:
+    view, rows = call.type_of("view"), call.type_of("rows")
+    assert isinstance(view, ViewT)
+    if getattr(rows, "dtype", "") != "i32" or not isinstance(rows, (FragT, ViewT)):
+        call.fault("D003", f"`rows` is a list of i32 row numbers, found {rows}", "rows", help="load it as i32, or convert with `lm.cast(.., lm.i32)`")
+    count = rows.cols if isinstance(rows, ViewT) else rows.rows
+    if (isinstance(rows, ViewT) and rows.rank != 1) or (isinstance(rows, FragT) and rows.form != "rowvec") or count != view.rows:
+        call.fault("D001", f"`rows` gives {rows}, `{view.view}` has {view.rows} rows here", "rows", help="one row number for each row of the view, as a row vector or a 1-D view",
+                   expected=view.rows, found=count)  # fmt: skip
+    runs = view.cols * DTYPES[view.dtype].bits // 128
+    if isinstance(rows, FragT) and rows.parent == "vec" and rows.chunk != runs:
+        call.fault("D002", f"`rows` belongs to a `vec` with {rows.chunk} runs a row, a row of the view is {runs} pieces of 16 bytes", "rows",
+                   help="load it `like=` a `vec` of the view's shape and dtype", expected=runs, found=rows.chunk)  # fmt: skip
+    return _tma_load(call)
+
+
+def _rows_effects(op: Op, program: Program) -> tuple[Effect, ...]:
+    copy = Issue("cp_async", (Touch("tensor", "r", "gmem"), Touch("view", "w", "smem")), "group", "all")
+    rows = op.operands["rows"]
+    return (Touch("rows", "r", "smem"), copy) if isinstance(rows, Expr) and isinstance(rows.type, ViewT) else (copy,)
 
 
 REDUCES: dict[str, tuple[str, ...]] = {
@@ -167,8 +184,8 @@ SPECS = (
            effects=_TMA_LOAD, on="view", needs="TMA", doc="Copy n contiguous elements (bytes a multiple of 16); not clipped."),
     OpSpec("cp_async", "move", (P("view", "view"), P("tensor", "gmem"), _COORDS, P("stage", "slot", None), P("mask", "value", None)),
            _tma_load, _CP_ASYNC, on="view", doc="Copy a rectangle with cp.async, 16 bytes a thread at a time; zero-filled past the tensor's edges."),
-    OpSpec("cp_async_rows", "move", (P("view", "view"), P("tensor", "gmem"), P("rows", "value"), _COORDS, P("stage", "slot", None)),
-           effects=_CP_ASYNC, on="view", build=False, doc="Gather rows with cp.async by an i32 row list."),
+    OpSpec("cp_async_rows", "move", (P("view", "view"), P("tensor", "gmem"), P("rows", "value|view"), _COORDS, P("stage", "slot", None)),
+           _cp_async_rows, _rows_effects, on="view", doc="Gather rows with cp.async by an i32 list of rows; zeros for rows and columns outside the tensor."),
     OpSpec("tma_store", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("box", "shape", None), P("rows", "scalar", None), _CACHE),
            _tma_load, _BULK_STORE, on="view", needs="TMA", doc="Copy the view to a box of a tensor, clipped at its edges; one bulk group."),
     OpSpec("tma_reduce", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("op", "str", "add"), P("box", "shape", None), P("order", "str", None)),

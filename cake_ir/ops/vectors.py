@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.types import FragT
 
 LANES = (1, 2, 4, 8, 16, 32)
 """Runs of a `vec` that may make up a row: as many neighbouring lanes of one warp."""
+
+
+def vec_chunk(dtype: str) -> int:
+    """Elements of `dtype` in the 16 bytes that one thread moves at a time."""
+    return max(1, 128 // max(8, DTYPES[dtype].bits))
 
 
 def row_vector(parent: FragT, rows: int, dtype: str, partial: str | None = None) -> FragT:

@@ -30,7 +30,7 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     for site in sites(program).ops:
         view = site.op.operands.get("view")
-        if site.op.name != "cp_async" or not isinstance(view, Expr):
+        if site.op.name not in ("cp_async", "cp_async_rows") or not isinstance(view, Expr):
             continue
         for r in rectangles(program, site.role.name, view):
             bits = DTYPES[r.view.dtype].container_bits
@@ -38,10 +38,10 @@ def check(program: Program) -> Iterator[Fault]:
                 continue
             per = 128 // bits
             if r.cols % per:
-                yield Fault("H011", f"a row of `{r.name}` copied by `cp_async` is {r.cols * bits // 8} bytes, chunks are 16", site.op.span, ((r.view.span, "declared here"),),
+                yield Fault("H011", f"a row of `{r.name}` copied by `{site.op.name}` is {r.cols * bits // 8} bytes, chunks are 16", site.op.span, ((r.view.span, "declared here"),),
                             f"copy a multiple of {per} columns", (), {"expected": per, "found": r.cols})  # fmt: skip
             elif r.col.worst_for(per) or r.layout.offset % 16 or (not r.layout.swizzle and r.layout.rows > 1 and r.layout.row_bytes % 16):
-                yield Fault("H011", f"rows of `{r.name}` do not start on multiples of 16 bytes, `cp_async` moves 16 at a time", site.op.span, ((r.view.span, "declared here"),),
+                yield Fault("H011", f"rows of `{r.name}` do not start on multiples of 16 bytes, `{site.op.name}` moves 16 at a time", site.op.span, ((r.view.span, "declared here"),),
                             "align the view's offset and row length to 16 bytes", (), {"offset": r.layout.offset, "row_bytes": r.layout.row_bytes})  # fmt: skip
             else:
                 continue
