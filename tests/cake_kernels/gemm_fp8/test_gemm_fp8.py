@@ -1,0 +1,78 @@
+"""FP8 GEMM with block scales: oracle, tolerance, and simulated runs of its schedules."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus_runs import TEXTS, failures, judged
+
+import cake_kernels
+from cake_backend.judge.check import Reference
+from cake_backend.task import Distribution, numpy_dtype
+from cake_verify import verify_text
+
+TASK = cake_kernels.tasks()["gemm_fp8"]
+SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge")]
+VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("hopper", {}), ("hopper", {"BN": 112, "CW": 112, "CSTAGES": 1}), ("hopper", {"BN": 160, "CW": 32, "STAGES": 4}),
+    ("hopper", {"MEMBERS": 3, "STAGES": 4, "REGS": 160, "LOAD_REGS": 32}), ("hopper_wide", {}), ("hopper_pair", {}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("distribution", [d for d in TASK.distributions if d.name != "special"], ids=lambda d: d.name)
+def test_the_oracle_agrees_with_plain_loops(distribution: Distribution) -> None:
+    axes = {"M": 5, "N": 136, "K": 256}
+    inputs = TASK.inputs(axes, distribution, 5)
+    a, b, sa, sb = (inputs[n].astype(float) for n in ("A", "B", "SA", "SB"))
+    for row in (0, 4):
+        found = TASK.oracle(inputs, axes, np.array([row]))["C"][0]
+        for n in (0, 127, 128, 135):
+            terms = [a[row, k] * sa[k // 128, row] * b[n, k] * sb[n // 128 * 2 + k // 128] for k in range(256)]
+            np.testing.assert_allclose(found[n], math.fsum(terms), rtol=1e-9, atol=1e-12)
+
+
+def promoted(inputs: dict[str, np.ndarray], axes: dict[str, int], *, short: bool = False, blocks: int | None = None, shift: int = 0) -> np.ndarray:
+    """An honest kernel in f32, block by block; dishonest with bf16 sums, without the last blocks, or with scales of another block."""
+    a, b = inputs["A"].astype(np.float32), inputs["B"].astype(np.float32)
+    count = axes["K"] // 128
+    sb = np.repeat(inputs["SB"].reshape(-1, count), 128, 0)[: axes["N"]]
+    c = np.zeros((axes["M"], axes["N"]), np.float32)
+    for i in range(count if blocks is None else blocks):
+        part = a[:, 128 * i : 128 * i + 128] @ b[:, 128 * i : 128 * i + 128].T
+        j = (i + shift) % count
+        c += part * (inputs["SA"][j, : axes["M"], None] * sb[None, :, j])
+        c = c.astype(numpy_dtype("bf16")).astype(np.float32) if short else c
+    return c.astype(numpy_dtype("bf16"))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("distribution", TASK.distributions, ids=lambda d: d.name)
+def test_an_honest_kernel_passes(distribution: Distribution) -> None:
+    for shape in SMALL:
+        inputs = TASK.inputs(shape.axes, distribution, 3)
+        assert not failures(Reference(TASK, shape.axes, inputs, None).compare({"C": promoted(inputs, shape.axes)}, distribution)), shape.name
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("fault", [{"short": True}, {"blocks": 31}, {"shift": 1}], ids=str)
+def test_short_sums_a_missing_block_and_misplaced_scales_fail(fault: dict[str, Any]) -> None:
+    axes = {"M": 64, "N": 256, "K": 4096}
+    for name in ("normal", "positive"):
+        inputs = TASK.inputs(axes, TASK.distribution(name), 2)
+        assert failures(Reference(TASK, axes, inputs, None).compare({"C": promoted(inputs, axes, **fault)}, TASK.distribution(name))), name
+
+
+@pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
+def test_the_schedule_is_proved_safe(schedule: str, params: dict[str, Any]) -> None:
+    verdict = verify_text(TEXTS["gemm_fp8", schedule], params=params)
+    assert verdict.verdict == "pass", verdict.to_text()
+
+
+@pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
+def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None:
+    for number, shape in enumerate(s for s in SMALL if s.axes["K"] < 1000):
+        distribution = TASK.distributions[(number + len(params)) % 5].name
+        assert not failures(judged("gemm_fp8", schedule, params, shape.name, distribution, seed=number)), shape.name
