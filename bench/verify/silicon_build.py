@@ -1,0 +1,147 @@
+"""Build the mutants for silicon, without a GPU: `python -m bench.verify.silicon_build --out .carry/mutants --count 190`.
+
+A mutant is lowered whatever the verifier says of it: the lowering itself asks nobody, and no tool calls this. Its text gets delays and time
+limits (`silicon_delays`) and is compiled. Each becomes a folder with `case.json` (bound launches of every setting, what is known of the
+mutant) and `kernel.cubin.xz`; arguments and expected outputs lie once a schedule in `arguments/NAME.npz` as raw bytes. `index.json` lists
+all, those that lowering, binding or the compiler refused too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import shutil
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.verify.cases import CASES, Case
+from bench.verify.measure import TruthStore
+from bench.verify.run import STORE
+from bench.verify.silicon_delays import SEED, WAIT_NANOSECONDS, delayed
+from bench.verify.silicon_sample import CONTROL, Pick, candidates, controls, hopper_subjects, sample
+from bench.verify.truth import good, program_of
+from cake_backend.binding import BindError, TensorLayout, bind
+from cake_backend.cuda.lower import lower
+from cake_backend.manifest import Manifest
+from cake_backend.toolchain import compile_cuda
+from cake_ir.fault import FaultError
+
+TARGET = "sm_90a"
+SCRUB_BYTES = 227 * 1024
+SCRUB = """
+extern "C" __global__ void __launch_bounds__(256, 1) scrub() {
+  extern __shared__ unsigned words[];
+  for (unsigned i = threadIdx.x; i < 227u * 256u; i += 256u) ((volatile unsigned*)words)[i] = 0xffffffffu;
+  __nanosleep(20000);
+}
+"""
+"""Fills a multiprocessor's shared memory with NaN of every type, so that nothing left by the launch before passes for what was loaded."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = argparse.ArgumentParser(prog="python -m bench.verify.silicon_build", description=__doc__)
+    p.add_argument("--out", type=Path, required=True)
+    p.add_argument("--count", type=int, default=190, help="mutants, controls not counted")
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--subjects", nargs="*", default=[])
+    p.add_argument("--workers", type=int, default=2, help="compilers at a time")
+    p.add_argument("--store", type=Path, default=STORE, help="ground truth that bench.verify.run has found")
+    a = p.parse_args(argv)
+    subjects = [s for s in hopper_subjects() if not a.subjects or s in a.subjects]
+    picks = controls(subjects) + sample(candidates(subjects, TruthStore(a.store)), a.count, a.seed)
+    records = build(picks, a.out, a.workers)
+    print(json.dumps(Counter(r["built"] for r in records)), f"{folder_bytes(a.out) / 2**20:.1f} MiB")
+    return 0 if all(r["built"] == "ok" for r in records if r["cls"] == CONTROL) else 1
+
+
+def build(picks: list[Pick], out: Path, workers: int = 2) -> list[dict[str, Any]]:
+    """Build all; returns the records of `index.json` in the order of `picks`."""
+    if out.exists():
+        shutil.rmtree(out)
+    (out / "arguments").mkdir(parents=True)
+    scrub = compile_cuda(SCRUB, TARGET, cache=None)
+    assert scrub.cubin is not None, scrub.log
+    (out / "scrub.cubin").write_bytes(scrub.cubin)
+    for name in sorted({p.subject for p in picks}):
+        write_arguments(CASES[name], out / "arguments" / f"{name}.npz")
+    records: dict[str, dict[str, Any]] = {}
+    started = time.monotonic()
+    with ThreadPoolExecutor(workers) as pool:  # compilers are processes of their own; lowering is short
+        for done in as_completed(pool.submit(build_one, p, out) for p in picks):
+            record = done.result()
+            records[record["key"]] = record
+            if record["built"] != "ok" or len(records) % 20 == 0:
+                print(f"{len(records)}/{len(picks)} {time.monotonic() - started:.0f} s {record['key']}: {record['built']} {record['detail'][:160]}", flush=True)
+    ordered = [records[p.key] for p in picks]
+    head = {"target": TARGET, "scrub_bytes": SCRUB_BYTES, "wait_nanoseconds": WAIT_NANOSECONDS, "seed_symbol": SEED}
+    (out / "index.json").write_text(json.dumps({**head, "mutants": ordered}, indent=0))
+    return ordered
+
+
+def build_one(pick: Pick, out: Path) -> dict[str, Any]:
+    """One folder, or the reason why there is none: `built` is `ok`, `lowering`, `delays`, `binding`, `compiler` or `crash`."""
+    record = {**pick.record(), "built": "ok", "detail": "", "serialised": False, "sites": 0}
+    case = CASES[pick.subject]
+    program = program_of(pick.text, case)
+    assert program is not None, pick.key
+    try:
+        lowered = lower(program)
+        changed = delayed(lowered.text)
+        settings = [bound_setting(lowered.manifest, case, i) for i in range(len(case.settings))]
+    except FaultError as error:
+        return {**record, "built": "lowering", "detail": f"line {error.fault.span.line}: {error.fault.message}"}
+    except BindError as error:
+        return {**record, "built": "binding", "detail": str(error)}
+    except ValueError as error:
+        return {**record, "built": "delays", "detail": str(error)}
+    except Exception as error:  # the lowering may trust what the verifier refuses: a crash past the gate is a result
+        return {**record, "built": "crash", "detail": f"{type(error).__name__}: {error}"}
+    made = compile_cuda(changed.text, TARGET, cache=None)
+    if made.cubin is None:
+        first = next((r.text for r in made.remarks if r.severity == "error"), made.status)
+        return {**record, "built": "compiler", "detail": first}
+    record |= {"serialised": made.serialised, "sites": changed.sites, "registers": made.resources.registers}
+    folder = out / pick.name
+    folder.mkdir()
+    (folder / "kernel.cubin.xz").write_bytes(lzma.compress(made.cubin, preset=9))
+    (folder / "manifest.json").write_text(lowered.manifest.dumps())
+    tolerance = max(case.tolerance, 1e-6)
+    spec = {"key": pick.key, "subject": pick.subject, "tolerance": tolerance, "settings": settings}
+    (folder / "case.json").write_text(json.dumps(spec, separators=(",", ":")))
+    return record
+
+
+def bound_setting(manifest: Manifest, case: Case, setting: int) -> dict[str, Any]:
+    """Concrete launches for a setting; a persistent grid has as many CTAs as the simulation had, so that each walks several tiles."""
+    base = good(case.name, setting)
+    layouts = {n: TensorLayout.dense(base.filled.tensors[n].shape, t.dtype) for n, t in manifest.tensors.items()}
+    bound = bind(manifest, layouts, base.filled.scalars)
+    for launch in bound["launches"]:
+        if launch["persistent"] and case.ctas is not None:
+            launch["tiles"] = min(launch["tiles"], case.ctas)
+    return bound
+
+
+def write_arguments(case: Case, path: Path) -> None:
+    """Every setting's tensors before the launch (`I.in.NAME`) and the unmutated schedule's simulated outputs (`I.want.NAME`), as bytes."""
+    arrays: dict[str, Any] = {}
+    for i in range(len(case.settings)):
+        base = good(case.name, i)
+        arrays |= {f"{i}.in.{n}": np.frombuffer(np.ascontiguousarray(t).tobytes(), np.uint8) for n, t in base.filled.tensors.items()}
+        arrays |= {f"{i}.want.{n}": np.frombuffer(np.ascontiguousarray(t).tobytes(), np.uint8) for n, t in base.outputs.items()}
+    np.savez_compressed(path, **arrays)
+
+
+def folder_bytes(folder: Path) -> int:
+    return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

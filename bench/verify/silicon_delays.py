@@ -1,0 +1,84 @@
+"""Random delays and short time limits, put into the generated text of a kernel for the experiment on silicon.
+
+The lowering does not know of them: its text is changed afterwards, here, and no tool calls this. In front of and behind every wait, every
+arrival and every named barrier a warp sleeps for a pseudo-random time that depends on the run's seed, the CTA, the warp, the place and
+the clock. A wait gives up after `WAIT_NANOSECONDS` instead of a number of polls.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+WAIT_NANOSECONDS = 400_000_000
+"""How long a wait lasts before it traps: several processes share the GPU in slices, so that a wait of 20 ms may be a proper one."""
+
+SEED = "cake_seed"
+"""The constant that a run sets: 0 runs without delays."""
+
+CALLS = re.compile(r"\b(?:mbarrier_wait\w*|mbarrier_arrive\w*|mbarrier_expect_tx|cp_async_arrive|named_sync|named_arrive|cluster_sync|bulk_wait\w*)\b")
+_KERNEL = 'extern "C" __global__'
+_POLLS = re.compile(
+    r"  u32 polls = 0;\n(?P<loop>(?:  #pragma unroll 1\n)?  while [^\n]*\n)    if \(\+\+polls == 0x[0-9a-f]+u\) (?P<trap>\{[^\n]*\})"
+)
+
+# A seed picks a pace for every warp or warpgroup of every CTA (undisturbed, short, long, long bursts), so that whole roles lag behind.
+DELAY = f"""
+extern "C" {{ __constant__ u32 {SEED}; }}
+DEVICE u32 cake_mix(u32 x) {{ x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; return x ^ x >> 16; }}
+DEVICE u64 cake_now() {{ u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }}
+DEVICE void cake_delay(u32 site) {{
+  const u32 seed = {SEED}, warp = threadIdx.x >> 5;
+  u32 clock;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
+  const u32 pace = cake_mix(seed * 0x9e3779b1u + blockIdx.x * 0x85ebca77u + ((seed & 1u) ? warp : warp >> 2)) & 3u;
+  const u32 draw = cake_mix((seed + site * 0xc2b2ae3du) ^ (blockIdx.x << 8) ^ (warp << 20) ^ (clock >> 5));
+  const u32 burst = (draw >> 28) < 4u ? draw & 16383u : 0u;
+  const u32 sleep = pace == 0u ? 0u : pace == 1u ? draw & 511u : pace == 2u ? draw & 4095u : burst;
+  asm volatile("nanosleep.u32 %0;" :: "r"(seed == 0u ? 0u : sleep) : "memory");
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """The changed text, with how many places got a delay and how many kinds of waits a time limit."""
+
+    text: str
+    sites: int
+    bounded: int
+
+
+def delayed(text: str) -> Delayed:
+    """Text of the lowering with delays and short waits; raises `ValueError` where the text has another form than this file knows."""
+    head, kernel, body = text.partition(_KERNEL)
+    if not kernel or head.count(_KERNEL):
+        raise ValueError("no kernel in the text")
+    types_end = _after_types(head)
+    head, bounded = _POLLS.subn(
+        rf"  const u64 start = cake_now();\n\g<loop>    if (cake_now() - start > {WAIT_NANOSECONDS}ull) \g<trap>", head[:types_end] + DELAY + head[types_end:]
+    )
+    if "polls" in head:
+        raise ValueError("a wait of another form")
+    out: list[str] = []
+    sites = 0
+    for line in (kernel + body).split("\n"):
+        code = line.partition("//")[0].strip()
+        if not CALLS.search(code):
+            out.append(line)
+            continue
+        before = next((x.partition("//")[0].strip() for x in reversed(out) if x.strip()), "")
+        if not code.endswith(";") or not before.endswith(("{", "}", ";")):
+            raise ValueError(f"expected a statement on a line of its own, found {code!r} after {before!r}")
+        pad = line[: len(line) - len(line.lstrip())]
+        out += [f"{pad}cake_delay({sites}u);", line, f"{pad}cake_delay({sites + 1}u);"]
+        sites += 2
+    return Delayed(head + "\n".join(out), sites, bounded)
+
+
+def _after_types(head: str) -> int:
+    """Where the text's own type definitions end."""
+    at = head.rfind("#define DEVICE")
+    if at < 0:
+        raise ValueError("no definition of DEVICE in the text")
+    return head.index("\n", at) + 1

@@ -1,0 +1,140 @@
+"""Which mutants go to silicon: spread over classes and sm_90a schedules, harmful and harmless, with every unmutated schedule as a control."""
+
+from __future__ import annotations
+
+import difflib
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from bench.verify.cases import CASES
+from bench.verify.measure import TruthStore, digest
+from bench.verify.mutate import VALUES, Mutant, Subject, mutants
+from bench.verify.sight import verdict_of
+from bench.verify.truth import program_of
+
+CONTROL = "control"
+MOST_VALUES, MOST_UNKNOWN, MOST_DISAGREEMENTS = 3, 2, 3
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A text that goes to silicon: what the simulator found, what the verifier said (`verdict` and its `codes`), and why it was chosen."""
+
+    key: str
+    cls: str
+    subject: str
+    title: str
+    text: str
+    lines: tuple[int, ...]
+    truth: dict[str, Any]
+    verdict: str
+    codes: tuple[str, ...]
+    contract: bool
+    why: str
+
+    @property
+    def name(self) -> str:
+        return self.key.replace("/", ".")
+
+    @property
+    def disagrees(self) -> bool:
+        return disagreement(self.verdict, self.truth["state"], self.contract)
+
+    def record(self) -> dict[str, Any]:
+        """What the report needs of it, the change as a diff."""
+        original = CASES[self.subject].text().splitlines()
+        diff = [x for x in difflib.unified_diff(original, self.text.splitlines(), n=0, lineterm="") if not x.startswith(("---", "+++"))]
+        return {
+            "key": self.key, "cls": self.cls, "subject": self.subject, "title": self.title, "lines": list(self.lines), "truth": self.truth,
+            "verdict": self.verdict, "codes": list(self.codes), "contract": self.contract, "why": self.why, "diff": diff,
+        }  # fmt: skip
+
+
+def disagreement(verdict: str, state: str, contract: bool) -> bool:
+    """Whether the verifier and the simulator say different things about a mutant that a simulation can judge."""
+    return not contract and state in ("harmful", "harmless") and (state == "harmless") != (verdict == "pass")
+
+
+def hopper_subjects() -> list[str]:
+    """Schedules of the corpus for sm_90a."""
+    found = []
+    for name, case in CASES.items():
+        program = program_of(case.text(), case)
+        if program is not None and program.target == "sm_90a":
+            found.append(name)
+    return found
+
+
+def controls(subjects: Iterable[str]) -> list[Pick]:
+    """The unmutated schedules."""
+    out = []
+    for name in subjects:
+        verdict, _ = verdict_of(CASES[name].text(), name)
+        codes = tuple(d.code for d in verdict.shown() if d.severity == "error")
+        out.append(Pick(f"{name}/{CONTROL}/0", CONTROL, name, "unmutated", CASES[name].text(), (), {"state": "harmless"}, verdict.verdict, codes, False, CONTROL))
+    return out
+
+
+def candidates(subjects: Iterable[str], store: TruthStore) -> list[Pick]:
+    """Every mutant whose ground truth is known and from whose text a program comes."""
+    out = []
+    for name in subjects:
+        for m in mutants(Subject(CASES[name])):
+            truth = store.known.get(digest(m))
+            if truth is None and m.truth == "contract":
+                truth = {"state": "unknown", "kind": "contract"}
+            if truth is None or truth["state"] == "refused" or program_of(m.text, CASES[name]) is None:
+                continue
+            verdict, _ = verdict_of(m.text, name)
+            codes = tuple(d.code for d in verdict.shown() if d.severity == "error")
+            out.append(_pick(m, truth, verdict.verdict, codes))
+    return out
+
+
+def _pick(m: Mutant, truth: dict[str, Any], verdict: str, codes: tuple[str, ...]) -> Pick:
+    return Pick(m.key, m.cls, m.subject, m.title, m.text, tuple(sorted(m.lines)), truth, verdict, codes, m.truth == "contract", "sample")
+
+
+def sample(found: list[Pick], count: int, seed: int = 0) -> list[Pick]:
+    """Disagreements first (a few a class), then classes in turn, harmful and harmless in turn, the least used schedule first."""
+    rng = random.Random(seed)
+    pool = list(found)
+    rng.shuffle(pool)
+    chosen: list[Pick] = []
+    used: Counter[str] = Counter()
+    classes: Counter[str] = Counter()
+
+    def take(p: Pick, why: str) -> None:
+        pool.remove(p)
+        used[p.subject] += 1
+        classes[p.cls] += 1
+        chosen.append(Pick(p.key, p.cls, p.subject, p.title, p.text, p.lines, p.truth, p.verdict, p.codes, p.contract, why))
+
+    for p in [p for p in pool if p.disagrees and p.truth.get("kind") != "numbers"]:  # other numbers alone are no verifier's business
+        if classes[p.cls] < MOST_DISAGREEMENTS and len(chosen) < count // 4:
+            take(p, "disagreement")
+    names, turn = sorted({p.cls for p in pool}), 0
+    while len(chosen) < count:
+        before = len(chosen)
+        rng.shuffle(names)
+        for cls in names:
+            if len(chosen) < count and (p := _next(pool, chosen, cls, turn, used)) is not None:
+                take(p, "sample")
+        turn += 1
+        if len(chosen) == before:
+            break
+    return chosen
+
+
+def _next(pool: list[Pick], chosen: list[Pick], cls: str, turn: int, used: Counter[str]) -> Pick | None:
+    """The class's next mutant: every third turn a harmless one where there is one."""
+    mine = [p for p in chosen if p.cls == cls]
+    if cls in VALUES and len(mine) >= MOST_VALUES:
+        return None
+    unknown = sum(p.truth["state"] == "unknown" for p in mine)
+    free = [p for p in pool if p.cls == cls and (p.truth["state"] != "unknown" or unknown < MOST_UNKNOWN)]
+    wanted = "harmless" if turn % 3 == 1 else "harmful"
+    return min(free, key=lambda p: (p.truth["state"] != wanted, used[p.subject]), default=None)
