@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from cake_backend.expressions import ExpressionError, Number, evaluate, evaluate_int
-from cake_backend.manifest import DTYPE_BYTES, SWIZZLE_SPAN, Grid, Launch, Manifest, Param, TensorMap
+from cake_backend.expressions import ExpressionError, Number, evaluate, evaluate_int, names_in
+from cake_backend.manifest import DTYPE_BYTES, SWIZZLE_SPAN, Grid, Guard, Launch, Manifest, Param, TensorMap
 
 MAX_CTAS = 2**31 - 1
 _INT_RANGES: dict[str, tuple[int, int]] = {
@@ -28,6 +28,10 @@ class BindError(ValueError):
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
         self.line = line
+
+
+class OutsideDomain(BindError):
+    """A guard of the manifest does not hold: the candidate itself says that it is not for these arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +75,8 @@ def bind(
     for w in manifest.workspaces:
         layouts[w.name] = TensorLayout.dense([_int(e, values) for e in w.shape], w.dtype)
     for guard in manifest.guards:
-        try:
-            holds = evaluate(guard.expr, values, layouts)
-        except ExpressionError as error:
-            raise BindError(f"guard cannot be evaluated: {error}", guard.line) from None
-        if not holds:
-            shown = ", ".join(f"{n}={v}" for n, v in sorted(values.items()))
-            raise BindError(f"{guard.message} (`{guard.expr}` does not hold for {shown})", guard.line)
+        if (told := unmet(guard, values, layouts)) is not None:
+            raise OutsideDomain(told, guard.line)
     return {
         "launches": [_launch(launch, manifest, layouts, values) for launch in manifest.launches],
         "maps": [_map(i, m, layouts[m.tensor]) for i, m in enumerate(manifest.maps)],
@@ -87,6 +86,19 @@ def bind(
         "workspaces": {w.name: layouts[w.name].to_json() for w in manifest.workspaces},
         "counters": manifest.counters,
     }
+
+
+def unmet(guard: Guard, values: Mapping[str, Number], layouts: Mapping[str, TensorLayout]) -> str | None:
+    """What a guard says of arguments that it does not hold for, with the values that it reads; None where it holds."""
+    try:
+        if evaluate(guard.expr, values, layouts):
+            return None
+        read = names_in(guard.expr)
+    except ExpressionError as error:
+        raise BindError(f"guard cannot be evaluated: {error}", guard.line) from None
+    shown = ", ".join([f"{n}={v}" for n, v in sorted(values.items()) if n in read])
+    quoted = "" if str(guard.expr) in guard.message else f" (`{guard.expr}`)"
+    return f"{guard.message}{quoted}, which does not hold" + (f" for {shown}" if shown else "")
 
 
 def _scalars(manifest: Manifest, given: Mapping[str, Number]) -> dict[str, Number]:

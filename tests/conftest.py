@@ -2,7 +2,11 @@
 
 import os
 
-from hypothesis import HealthCheck, settings
+# Before NumPy is imported: its matrix products would start a thread a core, and several test processes share few cores.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from hypothesis import HealthCheck, settings  # noqa: E402 - after the settings that NumPy reads
 
 # Machines that run this are small and shared: time says nothing about a property. CI draws the same examples every time.
 settings.register_profile("cake", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ)

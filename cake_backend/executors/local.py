@@ -12,6 +12,8 @@ from pathlib import Path
 from cake_backend.executors.lease import gpu_lease
 from cake_backend.executors.process import Ended, run_group
 
+# One thread for NumPy's matrix products: several children at once would fight for the cores otherwise.
+SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 WORKER = "cake_backend.judge.worker"
 KEPT = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "LANG", "LC_ALL", "PYTHONHOME")
 
@@ -29,7 +31,7 @@ def worker_environment() -> dict[str, str]:
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {**kept, "PYTHONPATH": root + (os.pathsep + inherited if inherited else ""), "CUDA_CACHE_DISABLE": "1"}
+    return {**SINGLE_THREADED, **kept, "PYTHONPATH": root + (os.pathsep + inherited if inherited else ""), "CUDA_CACHE_DISABLE": "1"}
 
 
 def run_worker(

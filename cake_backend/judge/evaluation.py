@@ -19,7 +19,8 @@ from cake_backend.executors.lease import LeaseTimeout
 from cake_backend.judge.admission import admit
 from cake_backend.judge.building import Built, build_program
 from cake_backend.judge.devices import Found, find_devices, runs_on, target_of
-from cake_backend.judge.plan import Options, Plan, make_plan
+from cake_backend.judge.domain import Domain, assumptions, describe, suffix
+from cake_backend.judge.plan import Options, Plan, make_plan, wanted_shapes
 from cake_backend.judge.session import Candidate, Session, run_session
 from cake_backend.judge.source import read_source
 from cake_backend.judge.status import Status
@@ -88,6 +89,7 @@ class _Run:
         self.text, self.params, self.task, self.target, self.device = text, params, task, target, device
         self.options, self.progress, self.cancel, self.schedule = options, progress, cancel, schedule
         self.built: Built | None = None
+        self.domain = Domain(task)
         self.start = time.monotonic()
         self.record: dict[str, Any] = {
             "status": Status.INFRA_ERROR.value,
@@ -105,6 +107,8 @@ class _Run:
 
     def end(self, status: Status, summary: str) -> dict[str, Any]:
         """Close the record."""
+        if status.good:
+            summary += suffix(self.record.get("domain", {}), self.options.timing)
         self.record |= {"status": status.value, "summary": summary, "first_action": _NEXT.get(status, "")}
         self.record["cost"]["wall_s"] = round(time.monotonic() - self.start, 3)
         return self.record
@@ -138,6 +142,13 @@ class _Run:
                 self.record["findings"].append({"kind": "assembler", "code": remark["code"], "line": remark["line"], "text": remark["text"]})
         if built.status is not None and built.status is not Status.NOT_LOWERED:
             return self.end(built.status, built.summary)
+        taken = wanted_shapes(self.task, program.tunables, self.options)
+        self.domain = Domain(self.task, built.manifest, () if built.manifest else assumptions(program))
+        self.record["domain"] = describe(self.domain, taken, program.tunables)
+        if taken and not self.record["domain"]["covered"]:
+            first = self.domain.excluded(taken)[0]
+            self.record["findings"].append({"kind": "bind", "text": first.reason, "line": first.line})
+            return self.end(Status.RUNTIME_ERROR, f"no shape of the task can be launched; `{first.shape.name}`: {first.sentence()}")
         self._predict(program, gpu["name"] if gpu else None)
         on_gpu = gpu is not None and built.build is not None and built.status is None
         if on_gpu and gpu is not None and not runs_on(program.target, gpu):
@@ -173,7 +184,7 @@ class _Run:
         assert self.built is not None
         candidate = _candidate(self.built, program)
         seal = hashlib.sha256(candidate.cubin + candidate.manifest.dumps().encode()).hexdigest()
-        plan = make_plan(self.task, candidate.params, self.options, seal=seal)
+        plan = make_plan(self.task, candidate.params, self.options, seal=seal, covers=self.domain.covers)
         self.record |= {"device": gpu["name"], "gpu": gpu, "driver": gpu["driver"], "plan": plan.to_json(), "evidence": "measured"}
         if not plan.cases:
             return self.end(Status.SKIPPED, "the candidate's parameters leave no shape of the task")
@@ -233,8 +244,9 @@ class _Run:
 
         self.progress("simulate", 0.2)
         outcome = simulate_cases(
-            program, self.task, self.options, cancel=self.cancel, progress=lambda part: self.progress("simulate", 0.2 + 0.7 * part)
-        )
+            program, self.task, self.options, cancel=self.cancel, domain=self.domain,
+            progress=lambda part: self.progress("simulate", 0.2 + 0.7 * part),
+        )  # fmt: skip
         self.record["evidence"] = "simulated" if outcome.cases else self.record["evidence"]
         self.record["numerics"] = outcome.to_json()
         self.record["findings"] += outcome.findings

@@ -6,13 +6,20 @@ import hashlib
 import json
 import random
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cake_backend.task import AxisDomain, Shape, Task
 
 SEED_BITS = 48
+TRIES = 50  # draws for each held-out shape, for candidates that take few shapes
+
+Covers = Callable[[Shape], bool]
+
+
+def _all(shape: Shape) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +89,27 @@ def plan_hash(task: Task, options: Options) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def wanted_shapes(task: Task, params: Mapping[str, Any], options: Options) -> list[Shape]:
+    """The task's shapes that the parameters leave and the caller named (all, if none); TaskError for a name that is none."""
+    for name in options.shapes:
+        task.shape(name)
+    return [s for s in task.specialised(params) if not options.shapes or s.name in options.shapes]
+
+
 def make_plan(
-    task: Task, params: Mapping[str, Any], options: Options, *, seal: str, rng: random.Random | None = None
+    task: Task, params: Mapping[str, Any], options: Options, *, seal: str, rng: random.Random | None = None, covers: Covers = _all
 ) -> Plan:
-    """Choose cases for a sealed candidate (`seal` is its hash), whose compile-time parameters exclude some shapes.
+    """Choose cases for a sealed candidate (`seal` is its hash), whose compile-time parameters and assumptions (`covers`) exclude some shapes.
 
     Every distribution runs on the first small shape; every other shape gets the first distribution and one more in turn.
     """
     draw = rng or random.Random(secrets.randbits(128))
-    shapes = [s for s in task.specialised(params) if not options.shapes or s.name in options.shapes]
-    for name in options.shapes:
-        task.shape(name)
+    shapes = [s for s in wanted_shapes(task, params, options) if covers(s)]
     names = [d.name for d in task.distributions if not options.distributions or d.name in options.distributions]
     for name in options.distributions:
         task.distribution(name)
     if options.shapes == ():
-        shapes += drawn_shapes(task, params, options.heldout, draw)
+        shapes += drawn_shapes(task, params, options.heldout, draw, covers)
     order = {"sim": 0, "edge": 1, "check": 2, "heldout": 3, "bench": 4}
     shapes.sort(key=lambda s: order[_kind(s)])
     cases: list[Case] = []
@@ -128,16 +140,24 @@ def _kind(shape: Shape) -> str:
     return "heldout" if shape.name.startswith("heldout-") else shape.kind
 
 
-def drawn_shapes(task: Task, params: Mapping[str, Any], count: int, draw: random.Random) -> list[Shape]:
-    """Shapes from the task's domain, near the edges as often as in the middle; axes that parameters fix keep that value."""
+def drawn_shapes(task: Task, params: Mapping[str, Any], count: int, draw: random.Random, covers: Covers = _all) -> list[Shape]:
+    """Shapes from the task's domain, near the edges as often as in the middle; axes that parameters fix keep that value.
+
+    Fewer than `count` where the candidate takes few of what is drawn, or the fixed values lie outside the domain.
+    """
     if set(task.domain) != set(task.axes):
         return []
     fixed = {a: v for a, v in params.items() if a in task.axes and a not in task.scalars and isinstance(v, int)}
-    shapes = []
-    for n in range(count):
+    if any(not _inside(task.domain[a], v) for a, v in fixed.items()):
+        return []
+    shapes: list[Shape] = []
+    for _ in range(count * TRIES):
+        if len(shapes) == count:
+            break
         axes = {a: fixed.get(a, _extent(d, draw)) for a, d in task.domain.items()}
-        if all(_inside(task.domain[a], v) for a, v in axes.items()):
-            shapes.append(Shape(f"heldout-{n}", axes, "check"))
+        shape = Shape(f"heldout-{len(shapes)}", axes, "check")
+        if covers(shape):
+            shapes.append(shape)
     return shapes
 
 

@@ -71,9 +71,17 @@ def scratch_folder(need: int) -> Path:
 
 
 def bind_case(candidate: Candidate, task: Task, case: Case) -> dict[str, Any]:
-    """The concrete launches of one case; BindError where the candidate cannot take it."""
+    """The concrete launches of one case; BindError where the candidate cannot take it.
+
+    Whether a tensor is read, written or both is the task's word: a candidate that only reads an output leaves it poisoned, and one that
+    writes an input is seen.
+    """
     layouts = task.layouts(case.shape.axes)
-    return bind(candidate.manifest, layouts, task.scalar_values(case.shape.axes))
+    bound = bind(candidate.manifest, layouts, task.scalar_values(case.shape.axes))
+    for name, spec in bound["tensors"].items():
+        if name in task.tensors:
+            spec["mode"] = task.tensors[name].mode
+    return bound
 
 
 def run_session(

@@ -14,8 +14,9 @@ import numpy as np
 
 from cake_backend.judge.check import Reference
 from cake_backend.judge.device.buffers import poison_pattern
+from cake_backend.judge.domain import Domain, assumptions
 from cake_backend.judge.numerics import count_poison
-from cake_backend.judge.plan import SEED_BITS, Options, drawn_shapes
+from cake_backend.judge.plan import SEED_BITS, Options, drawn_shapes, wanted_shapes
 from cake_backend.judge.status import Status
 from cake_backend.manifest import DTYPE_BYTES
 from cake_backend.task import Shape, Task, numpy_dtype
@@ -40,7 +41,13 @@ FAULT_STATUS: dict[str, Status] = {
     "X009": Status.NONDETERMINISTIC,
     "X010": Status.TIMEOUT,
     "X011": Status.UNDECIDED,
+    "X013": Status.STATIC_REJECT,
+    "X014": Status.NONDETERMINISTIC,
+    "X015": Status.STATIC_REJECT,
+    "X016": Status.STATIC_REJECT,
 }
+BAD_INPUT = "X013"
+"""An argument that does not fit the parameter: the schedule cannot be bound to the task at all."""
 
 
 @dataclass(slots=True)
@@ -69,6 +76,7 @@ def simulate_cases(
     cancel: threading.Event | None = None,
     progress: Callable[[float], None] | None = None,
     rng: random.Random | None = None,
+    domain: Domain | None = None,
 ) -> Simulated:
     """Run the plan below until something is wrong, everything is done or the budget is spent.
 
@@ -78,9 +86,10 @@ def simulate_cases(
     out = Simulated()
     begun = time.monotonic()
     draw = rng or random.Random(secrets.randbits(128))
-    trials = _trials(program, task, options, draw)
+    domain = domain or Domain(task, guards=assumptions(program))
+    trials = _trials(program, task, options, draw, domain)
     if not trials:
-        out.summary = "the candidate's parameters leave no small shape of the task to simulate"
+        out.summary = "the candidate's parameters and assumptions leave no small shape of the task to simulate"
         return out
     for n, (shape, distribution, policy) in enumerate(trials):
         if cancel is not None and cancel.is_set():
@@ -108,11 +117,11 @@ def simulate_cases(
     return out
 
 
-def _trials(program: Program, task: Task, options: Options, draw: random.Random) -> list[tuple[Shape, str, str]]:
+def _trials(program: Program, task: Task, options: Options, draw: random.Random, domain: Domain) -> list[tuple[Shape, str, str]]:
     """(shape, distribution, order). `late` shows most faults, so it is always among the orders; the others are drawn."""
     from cake_backend.simulate import adversaries
 
-    shapes = _small_shapes(program, task, options, draw)
+    shapes = _small_shapes(program, task, options, draw, domain)
     names = [d.name for d in task.distributions if not options.distributions or d.name in options.distributions]
     if not shapes or not names:
         return []
@@ -125,13 +134,13 @@ def _trials(program: Program, task: Task, options: Options, draw: random.Random)
     return trials
 
 
-def _small_shapes(program: Program, task: Task, options: Options, draw: random.Random) -> list[Shape]:
-    """Shapes to simulate: the task's own small ones; where parameters exclude them all, the smallest other or one from the domain."""
-    taken = [s for s in task.specialised(program.tunables) if not options.shapes or s.name in options.shapes]
+def _small_shapes(program: Program, task: Task, options: Options, draw: random.Random, domain: Domain) -> list[Shape]:
+    """Shapes to simulate: the task's own small ones; where the candidate takes none, the smallest other or one from the domain."""
+    taken = [s for s in wanted_shapes(task, program.tunables, options) if domain.covers(s)]
     if small := [s for s in taken if s.kind == "sim"]:
         return small
     if not options.shapes:
-        taken += drawn_shapes(task, program.tunables, 64, draw)  # the smallest of many is a small one
+        taken += drawn_shapes(task, program.tunables, 64, draw, domain.covers)  # the smallest of many is a small one
     least = min(taken, key=lambda s: task.work(s.axes)["flops"], default=None)
     return [least] if least is not None and task.work(least.axes)["bytes_read"] <= MAX_BYTES else []
 
@@ -160,7 +169,8 @@ def run_case(
     if result.faults:
         first = result.faults[0]
         case["status"] = FAULT_STATUS.get(first.code, Status.RUNTIME_ERROR).value
-        case["summary"] = f"simulated {where}, line {first.span.line}: [{first.code}] {first.message}"
+        told = "bad input for" if first.code == BAD_INPUT else "simulated"
+        case["summary"] = f"{told} {where}, line {first.span.line}: [{first.code}] {first.message}"
         return case, findings
     modified = [n for n in tensors if task.tensors[n].mode == "in" and result.outputs[n].tobytes() != inputs[n].tobytes()]
     outputs = {n: result.outputs[n] for n in tensors if task.tensors[n].mode != "in"}

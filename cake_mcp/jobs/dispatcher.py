@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -94,12 +95,15 @@ class Dispatcher:
         return jobs.claim(processes.identity(), self._workspace.settings.parallel_jobs)
 
     def _spawn(self, job: "Job") -> None:
+        from cake_backend.executors.local import SINGLE_THREADED
+
         command = [sys.executable, "-m", "cake_mcp.jobs.child", str(self._workspace.root), job.id]
         with (self._workspace.folder("jobs") / f"{job.id}.log").open("ab") as log_file:
             # Its own session, so that it outlives the server; no standard input, which is the client's wire.
             self._children[job.id] = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log_file, stderr=subprocess.STDOUT, start_new_session=True
-            )
+                command, stdin=subprocess.DEVNULL, stdout=log_file, stderr=subprocess.STDOUT, start_new_session=True,
+                env={**SINGLE_THREADED, **os.environ},
+            )  # fmt: skip
 
 
 def wait(get: Callable[[], "Job | None"], seconds: float, changed: Callable[["Job"], None]) -> "Job | None":

@@ -38,7 +38,10 @@ def submit(
     wanted = tasks.get(workspace, name)
     _check_device(device)
     try:
-        plan = plan_hash(wanted, Options.of(options))
+        chosen_options = Options.of(options)
+        plan = plan_hash(wanted, chosen_options)
+        for shape in chosen_options.shapes:
+            wanted.shape(shape)
     except (TypeError, ValueError) as error:
         raise Misuse(f"options of the evaluation: {error}") from error
     chosen = target or candidate.target

@@ -88,6 +88,10 @@ def time_graph(executable: Any, calls: int, stream: Any) -> float:
     return stop.seconds_since(start) / calls
 
 
+def _nothing(which: int, stream: Any) -> None:
+    return None
+
+
 def measure(
     gpu: Gpu,
     sets: Sequence[Enqueue],
@@ -99,19 +103,24 @@ def measure(
     sample: Callable[[], dict[str, int]],
     graph: bool = True,
     seed: int = 0,
-    before: Callable[[int, Any], None] | None = None,
+    before: Callable[[int, Any], None] = _nothing,
+    in_place: bool = False,
 ) -> Timed:
     """Time one candidate over several input sets that together exceed the L2, eager and graph in random order each round.
 
-    `before(set, stream)` runs outside the timed window (it poisons outputs). The order of modes and the first set of a round
-    are shuffled, so that neither always follows the other.
+    `before(set, stream)` runs outside the timed window (it poisons outputs and restores what is updated in place). The order of modes and
+    the first set of a round are shuffled, so that neither always follows the other. With `in_place` a launch changes what the next
+    one on the same set would read: a graph then holds one launch a set, and every set is made anew before each replay.
     """
     shuffle = random.Random(seed)
     for i in range(max(warmup, len(sets))):  # every set once: its outputs are compared afterwards
+        before(i % len(sets), stream)
         sets[i % len(sets)](stream)
     gpu.synchronize()
+    before(0, stream)
     once = time_once(sets[0], flusher, stream)
-    calls = len(sets) * max(1, min(MAX_GRAPH_CALLS, int(GRAPH_SECONDS / max(once, 1e-6))) // len(sets))
+    replays = 1 if in_place else max(1, min(MAX_GRAPH_CALLS, int(GRAPH_SECONDS / max(once, 1e-6))) // len(sets))
+    calls = len(sets) * replays
     executable = capture([sets[i % len(sets)] for i in range(calls)], stream) if graph else None
     timed = Timed([], [], calls if graph else 0, [sample()])
     for _ in range(rounds):
@@ -120,10 +129,13 @@ def measure(
         which = shuffle.randrange(len(sets))
         for mode in modes:
             if mode == "eager":
-                if before is not None:
-                    before(which, stream)
+                before(which, stream)
                 timed.eager.append(time_once(sets[which], flusher, stream))
             else:
+                if in_place:
+                    for i in range(len(sets)):
+                        before(i, stream)
+                    flusher.flush(stream)
                 timed.graph.append(time_graph(executable, calls, stream))
         timed.telemetry.append(sample())
     gpu.synchronize()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cake_kernels
@@ -135,3 +136,25 @@ def test_a_task_that_would_accept_zeros_judges_nobody() -> None:
 def test_two_evaluations_use_different_data() -> None:
     seeds = [{c["seed"] for c in judged(RMS)["numerics"]["cases"]} for _ in range(2)]
     assert seeds[0].isdisjoint(seeds[1])
+
+
+def test_faults_of_the_simulated_machine_that_are_no_run_time_error_have_their_own_status() -> None:
+    from cake_backend.judge.simulation import FAULT_STATUS
+    from cake_backend.simulate import MEANING
+
+    assert set(FAULT_STATUS) <= set(MEANING)
+    assert FAULT_STATUS["X014"] is Status.NONDETERMINISTIC
+    assert {FAULT_STATUS[c] for c in ("X013", "X015", "X016")} == {Status.STATIC_REJECT}
+
+
+def test_an_argument_that_does_not_fit_its_parameter_is_called_bad_input() -> None:
+    from dataclasses import replace
+
+    task = TASKS["rmsnorm"]
+    other = replace(task, tensors=task.tensors | {"W": replace(task.tensors["W"], dtype="f16")}, distributions=(
+        replace(task.distributions[0], make=lambda rng, axes: {**task.distributions[0].make(rng, axes), "W": np.ones(axes["D"], np.float16)}),
+    ))  # fmt: skip
+    program = specialise(parse(RMS).schedules[0]).program
+    assert program is not None
+    outcome = simulate_cases(program, other, Options(policies=0))
+    assert outcome.status is Status.STATIC_REJECT and outcome.summary.startswith("bad input for") and "[X013]" in outcome.summary
