@@ -133,7 +133,10 @@ class RoleBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Param:
-    """A run-time parameter: `kind` is `tma`, `gmem` or `scalar`; `extents` are outermost first (names, ints) or empty if undeclared."""
+    """A run-time parameter: `kind` is `tma`, `gmem` or `scalar`; `extents` are outermost first (names, ints) or empty if undeclared.
+
+    `axes` are the extents as they were written, before the values of tunables took their names' places: what each axis means.
+    """
 
     name: str
     kind: str
@@ -143,6 +146,7 @@ class Param:
     const: bool = False
     zeroed: bool = False
     extents: tuple[str | int, ...] = ()
+    axes: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -129,7 +129,7 @@ def _extents(el: Elaboration, p: Param, values: dict[str, Const], template: Temp
             el.faults.append(Fault("N018", f"the extent `{shown}` of `{p.name}` names neither a scalar parameter nor an integer tunable", p.span,
                                    help=did_you_mean(str(e), [*scalars, *values], "name")))  # fmt: skip
             return p
-    return replace(p, extents=tuple(out))
+    return replace(p, extents=tuple(out), axes=p.extents)
 
 
 def _bound(node: ast.stmt) -> list[str]:

@@ -19,9 +19,11 @@ from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
+from cake_verify.analyses.report_value import clash_fault, lost_products
 from cake_verify.analyses.settings import Setting, Settings
 from cake_verify.analyses.state import Found, Undecided
 from cake_verify.analyses.trips import Loop, spoken
+from cake_verify.analyses.value_walk import Event, ValueWalk
 from cake_verify.rule import checks
 
 
@@ -51,11 +53,14 @@ def check(program: Program) -> SafetyResult:
     used: set[int] = set()
     wrote: set[int] = set()
     fenced: set[int] = set()
+    told: tuple[Setting, list[Event]] | None = None
     for setting in settings:
         world = start(machine, setting, search.prefix)
         failed = False
+        log: list[Event] = []
+        note = log.append
         try:
-            machine.run(world)
+            machine.run(world, (lambda m, e: note((m, e))) if setting.telling else None)
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
@@ -69,6 +74,8 @@ def check(program: Program) -> SafetyResult:
             if fault is not None and not any(_same(fault, f) for f in faults):
                 faults.append(fault)
             continue
+        if setting.telling:
+            told = setting, log
         for cta in world.ctas:
             used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
         used |= world.used
@@ -76,12 +83,22 @@ def check(program: Program) -> SafetyResult:
         fenced |= world.fenced
     if not faults and not undecided:
         faults += [_dead(plan, op) for op in sorted(wrote - used)]
+        if told is not None:
+            faults += _values(plan, *told)
     if not faults:
         undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
         undecided += partners(program)
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
+
+
+def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
+    """What the values of one run mean, where they do not fit."""
+    walk = ValueWalk(plan)
+    walk.run(log)
+    clash = clash_fault(plan, walk, setting)
+    return [clash] if clash is not None else lost_products(plan, walk, setting)
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})

@@ -8,7 +8,7 @@ a grid, and the numbers that `lm.ld` reads.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
@@ -24,7 +24,10 @@ LENGTH = "#len:"
 
 @dataclass(slots=True, eq=False)
 class Setting:
-    """Arguments by scalar name, group sizes by offset tensor, the grid in clusters and the cluster walked."""
+    """Arguments by scalar name, group sizes by offset tensor, the grid in clusters and the cluster walked.
+
+    `telling` marks the setting whose run shows what every value means: it has several tiles along each axis.
+    """
 
     args: dict[str, Any]
     lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -33,6 +36,7 @@ class Setting:
     tiles: int = 0
     trips: tuple[int, ...] = ()
     mixed: bool = False
+    telling: bool = False
 
     def __str__(self) -> str:
         parts = [f"{k} = {v}" for k, v in self.args.items() if not isinstance(v, float)]
@@ -270,7 +274,7 @@ class Settings:
         if tiled:
             goals.append(Goal(3, 2))
         if self.blocks:
-            goals += [Goal(1, 2, over=1), Goal(1, 3, over=-1)]
+            goals += [Goal(1, 2, over=1), Goal(1, max(3, self.stages + 1), over=-1)]
         if self.read and tiled:
             goals.append(Goal(4, 2, mixed=True))
         return goals
@@ -278,6 +282,7 @@ class Settings:
     def find(self) -> tuple[list[Setting], list[trips.Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
         found: list[Setting] = []
+        choices: list[dict[str, int]] = []
         most = [0] * len(self.loops)
         seen: list[set[bool]] = [set() for _ in self.guard_conditions]
         goals = self.goals()
@@ -297,6 +302,10 @@ class Settings:
             setting = self._setting(goal, choice, counts, total)
             if want is not None or goal.over or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
                 found.append(setting)
+                choices.append(choice)
+        if found:
+            i = min(range(len(found)), key=lambda i: (found[i].mixed, abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
+            found[i] = self._telling(found[i], choices[i])
         lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
         return found, [*lost, *self.unknown]
 
@@ -349,6 +358,38 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
+
+
+    def _telling(self, setting: Setting, choice: dict[str, int]) -> Setting:
+        """The setting with two tiles along every axis of the tile space where arguments can give them."""
+        s = self.scheduler
+        if s is None or self.counts is None or s.kind == "grouped":
+            return replace(setting, telling=True)
+        resolve = trips.resolver_of(self.program, "")
+        several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
+        for k, e in enumerate(s.tiles):
+            names = [str(n.attrs["name"]) for n in resolve(e).walk() if n.op == "param" and n.attrs["name"] in self.candidates]
+            least = several * (s.cluster[k] if k < 2 else 1)
+            several = 2
+            for name, value in [(n, v) for n in names for v in sorted(self.candidates[n])]:
+                trial = {**choice, name: value}
+                if value > choice[name] and self._count(trial, k) >= least > self._count(choice, k) and (p := self.profile(trial)) is not None and p[1] == setting.trips:
+                    choice = trial
+                    break
+        profile = self.profile(choice)
+        if profile is None:
+            return replace(setting, telling=True)
+        total = profile[0]
+        env = self.environment(choice)
+        args = {p: env[p] for p in self.program.scalars}
+        if s.kind == "grid":
+            return replace(setting, args=args, clusters=max(1, total), cluster=max(0, total - 1), telling=True)
+        clusters = 1 if total < 4 else 2 if total == 6 else (total // 3) | 1  # a stride that meets odd and even tiles of each axis
+        return replace(setting, args=args, clusters=clusters, cluster=min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
+
+    def _count(self, choice: dict[str, int], k: int) -> int:
+        assert self.counts is not None
+        return self.counts(self.environment(choice))[k]
 
 
 def _index(tensor: str, i: int) -> int:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from cake_verify.rules.examples import LOOP, edit
+
+NAMED = edit(LOOP, ("A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.tma2d[LM.bf16],", 'A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], C: LM.tma2d[LM.bf16, "M", "N"],'))
+"""The GEMM with its tensors' axes named."""
+
 EXCHANGE = """
 @cake.schedule(target="sm_90a")
 def exchange(lm, X: LM.gmem2d[LM.bf16], Y: LM.gmem2d[LM.bf16]):

@@ -1,0 +1,121 @@
+"""Where values come from: for each axis of a tile in shared memory or registers, the tensor axis it runs along and where it starts.
+
+A tensor parameter that declares its extents by name (`A: LM.tma2d[LM.bf16, "M", "K"]`) says what each axis means. A load gives its
+destination the axes and the coordinates at which it read; products and elementwise operations carry them on; a store says again which
+elements it means. Where one axis turns up with two starts, something works on another tile than its partner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cake_ir.program import Expr, Op, Program
+from cake_ir.types import FragT, ViewT
+from cake_verify.analyses import trips
+from cake_verify.analyses.plan import Plan
+
+Label = tuple[str, int, int] | tuple[()] | None
+"""(axis, first element, operation that read it); None says nothing (a constant), the empty tuple that nothing is known."""
+
+UNKNOWN: tuple[()] = ()
+
+Axes = frozenset[str]
+
+Tile = tuple[Label, Label, Axes]
+"""Labels of rows and columns, and the axes of the matrix products that went into the values (empty: none did)."""
+
+NO_PRODUCT: Axes = frozenset()
+CONSTANT: Tile = (None, None, NO_PRODUCT)
+NOTHING: Tile = (UNKNOWN, UNKNOWN, NO_PRODUCT)
+
+
+def join(a: Label, b: Label) -> Label:
+    """The label of elements that are combined one by one."""
+    if a is None or a is b:
+        return b
+    if b is None:
+        return a
+    return a if a and b and a[0] == b[0] and a[1] == b[1] else UNKNOWN
+
+
+def moved(a: Label, by: int) -> Label:
+    """The label of a part that starts `by` elements later."""
+    return (a[0], a[1] + by, a[2]) if a and by else a
+
+
+def apart(a: Label, b: Label) -> int | None:
+    """By how many elements two starts on one axis differ; None where the axes differ or are not known."""
+    return a[1] - b[1] if a and b and a[0] == b[0] else None
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Which coordinate of a tensor access runs along the rows and the columns of the other side, with their axes' names and extents.
+
+    A name is empty where the parameter declares none, or where the coordinate is read from memory or differs by element.
+    """
+
+    row: int | None
+    col: int | None
+    row_axis: str
+    col_axis: str
+    rows: int
+    cols: int
+
+
+def boxed(plan: Plan, op: Op) -> Box | None:
+    """How an access of a tensor lies on the view or fragment it meets, None where that is not one rectangle."""
+    coords, tensor = op.operands.get("coords"), plan.program.tensors.get(str(op.attrs.get("tensor")))
+    shape = _shape(op)
+    if tensor is None or not isinstance(coords, tuple) or shape is None:
+        return None
+    rows, cols, along = shape
+    box = op.attrs.get("box")
+    if isinstance(box, tuple):
+        long = [k for k, n in enumerate(box) if n != 1]
+        want = [n for n in (cols, rows) if n != 1]
+        if [box[k] for k in long] != want:
+            return None
+        found = dict(zip([1 if n == 0 else 0 for n in ([0, 1] if cols != 1 and rows != 1 else [0] if cols != 1 else [1])], long, strict=False))
+        row, col = found.get(0), found.get(1)
+    elif along == "row":
+        row, col = 0, None
+    else:
+        row, col = 1 if tensor.rank > 1 else None, 0
+    name = lambda k: _axis(plan, op, tensor.axes, coords, k)  # noqa: E731 - two uses
+    return Box(row, col, name(row), name(col), rows, cols)
+
+
+def _shape(op: Op) -> tuple[int, int, str] | None:
+    """(rows, columns) of what a tensor access meets; `row` where a 1-D access runs along rows."""
+    for e in (op.operands.get("view"), op.operands.get("x")):
+        t = e.type if isinstance(e, Expr) else None
+        if isinstance(t, ViewT):
+            return t.rows, t.cols, ""
+        if isinstance(t, FragT):
+            return t.rows, t.cols, "row" if t.form == "rowvec" else ""
+    t = op.type
+    return (t.rows, t.cols, "row" if t.form == "rowvec" else "") if isinstance(t, FragT) else None
+
+
+def _axis(plan: Plan, op: Op, axes: tuple[str | int, ...], coords: tuple[Expr, ...], k: int | None) -> str:
+    if k is None or len(axes) != len(coords):
+        return ""
+    name = axes[len(axes) - 1 - k]
+    if not isinstance(name, str) or isinstance(coords[k].type, FragT) or _looked_up(plan.program, plan.sites[op.id].role, coords[k]):
+        return ""
+    return name
+
+
+def _looked_up(program: Program, role: str, e: Expr) -> bool:
+    """Whether a coordinate comes from a table in memory: any order of tiles may be meant."""
+    sorted_ = trips.prefix_tensors(program)
+    return any(n.op == "ld" and n.attrs.get("tensor") not in sorted_ for n in trips.resolver_of(program, role)(e).walk())
+
+
+def labels_at(box: Box, coords: tuple[Any, ...], op: int) -> tuple[Label, Label]:
+    """The labels that one access gives, from the values of its coordinates."""
+    row = None if box.row is None else (box.row_axis, coords[box.row], op) if box.row_axis else UNKNOWN
+    col = None if box.col is None else (box.col_axis, coords[box.col], op) if box.col_axis else UNKNOWN
+    return row, col

@@ -1,0 +1,262 @@
+"""Values that are not the ones meant, told as faults: another tile, a product that is lost or counted twice."""
+
+from __future__ import annotations
+
+from cake_ir.fault import Edit, Fault, Fix
+from cake_ir.program import Expr, Op
+from cake_ir.span import Span
+from cake_verify.analyses import edits
+from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.labels import Label, boxed
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.settings import Setting
+from cake_verify.analyses.slices import Slice, odd_slice
+from cake_verify.analyses.value_walk import Clash, ValueWalk
+from cake_verify.analyses.words import call, span_of
+
+
+def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
+    """The first meeting of values that do not fit."""
+    if not walk.clashes:
+        return None
+    c = walk.clashes[0]
+    facts = {"role": c.member.role, "setting": str(setting)}
+    if c.kind == "twice":
+        return _twice(plan, c, facts)
+    if c.kind == "stale":
+        message = f"{call(c.op)} adds to an accumulator that still holds the tile at {_place(c.one)}, and the product belongs to {_place(c.other)}"
+        fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
+        return Fault("S035", message, c.op.span, _sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
+    if c.kind == "contraction":
+        return _contraction(plan, c, facts)
+    if c.kind == "transposed":
+        return _transposed(plan, c, facts)
+    return _misplaced(plan, walk, c, facts)
+
+
+def _place(label: Label) -> str:
+    return f"`{label[0]}` = {label[1]}" if label else "another place"
+
+
+def _coordinate(plan: Plan, label: Label) -> Expr | None:
+    """The coordinate with which a label was read or is written."""
+    if not label:
+        return None
+    op = plan.program.ops[label[2]]
+    coords, box = op.operands.get("coords"), boxed(plan, op)
+    if not isinstance(coords, tuple) or box is None:
+        return None
+    k = box.col if box.col_axis == label[0] else box.row if box.row_axis == label[0] else None
+    return coords[k] if k is not None else None
+
+
+def _form(plan: Plan, label: Label) -> Affine | None:
+    e = _coordinate(plan, label)
+    return affine(plan.program, plan.sites[label[2]].role, e) if e is not None and label else None
+
+
+def _span(plan: Plan, label: Label) -> Span:
+    e = _coordinate(plan, label)
+    assert label
+    return e.span if e is not None and e.span.line else plan.program.ops[label[2]].span
+
+
+def _sources(plan: Plan, c: Clash, first: Label = ()) -> tuple[tuple[Span, str], ...]:
+    """Where both sides' places come from."""
+    out = []
+    for label in (c.one, c.other):
+        if label and label is not first:
+            verb = "goes to" if plan.program.ops[label[2]] is c.op else "comes from"
+            out.append((_span(plan, label), f"{verb} {_place(label)}"))
+    return tuple(out)
+
+
+def _exchange(plan: Plan, label: Label, other: Label) -> Fix | None:
+    """Both coordinates of an access in each other's place, where the axis then agrees with its partner's."""
+    if not label or not other:
+        return None
+    op = plan.program.ops[label[2]]
+    coords, box = op.operands.get("coords"), boxed(plan, op)
+    if not isinstance(coords, tuple) or box is None or box.row is None or box.col is None:
+        return None
+    mine = box.col if box.col_axis == label[0] else box.row
+    theirs = box.row if mine == box.col else box.col
+    role, target = plan.sites[op.id].role, _form(plan, other)
+    swapped = affine(plan.program, role, coords[theirs])
+    if target is None or swapped is None or _tiles(swapped) != _tiles(target) or not swapped.terms:
+        return None
+    texts = [_text(e) for e in coords]
+    texts[mine], texts[theirs] = texts[theirs], texts[mine]
+    if None in texts or "coords" not in op.spans:
+        return None
+    return edits.replace(op.spans["coords"], f"({', '.join(str(t) for t in texts)})", "likely", "exchange the coordinates")
+
+
+def _tiles(a: Affine) -> dict[str, int]:
+    """The terms that every role shares: tile fields and loop counters, without the member's."""
+    return {n: c for n, c in a.terms.items() if n != "member"}
+
+
+def _text(e: Expr) -> str | None:
+    from cake_verify.analyses.trips import spoken
+
+    known = all(n.op in ("const", "param", "var", "field", "add", "sub", "mul", "floordiv", "mod", "cdiv", "min", "max", "role_index") for n in e.walk())
+    return spoken(e) if known else None
+
+
+# ------------------------------------------------------------------ products
+
+
+def _contraction(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    assert c.one and c.other
+    axis = c.one[0]
+    message = f"{call(c.op)} multiplies along `{axis}` what starts at {c.one[1]} in `a` by what starts at {c.other[1]} in `b`"
+    facts = facts | {"axis": axis, "a": c.one[1], "b": c.other[1]}
+    help_text = f"both operands cover the same stretch of `{axis}`"
+    a, b = _form(plan, c.one), _form(plan, c.other)
+    if a is not None and b is not None and a.terms == b.terms and a.constant == b.constant:
+        found = odd_slice(plan, c.op)
+        return _sliced(plan, c, found, message, help_text, facts)
+    suspect, other = _suspect(plan, c.one, c.other, a, b)
+    fix = _exchange(plan, suspect, other)
+    fixes = [fix] if fix else []
+    if not fixes and suspect and other and plan.sites[suspect[2]].role == plan.sites[other[2]].role:
+        e, text = _coordinate(plan, suspect), _coordinate(plan, other)
+        written = _text(text) if text is not None else None
+        if e is not None and written is not None:
+            fixes = [edits.replace(e.span, written)]
+    related = (*_sources(plan, c, suspect), (c.op.span, "multiplied here"))
+    role = plan.sites[suspect[2]].role if suspect else c.member.role
+    return Fault("S034", message, _span(plan, suspect), related, help_text, tuple(fixes), facts | {"role": role})
+
+
+def _suspect(plan: Plan, one: Label, other: Label, a: Affine | None, b: Affine | None) -> tuple[Label, Label]:
+    """Which of two places is the odd one, and the other: the one with a constant in it, or with a tile's field where the other counts."""
+    if a is not None and b is not None:
+        fields = [any("." in n for n in x.terms) for x in (a, b)]
+        if fields[0] != fields[1]:
+            loops = [any("." not in n and n != "member" for n in x.terms) for x in (a, b)]
+            return (one, other) if fields[0] and not loops[0] else (other, one)
+        if bool(a.constant) != bool(b.constant):
+            return (one, other) if a.constant else (other, one)
+        if len(_tiles(a)) != len(_tiles(b)):
+            return (one, other) if len(_tiles(a)) < len(_tiles(b)) else (other, one)
+    return one, other
+
+
+def _sliced(plan: Plan, c: Clash, found: Slice | None, message: str, help_text: str, facts: dict[str, object]) -> Fault:
+    """A fault whose cause is the part of a tile that an operation takes."""
+    related = ((c.op.span, "multiplied here" if c.op.name == "mma" else "stored here"), *_sources(plan, c))
+    if found is None:
+        return Fault("S034", message, c.op.span, _sources(plan, c), help_text, (), facts)
+    fixes = (edits.replace(found.lo.span, found.instead),) if found.instead and found.lo.span.line else ()
+    return Fault("S034", message, found.span, related, help_text, fixes, facts)
+
+
+def _twice(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    message = f"{call(c.op)} adds the product of the same two operands to its accumulator twice"
+    others = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role and s.op is not c.op]
+    same = [o for o in others if _operands(o) == _operands(c.op)]
+    related = ((same[0].span, "added here already"),) if same else _sources(plan, c)
+    fixes = (edits.remove(edits.stmt_span(plan, c.op), "likely"),) if same else ()
+    return Fault("S035", message, c.op.span, related, "multiply each pair of tiles once", fixes, facts)
+
+
+def _operands(op: Op) -> tuple[str, ...]:
+    from cake_verify.analyses.trips import canonical
+
+    return tuple(canonical(e) if isinstance(e, Expr) else "" for n, e in op.operands.items() if n != "init")
+
+
+def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    assert c.one and c.other
+    if c.op.name == "mma":
+        message = f"{call(c.op)} multiplies along `{c.one[0]}` of `a` and `{c.other[0]}` of `b`: one operand is not the way round that is meant"
+        odd = odd_slice(plan, c.op)
+        span = odd.span if odd is not None else span_of(c.op, "b")
+        return Fault("S034", message, span, ((c.op.span, "multiplied here"), *_sources(plan, c)), "transpose one of them: `.T`", (), facts)
+    message = f"{call(c.op)} stores rows along `{c.one[0]}` where `{c.op.attrs.get('tensor')}` has `{c.other[0]}`: the tile lies across"
+    mma = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role]
+    fixes: tuple[Fix, ...] = ()
+    if len(mma) == 1 and {"a", "b"} <= set(mma[0].spans):
+        a, b = (mma[0].operands[n] for n in ("a", "b"))
+        texts = [_source_text(e) for e in (a, b)]
+        if None not in texts:
+            fixes = (Fix((Edit(mma[0].spans["a"], str(texts[1])), Edit(mma[0].spans["b"], str(texts[0]))), "likely", "exchange `a` and `b`"),)
+    related = (*((o.span, "multiplied here") for o in mma[:1]), *_sources(plan, c))
+    span, more = (mma[0].span, ((c.op.span, "stored here"), *_sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
+    return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts)
+
+
+def _source_text(e: object) -> str | None:
+    from cake_verify.analyses.words import view_name
+
+    if not isinstance(e, Expr):
+        return None
+    text = view_name(e)
+    slices = [n for n in e.walk() if n.op in ("rows", "cols")]
+    for n in slices:
+        lo = _text(n.args[1])
+        if lo is None:
+            return None
+        text += f".{n.op}({lo}, {n.attrs['n']})"
+    return text + (".T" if any(n.op == "T" for n in e.walk()) else "")
+
+
+# ------------------------------------------------------------------ stores
+
+
+def _misplaced(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, object]) -> Fault:
+    assert c.one and c.other
+    if c.kind == "added":
+        message = f"{call(c.op) if c.op.name != 'compute' else 'the expression'} combines elements at {_place(c.one)} with elements at {_place(c.other)}"
+        help_text = f"load both from the same place along `{c.one[0]}`"
+    elif c.kind == "mixed":
+        message = f"{call(c.op)} adds a product at {_place(c.other)} to an accumulator that holds products at {_place(c.one)}"
+        help_text = f"all products of one accumulator belong to one tile of `{c.one[0]}`"
+    else:
+        message = f"{call(c.op)} stores what was loaded at {_place(c.one)} to {_place(c.other)}"
+        help_text = f"load and store the same tile; an output that rearranges `{c.one[0]}` names the axis differently"
+    facts = facts | {"axis": c.one[0], "loaded": c.one[1], "stored": c.other[1]}
+    axes = {x.axis for x in walk.clashes if x.op is c.op and x.kind == c.kind}
+    a, b = _form(plan, c.one), _form(plan, c.other)
+    if len(axes) > 1:  # both axes are off: the store is what is common to them
+        suspect, other = c.other, c.one
+    elif a is not None and b is not None and _tiles(a) == _tiles(b) and a.constant == b.constant:
+        found = odd_slice(plan, c.op)
+        if found is not None:
+            return _sliced(plan, c, found, message, help_text, facts)
+        suspect, other = c.other, c.one
+    else:
+        suspect, other = _suspect(plan, c.one, c.other, a, b)
+    fix = _exchange(plan, suspect, other)
+    fixes = [fix] if fix else []
+    related = (*_sources(plan, c, suspect), *(((c.op.span, "stored here"),) if suspect is not c.other else ()))
+    role = plan.sites[suspect[2]].role if suspect else c.member.role
+    span = plan.program.ops[suspect[2]].spans.get("coords", _span(plan, suspect)) if fix and suspect else _span(plan, suspect)
+    return Fault("S034", message, span, related, help_text, tuple(fixes), facts | {"role": role})
+
+
+# ------------------------------------------------------------------ products that are lost
+
+
+def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """Products that start from zero over earlier ones which nobody has read: most of an operation's work is thrown away."""
+    out = []
+    for number, lost in walk.lost.items():
+        op = plan.program.ops[number]
+        if 2 * lost < walk.made[number] or walk.made[number] < 2:
+            continue
+        start = op.spans.get("init")
+        message = f"{lost} of {walk.made[number]} products of {call(op)} are overwritten before anything has read them: its accumulator starts from zero each time"
+        loops = [loop for loop in plan.sites[number].loops if loop.kind != "tiles"]
+        fixes: tuple[Fix, ...] = ()
+        if start is not None and loops:
+            from cake_verify.analyses.trips import spoken, written
+
+            first = spoken(loops[-1].lo) if loops[-1].lo is not None else "0"
+            fixes = (edits.replace(start, f"({written(loops[-1].var)} == {first})"),)
+        related = ((loops[-1].head, "repeated here"),) if loops else ()
+        out.append(Fault("S035", message, start or op.span, related, "start from zero at the first product of a tile only", fixes,
+                         {"role": plan.sites[number].role, "lost": lost, "made": walk.made[number], "setting": str(setting)}))  # fmt: skip
+    return out

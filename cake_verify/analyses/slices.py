@@ -1,0 +1,84 @@
+"""Which part of a tile an operation takes, and which of several parts is the odd one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cake_ir.program import Assign, Expr, Op, statements
+from cake_ir.span import Span
+from cake_ir.types import ViewT
+from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.trips import spoken
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One `rows` or `cols` of a view operand: the operation, where the part starts, and what other operations of the role write instead."""
+
+    op: Op
+    lo: Expr
+    form: Affine | None
+    span: Span
+    instead: str = ""
+
+
+def slices(plan: Plan, op: Op) -> Iterator[Slice]:
+    """The parts that an operation's view operands take, view names followed to their definitions."""
+    role = plan.sites[op.id].role
+    for name, e in op.operands.items():
+        if not isinstance(e, Expr) or not isinstance(e.type, ViewT):
+            continue
+        span = op.spans.get(name, op.span)
+        for _ in range(20):
+            if e.op in ("rows", "cols"):
+                yield Slice(op, e.args[1], affine(plan.program, role, e.args[1]), e.span if e.span.line else span)
+            if e.op == "var":
+                found = _definition(plan, role, str(e.attrs["name"]))
+                if found is None:
+                    break
+                e, span = found.value, found.span  # type: ignore[assignment]  # definitions of views are expressions
+                continue
+            if not e.args:
+                break
+            e = e.args[0]
+
+
+def _definition(plan: Plan, role: str, name: str) -> Assign | None:
+    for block in plan.program.body:
+        if block.role == role:
+            for s in statements(block.body):
+                if isinstance(s, Assign) and name in s.targets and isinstance(s.value, Expr):
+                    return s
+    return None
+
+
+def odd_slice(plan: Plan, op: Op) -> Slice | None:
+    """The part of the role's operations whose start differs from what most of them take; None where none does."""
+    role = plan.sites[op.id].role
+    found = [s for site in plan.sites.values() if site.role == role for s in slices(plan, site.op)]
+    found = [s for s in found if s.form is not None]
+    moving = Counter(_key(s) for s in found if s.form is not None and s.form.terms)
+    if not moving:
+        return None
+    usual = max(moving, key=lambda k: (moving[k], all(c > 0 for _, c in k[1]) and not k[0]))
+    text = next((spoken(s.lo) for s in found if _key(s) == usual), "")
+    odd = [s for s in found if _key(s) != usual and _related(s, usual)]
+    if not odd:
+        return None
+    mine = [s for s in odd if s.op is op]
+    s = (mine or odd)[0]
+    return Slice(s.op, s.lo, s.form, s.span, text)
+
+
+def _key(s: Slice) -> tuple[int, tuple[tuple[str, int], ...]]:
+    assert s.form is not None
+    return s.form.constant, tuple(sorted(s.form.terms.items()))
+
+
+def _related(s: Slice, usual: tuple[int, tuple[tuple[str, int], ...]]) -> bool:
+    """Whether a start is a variant of the usual one: constant where that moves, or moved by other amounts of the same things."""
+    assert s.form is not None
+    return not s.form.terms or set(s.form.terms) <= {n for n, _ in usual[1]}
