@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class BenchCandidate:
-    """A schedule of the corpus with parameters. `main` ones are the headline; the others show one cliff each."""
+    """A schedule of the corpus with parameters. `main` ones are the headline; the others show one cliff each.
+
+    `shapes` are the beginnings of the names of the benchmark shapes that it is meant for; empty means all.
+    """
 
     name: str
     family: str
@@ -17,54 +20,63 @@ class BenchCandidate:
     target: str = "sm_90a"
     params: Mapping[str, Any] = field(default_factory=dict)
     main: bool = True
+    shapes: tuple[str, ...] = ()
+
+    def takes(self, shape: str) -> bool:
+        """Whether the benchmark shape of that name is one it is meant for."""
+        return not self.shapes or shape.startswith(self.shapes)
 
 
-def _rows(family: str, axis: str) -> Iterator[BenchCandidate]:
-    """Row kernels: a CTA for each row (`once`), rows by bulk copy in a ring (`ring`), and one warp a row (`warps`)."""
-    if family != "rmsnorm":
-        for d, warps, ctas, main in (
-            (2048, 4, 8, True), (2048, 8, 8, False), (4096, 8, 4, True), (4096, 16, 2, False), (7168, 14, 2, True), (7168, 28, 2, False),
-            (8192, 16, 2, True), (8192, 32, 2, False),
-        ):  # fmt: skip
-            yield BenchCandidate(f"cake_{family}_{d}_w{warps}c{ctas}", family, "hopper", params={axis: d, "WARPS": warps, "CTAS": ctas}, main=main)
-    for d, warps, ctas in ((2048, 4, 8), (2048, 8, 8), (4096, 8, 4), (4096, 16, 4), (7168, 14, 3), (7168, 28, 2), (8192, 16, 3), (8192, 32, 2)):
-        params = {axis: d, "WARPS": warps, "CTAS": ctas, "ONCE": True}
-        yield BenchCandidate(f"cake_{family}_{d}_once_w{warps}c{ctas}", family, "hopper", params=params, main=False)
-    half = 1 if family == "rmsnorm" else 2  # two rows a slot
-    for d, warps, ctas, stages in (
-        (2048, 4, 6, 8), (2048, 8, 4, 12), (2048, 8, 2, 24), (4096, 8, 3, 8), (4096, 16, 2, 12), (4096, 16, 1, 24), (7168, 14, 2, 6), (7168, 28, 1, 12),
-        (8192, 16, 2, 6), (8192, 16, 1, 12),
+def _rows(family: str) -> Iterator[BenchCandidate]:
+    """Row kernels: a CTA for each row (`once`, the headline), rows in turn, rows by bulk copy in a ring, and one warp a row (`warps`)."""
+    for d, warps, ctas in ((2048, 4, 8), (4096, 8, 4), (7168, 14, 2), (8192, 16, 2)):
+        yield BenchCandidate(f"cake_{family}_{d}_w{warps}c{ctas}", family, "hopper", params={"D": d, "WARPS": warps, "CTAS": ctas}, main=False)
+    for d, warps, ctas, late, main in (
+        (2048, 4, 8, False, True), (2048, 2, 16, False, False), (2048, 2, 16, True, False), (2048, 4, 12, False, False), (2048, 4, 12, True, False),
+        (4096, 8, 4, False, True), (4096, 4, 8, False, False), (4096, 4, 8, True, False), (4096, 8, 6, False, False), (4096, 8, 6, True, False),
+        (7168, 14, 3, False, True), (7168, 14, 3, True, False), (7168, 7, 4, False, False), (7168, 7, 4, True, False), (7168, 7, 5, True, False),
+        (8192, 16, 3, False, True), (8192, 16, 3, True, False), (8192, 8, 4, False, False), (8192, 8, 4, True, False),
     ):  # fmt: skip
-        params = {axis: d, "WARPS": warps, "CTAS": ctas, "STAGES": stages // half}
+        params = {"D": d, "WARPS": warps, "CTAS": ctas, "ONCE": True, "LATE": late}
+        yield BenchCandidate(f"cake_{family}_{d}_once_w{warps}c{ctas}{'_late' if late else ''}", family, "hopper", params=params, main=main)
+    half = 1 if family == "rmsnorm" else 2  # two rows a slot
+    for d, warps, ctas, stages in ((2048, 4, 6, 8), (4096, 8, 3, 8), (7168, 14, 2, 6), (8192, 16, 2, 6)):
+        params = {"D": d, "WARPS": warps, "CTAS": ctas, "STAGES": stages // half}
         yield BenchCandidate(f"cake_{family}_{d}_ring_w{warps}c{ctas}s{stages // half}", family, "hopper_ring", params=params, main=False)
     if family == "rmsnorm":
         for d, warps, stages in ((2048, 7, 4), (2048, 11, 4)):
-            params = {axis: d, "WARPS": warps, "STAGES": stages}
+            params = {"D": d, "WARPS": warps, "STAGES": stages}
             yield BenchCandidate(f"cake_{family}_{d}_warps{warps}s{stages}", family, "hopper_ring_warps", params=params, main=False)
 
 
 def _softmax() -> Iterator[BenchCandidate]:
-    """Softmax: rows in registers with and without a ring, and rows that are read twice."""
-    for n, warps, ctas, main in ((4096, 8, 4, False), (4096, 16, 4, False), (32768, 16, 1, False)):
-        yield BenchCandidate(f"cake_softmax_{n}_w{warps}c{ctas}", "softmax", "hopper", params={"N": n, "WARPS": warps, "CTAS": ctas}, main=main)
-    for n, warps, ctas, main in ((4096, 8, 4, True), (4096, 16, 4, False), (32768, 16, 1, False)):
-        params = {"N": n, "WARPS": warps, "CTAS": ctas, "ONCE": True}
-        yield BenchCandidate(f"cake_softmax_{n}_once_w{warps}c{ctas}", "softmax", "hopper", params=params, main=main)
-    for n, warps, ctas, stages, main in ((4096, 8, 3, 8, False), (4096, 16, 2, 12, False), (32768, 16, 1, 3, True), (32768, 16, 1, 2, False)):
-        params = {"N": n, "WARPS": warps, "CTAS": ctas, "STAGES": stages}
-        yield BenchCandidate(f"cake_softmax_{n}_ring_w{warps}c{ctas}s{stages}", "softmax", "hopper_ring", params=params, main=main)
+    """Softmax: rows in registers with and without a ring, exponentials once or twice, and rows that are read twice."""
+    for n, warps, ctas, once, twice, main in (
+        (4096, 8, 4, False, False, False), (4096, 8, 4, True, False, True), (4096, 8, 6, True, False, False), (4096, 8, 8, True, False, False),
+        (4096, 4, 8, True, False, False), (4096, 4, 8, True, True, False), (32768, 16, 1, True, False, False), (32768, 16, 2, True, True, False),
+        (32768, 32, 1, True, True, False),
+    ):  # fmt: skip
+        name = f"cake_softmax_{n}{'_once' if once else ''}{'_twice' if twice else ''}_w{warps}c{ctas}"
+        params = {"N": n, "WARPS": warps, "CTAS": ctas, "ONCE": once, "TWICE": twice}
+        yield BenchCandidate(name, "softmax", "hopper", params=params, main=main)
+    for n, warps, ctas, stages, twice, main in (
+        (4096, 8, 3, 8, False, False), (32768, 16, 1, 3, False, False), (32768, 16, 1, 2, False, True), (32768, 16, 1, 3, True, False),
+    ):  # fmt: skip
+        params = {"N": n, "WARPS": warps, "CTAS": ctas, "STAGES": stages, "TWICE": twice}
+        yield BenchCandidate(f"cake_softmax_{n}_ring{'_twice' if twice else ''}_w{warps}c{ctas}s{stages}", "softmax", "hopper_ring", params=params, main=main)
     for n, warps, part, main in ((131072, 32, 1024, True), (131072, 32, 512, False), (131072, 16, 2048, False), (32768, 32, 512, False)):
         params = {"N": n, "WARPS": warps, "PART": part}
         yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}", "softmax", "hopper_long", params=params, main=main)
 
 
 def _silu() -> Iterator[BenchCandidate]:
-    """SiLU-mul and quantisation: warps a CTA, CTAs an SM, slots, groups taken in turn."""
-    for warps, ctas, stages, groups, main in (
-        (4, 2, 2, 4, True), (4, 2, 2, 8, False), (8, 1, 2, 4, False), (2, 4, 2, 4, False), (2, 3, 3, 4, False), (1, 5, 4, 4, False),
-    ):  # fmt: skip
+    """SiLU-mul and quantisation: warps a CTA, CTAs an SM, slots, groups taken in turn; and the form for few rows."""
+    for warps, ctas, stages, groups, main in ((4, 2, 2, 8, True), (4, 2, 2, 4, False), (8, 1, 2, 4, False), (2, 4, 2, 4, False), (2, 4, 2, 8, False)):
         params = {"WARPS": warps, "CTAS": ctas, "STAGES": stages, "GROUPS": groups}
         yield BenchCandidate(f"cake_silu_w{warps}c{ctas}s{stages}g{groups}", "silu_mul_quant", "hopper", params=params, main=main)
+    for warps, ctas, stages in ((4, 1, 1), (4, 2, 2), (8, 1, 2)):
+        params = {"WARPS": warps, "CTAS": ctas, "STAGES": stages}
+        yield BenchCandidate(f"cake_silu_few_w{warps}c{ctas}s{stages}", "silu_mul_quant", "hopper_few_rows", params=params, main=False)
 
 
 def _attention() -> Iterator[BenchCandidate]:
@@ -97,6 +109,40 @@ def _attention() -> Iterator[BenchCandidate]:
             yield BenchCandidate(full, "attention", "hopper", params={"D": d, "CAUSAL": causal, **params}, main=not name)
 
 
+def _gemm_fp8() -> Iterator[BenchCandidate]:
+    """FP8 GEMM: tile shapes and clusters where there are many tiles, narrow tiles and shared K where there are few rows."""
+    large, middle, few = ("m4096_", "square_"), ("m256_",), ("m64_",)
+    three, four = {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32}, {"MEMBERS": 4, "REGS": 104, "LOAD_REGS": 64}
+    for name, schedule, params, shapes, main in (
+        ("wide_c2", "hopper_wide", {}, large, True),  # the least operand traffic a product; promotion hidden by the other member's 384 cycles
+        ("wide_c1", "hopper_wide", {"CLUSTER": 1}, (*large, *middle), False),  # 53 bytes a cycle from L2: what multicast is worth
+        ("wide_g16", "hopper_wide", {"GROUP": 16}, large, False),
+        ("128_c2", "hopper", {}, (*large, *middle), False),  # DeepGEMM's own shape: fills the waves of N 4096 and 7168
+        ("128_c1", "hopper", {"CLUSTER": 1}, (*large, *middle), False),
+        ("pair_c2", "hopper_pair", {}, (*large, *middle), True),  # promotion under the same member's next product
+        ("pair_c1", "hopper_pair", {"CLUSTER": 1}, large, False),
+        ("192x128_c2", "hopper", {**three, "STAGES": 4}, large, False),  # B read by three members: 53 bytes a cycle, three chains
+        ("160_c2", "hopper", {"BN": 160, "CW": 32}, large, False),  # two scales a tile: one more product an element
+        ("176_c2", "hopper", {"BN": 176, "CW": 176, "STAGES": 4, "CSTAGES": 1}, large, False),  # 12 x 176 = 2112 exactly
+        ("128x64_c1", "hopper", {"BN": 64, "STAGES": 7, "CLUSTER": 1}, middle, False),  # N 4096: 128 tiles
+        ("128x64_c2", "hopper", {"BN": 64, "STAGES": 7}, middle, False),
+        ("128x32_c1", "hopper", {"BN": 32, "CW": 32, "STAGES": 9, "CLUSTER": 1}, middle, False),  # N 2112: 132 tiles
+        ("128x112_c1", "hopper", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1}, middle, True),  # N 7168: 128 tiles
+        ("128x112_c2", "hopper", {"BN": 112, "CW": 112, "CSTAGES": 1}, middle, False),
+        ("split_64x64_m2", "hopper_split", {}, (*few, *middle), True),  # N 2112 at M 256: 132 tiles
+        ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3}, middle, False),
+        ("split_64x16_m4", "hopper_split", {"BN": 16, "STAGES": 4, **four}, few, True),  # N 2112: 132 tiles, four chains of products
+        ("split_64x16_m2", "hopper_split", {"BN": 16, "STAGES": 9}, few, False),
+        ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, **four}, few, False),  # N 4096: 128 tiles
+        ("split_64x32_m2", "hopper_split", {"BN": 32, "STAGES": 8}, few, True),
+        ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, few, True),  # N 7168: 128 tiles
+        ("split_64x192_m2", "hopper_split", {"BN": 192, "STAGES": 2}, few, False),  # N 24576: 128 tiles
+        ("64x192", "hopper_wide", {"MEMBERS": 1, "CLUSTER": 1, "STAGES": 6}, few, True),  # the same by one member, three times the copies in flight
+        ("64x96", "hopper", {"MEMBERS": 1, "CLUSTER": 1, "BN": 96, "CW": 96, "CSTAGES": 1, "STAGES": 10}, few, False),
+    ):  # fmt: skip
+        yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
+
+
 CANDIDATES: tuple[BenchCandidate, ...] = (
     BenchCandidate("cake_gemm", "gemm", "hopper"),
     BenchCandidate("cake_gemm_stages3", "gemm", "hopper", params={"STAGES": 3}, main=False),
@@ -111,16 +157,10 @@ CANDIDATES: tuple[BenchCandidate, ...] = (
     BenchCandidate("cake_kmeans_resident", "kmeans_assign", "hopper_resident"),
     BenchCandidate("cake_kmeans_four", "kmeans_assign", "hopper", params={"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}, main=False),
     BenchCandidate("cake_kmeans_resident_four", "kmeans_assign", "hopper_resident", params={"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}, main=False),
-    *(
-        BenchCandidate(f"cake_rmsnorm_{d}_w{w}c{c}", "rmsnorm", "hopper", params={"D": d, "WARPS": w, "CTAS": c}, main=main)
-        for d, w, c, main in (
-            (2048, 4, 8, True), (2048, 8, 8, False), (4096, 8, 4, True), (4096, 16, 4, False), (7168, 14, 2, True), (7168, 28, 2, False),
-            (8192, 16, 2, True), (8192, 32, 2, False),
-        )
-    ),
-    *_rows("rmsnorm", "D"),
-    *_rows("add_rmsnorm", "D"),
+    *_rows("rmsnorm"),
+    *_rows("add_rmsnorm"),
     *_softmax(),
     *_silu(),
     *_attention(),
+    *_gemm_fp8(),
 )

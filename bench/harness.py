@@ -29,7 +29,7 @@ class Contender:
     """One implementation: `call(i)` enqueues it on input set i on torch's current stream. `kind`: cake, hand or peer.
 
     `outputs` gives the key of the set under which an output is left, where that is not the output's own name: what allocates its
-    result must not replace the tensor that others write to.
+    result must not replace the tensor that others write to. `compared` is False where it computes something else, said in the note.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Contender:
     graph: bool = True
     facts: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    compared: bool = True
     times: dict[str, list[float]] = field(default_factory=dict)
     error: str | None = None
     checked: dict[str, Any] = field(default_factory=dict)

@@ -105,7 +105,7 @@ def rmsnorm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     def liger() -> Contender:
         from liger_kernel.ops import LigerRMSNormFunction
 
-        return _allocating("liger", sets, lambda s: LigerRMSNormFunction.apply(s["X"], s["W"], EPS), ("Y",), "liger-kernel; allocates its output")
+        return _allocating("liger", sets, lambda s: LigerRMSNormFunction.apply(s["X"], s["W"], EPS, 0.0, "gemma"), ("Y",), "liger-kernel, one rounding; allocates its output")
 
     return [attempt("torch_compile", lambda: _compiled("torch_compile", sets, _rms, ("X", "W"), ("Y",))), attempt("torch_rms_norm", own), attempt("liger", liger)]
 
@@ -123,7 +123,7 @@ def add_rmsnorm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
 
         apply = LigerFusedAddRMSNormFunction.apply
         return _allocating(
-            "liger", sets, lambda s: apply(s["X"], s["R"], s["W"], EPS, 0.0, "llama", False), ("Y", "R"), "liger-kernel; allocates both outputs"
+            "liger", sets, lambda s: apply(s["X"], s["R"], s["W"], EPS, 0.0, "gemma", False), ("Y", "R"), "liger-kernel, one rounding; allocates both outputs"
         )
 
     return [attempt("torch_compile", lambda: _compiled("torch_compile", sets, plain, ("X", "R", "W"), ("Y",))), attempt("liger", liger)]
@@ -189,6 +189,48 @@ def attention_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     ]
 
 
+def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """DeepGEMM and cuBLASLt on the same blocks, and cuBLASLt with one scale a row, which is another computation."""
+    m, n, blocks = axes["M"], axes["N"], axes["K"] // 128
+
+    def deep_gemm() -> Contender:
+        import deep_gemm
+
+        for s in sets:
+            s["SA_rows"], s["SB_blocks"] = s["SA"][:, :m].T, s["SB"].view(-1, blocks)  # (M, K/128) with stride 1 along M, as it wants it
+
+        def call(i: int) -> None:
+            s = sets[i]
+            deep_gemm.fp8_gemm_nt((s["A"], s["SA_rows"]), (s["B"], s["SB_blocks"]), s["C"])
+
+        call(0)
+        torch.cuda.synchronize()
+        return Contender("deep_gemm", call, note="sgl-deep-gemm 0.1.5, fp8_gemm_nt")
+
+    def scaled_blocks() -> Contender:
+        for s in sets:
+            s["SA_cols"] = s["SA"][:, :m].T
+            s["SB_cols"] = s["SB"].view(-1, blocks).T
+
+        def run(s: dict[str, torch.Tensor]) -> torch.Tensor:
+            return torch._scaled_mm(s["A"], s["B"].T, s["SA_cols"], s["SB_cols"], out_dtype=torch.bfloat16)
+
+        return _allocating("scaled_mm_blocks", sets, run, ("C",), "torch._scaled_mm with the same blocks; allocates its output")
+
+    def scaled_rows() -> Contender:
+        for s in sets:
+            s["SA_row"], s["SB_row"] = s["SA"][0, :m].reshape(m, 1).abs().contiguous(), s["SB"].abs()[:1].expand(n).reshape(1, n).contiguous()
+
+        def run(s: dict[str, torch.Tensor]) -> torch.Tensor:
+            return torch._scaled_mm(s["A"], s["B"].T, s["SA_row"], s["SB_row"], out_dtype=torch.bfloat16, use_fast_accum=True)
+
+        made = _allocating("scaled_mm_rows", sets, run, ("C",), "torch._scaled_mm with one scale a row: another computation; allocates its output")
+        made.compared = False
+        return made
+
+    return [attempt("deep_gemm", deep_gemm), attempt("scaled_mm_blocks", scaled_blocks), attempt("scaled_mm_rows", scaled_rows)]
+
+
 def _hand(prefix: str, names: tuple[str, ...], sets: Sets, gpu: Gpu, launches: Callable[[Any, Any], Any]) -> list[Contender]:
     if hand_written.folder() is None:
         return [Contender(f"hand_{prefix}none", lambda i: None, kind="hand", error="CAKE_HAND_KERNELS names no folder")]
@@ -212,6 +254,7 @@ PEERS: dict[str, Callable[[Sets, Gpu, Axes], list[Contender]]] = {
     "softmax": softmax_peers,
     "silu_mul_quant": silu_mul_quant_peers,
     "attention": attention_peers,
+    "gemm_fp8": gemm_fp8_peers,
 }
 BASELINES: dict[str, tuple[str, ...]] = {
     "gemm": ("cublas", "hand_g_base", "hand_g_cl1"),
@@ -221,4 +264,5 @@ BASELINES: dict[str, tuple[str, ...]] = {
     "softmax": ("torch_softmax", "torch_compile", "liger"),
     "silu_mul_quant": ("torch_compile",),
     "attention": ("fa3", "cudnn"),
+    "gemm_fp8": ("deep_gemm", "scaled_mm_blocks", "scaled_mm_rows"),
 }

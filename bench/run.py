@@ -115,7 +115,7 @@ class Checker:
 
     def guard(self, contender: Contender, when: str) -> None:
         """Record a check; a contender that is wrong or raises is out."""
-        if contender.error is not None:
+        if contender.error is not None or not contender.compared:
             return
         try:
             contender.checked[when] = found = self.check(contender)
@@ -133,9 +133,10 @@ def cake_contenders(task: Task, shape: Shape, sets: Sets, built: Path, gpu: Gpu,
     from bench.candidates import CANDIDATES
 
     main = {c.name for c in CANDIDATES if c.main}
+    elsewhere = {c.name for c in CANDIDATES if not c.takes(shape.name)}
     found = []
     for folder in find_built(built, task.name):
-        if main_only and folder.name not in main:
+        if (main_only and folder.name not in main) or folder.name in elsewhere:
             continue
         try:
             candidate = BuiltCandidate(folder, gpu)
