@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cake_backend.cuda import conversions
+from cake_backend.cuda.addresses import linear_column, rect
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.elementwise import element, prepared, resolve, word
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, packing
+from cake_backend.cuda.fragments import Index, elements, loop, packing
 from cake_backend.cuda.global_memory import Access, VecVisit, tile_pairs
-from cake_backend.cuda.per_element import Elements, is_gather
+from cake_backend.cuda.per_element import Elements, is_gather, once
 from cake_backend.cuda.positions import TILES, At
 from cake_backend.cuda.preamble import Device, asm_call
-from cake_backend.cuda.scalars import scalar
+from cake_backend.cuda.scalars import plus, scalar
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ScalarT
 
@@ -119,4 +120,26 @@ def _vectors(ctx: Context, op: Op, x: Expr, t: FragT, mask: Expr | None, scope: 
     return False
 
 
-EFFECTS: dict[str, Callable[[Context, Op], None]] = {"atomic": atomic}
+def view_atomic(ctx: Context, op: Op) -> None:
+    """`view.atomic`: each element at its own index; an index outside the view touches nothing."""
+    view, x, idx = op.operands["view"], op.operands["x"], op.operands["idx"]
+    assert isinstance(view, Expr) and isinstance(x, Expr) and isinstance(idx, Expr)
+    r = rect(ctx, view)
+    dtype = ctx.program.views[r.view].dtype
+    if ctx.layouts[r.view].swizzle:
+        not_lowered("an atomic update of a swizzled view", op.span)
+    idx = prepared(ctx, idx)
+    t = idx.type
+    assert isinstance(t, FragT)
+    x = prepared(ctx, x) if isinstance(x.type, FragT) else Expr(x.op, x.args, x.attrs, ScalarT(dtype), x.span) if x.op == "const" else x
+    call = ctx.use(update(str(op.attrs["op"]), dtype, "shared", "cta"))
+    count = elements(t, ctx.role.warps)
+    with ctx.out.unrolled("i_", count) if count > 1 else ctx.out.block(""):
+        at = At(t, loop("i_", 1, 0, count) if count > 1 else Index())
+        ctx.out.line(f"const int at_ = {element(ctx, idx, at)};")
+        tests = [*once(ctx, t, at), f"(u32)at_ < {r.cols}u"]
+        address = plus(r.base, linear_column(r, ctx.layouts[r.view]), "4u * (u32)at_")
+        ctx.out.line(f"if ({' && '.join(tests)}) {call}({address}, {element(ctx, x, at)});")
+
+
+EFFECTS: dict[str, Callable[[Context, Op], None]] = {"atomic": atomic, "view.atomic": view_atomic}

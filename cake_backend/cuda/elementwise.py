@@ -348,7 +348,15 @@ def _cast(ctx: Context, e: Expr, at: At) -> str:
     return conversions.converted(ctx, dtype(x), t.dtype, element(ctx, x, inner), str(e.attrs.get("round") or "rn"), e.span)
 
 
+def _fresh(ctx: Context, e: Expr, at: At) -> str:
+    """An element of a fragment that an expression makes: its first value."""
+    if e.attrs.get("init") is None:
+        return not_lowered("a fragment without a first value inside an expression", e.span)
+    return number(e.attrs["init"], CTYPE[dtype(e)])
+
+
 _ELEMENT = {
+    "frag": _fresh, "rowvec": _fresh, "colvec": _fresh,
     "var": _var, "item": _var, "frag_cols": _slice, "frag_rows": _slice, "iota": _iota, "in_bounds": _in_bounds, "where": _where, "fma": _fma, "cast": _cast,
     "frag_stage": lambda ctx, e, at: read(ctx, stage_place(ctx, e)[0], at, e, stage_place(ctx, e)[1]),
 }  # fmt: skip

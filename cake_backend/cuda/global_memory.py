@@ -10,6 +10,7 @@ from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.congruence import assumed_divisor, multiple_of
 from cake_backend.cuda.context import Context, Place
 from cake_backend.cuda.conversions import UNPACK_BF16, UNPACK_F16
+from cake_backend.cuda.edges import outer_tests
 from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, ctype, elements, first_of_row, loop, packing
@@ -113,7 +114,7 @@ class Access:
         tests = [f"{operand(f'{scalar(ctx, self.coords[0])} + {col}')} < {extent(ctx, self.tensor, r - 1)}"]
         if not self.flat and r > 1:
             tests.append(f"{operand(f'{scalar(ctx, self.coords[1])} + {row}')} < {extent(ctx, self.tensor, r - 2)}")
-        return " && ".join(tests)
+        return " && ".join([*tests, *outer_tests(ctx, self.tensor, self.coords, 1 if self.flat else 2)])
 
 
 def chunk_mask(ctx: Context, mask: Expr, t: FragT, per: int) -> str | None:

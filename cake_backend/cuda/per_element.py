@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.context import Context, Place
+from cake_backend.cuda.edges import outer_tests
 from cake_backend.cuda.elementwise import element, prepared
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, ctype, elements, first_of_row, loop, packing
@@ -21,6 +22,27 @@ def is_gather(op: Op) -> bool:
     """Whether a coordinate is given for each element."""
     coords = op.operands.get("coords")
     return isinstance(coords, tuple) and any(isinstance(c.type, FragT) for c in coords)
+
+
+def exists(ctx: Context, t: FragT, at: At) -> list[str]:
+    """The test that an element of a ragged `vec` exists."""
+    if t.form == "vec" and t.rows * t.cols // (t.chunk or 1) % ctx.role.threads:
+        return [f"{at.flat_position(ctx)} < {t.rows * t.cols}"]
+    return []
+
+
+def once(ctx: Context, t: FragT, at: At) -> list[str]:
+    """Tests that pick one lane of those that hold an element."""
+    out = exists(ctx, t, at)
+    if t.form == "rowvec":
+        out += [x for x in (first_of_row(ctx, t, at.flat), f"warp / {t.warps[0]}u == 0" if t.warps and t.warps[1] > 1 else "") if x]
+    elif t.form == "colvec":
+        out.append("(lane >> 2) == 0")
+        if ctx.role.warps > 1:
+            out.append(f"warp % {t.warps[0]}u == 0" if t.warps else "warp == 0")
+    elif t.form == "scalar":
+        out.append("thread == 0")
+    return out
 
 
 class Elements:
@@ -63,28 +85,18 @@ class Elements:
                 terms.append(f"(u64){where} * {stride(ctx, self.tensor, rank - 1 - axis)}")
         return " + ".join([*terms, self.coordinate(0, at)])
 
-    def tests(self, at: At, *, once: bool) -> list[str]:
-        """Tests of an element: it exists, it is wanted, it lies inside; with `once` one lane of those that share it."""
+    def tests(self, at: At, *, whole_once: bool) -> list[str]:
+        """Tests of an element: it exists (`whole_once`: one lane of those that share it), it is wanted, it lies inside."""
         ctx, t = self.ctx, self.type
-        out = []
-        if t.form == "vec" and t.rows * t.cols // (t.chunk or 1) % ctx.role.threads:
-            out.append(f"{at.flat_position(ctx)} < {t.rows * t.cols}")
-        if once and t.form == "rowvec":
-            out += [x for x in (first_of_row(ctx, t, at.flat), f"warp / {t.warps[0]}u == 0" if t.warps and t.warps[1] > 1 else "") if x]
-        if once and t.form == "colvec":
-            out.append("(lane >> 2) == 0")
-            if ctx.role.warps > 1:
-                out.append(f"warp % {t.warps[0]}u == 0" if t.warps else "warp == 0")
-        if once and t.form == "scalar":
-            out.append("thread == 0")
+        out = once(ctx, t, at) if whole_once else exists(ctx, t, at)
         if self.mask is not None:
             out.append(element(ctx, self.mask, at))
         if self.clip:
             rank = len(self.coords)
             for axis, c in enumerate(self.coords):
-                if axis > 1 - self.flat and not isinstance(c.type, FragT):
-                    continue  # one coordinate for all elements: the author's to bound
-                out.append(f"(u32){self.coordinate(axis, at)} < (u32){operand(extent(ctx, self.tensor, rank - 1 - axis))}")
+                if axis <= 1 - self.flat or isinstance(c.type, FragT):
+                    out.append(f"(u32){self.coordinate(axis, at)} < (u32){operand(extent(ctx, self.tensor, rank - 1 - axis))}")
+            out += outer_tests(ctx, self.tensor, self.coords, 1 if self.flat else 2)
         return out
 
     def visit(self, body: Callable[[Index, str, list[str]], None], *, once: bool) -> None:
@@ -93,11 +105,11 @@ class Elements:
         count = elements(self.type, ctx.role.warps)
         if count == 1:
             at = At(self.type, Index())
-            body(Index(), self.address(at), self.tests(at, once=once))
+            body(Index(), self.address(at), self.tests(at, whole_once=once))
             return
         with ctx.out.unrolled("i_", count):
             at = At(self.type, loop("i_", 1, 0, count))
-            body(at.index, self.address(at), self.tests(at, once=once))
+            body(at.index, self.address(at), self.tests(at, whole_once=once))
 
 
 def gather(ctx: Context, op: Op, place: Place, mask: Expr | None) -> None:

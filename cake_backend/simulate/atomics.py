@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cake_backend.simulate import floats
-from cake_backend.simulate.access import tensor_of
-from cake_backend.simulate.combine import Combine, combiner, update
+from cake_backend.simulate.access import ViewAccess, tensor_of
+from cake_backend.simulate.combine import Combine, apply, combiner, update
 from cake_backend.simulate.elementwise import build, frag_type, grid
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
@@ -66,4 +66,33 @@ def _scalar(site: Site, tensor: Tensor, f: Combine, clip: bool) -> Step:
     return step
 
 
-VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.atomic": (_atomic,)}
+def _view_atomic(site: Site) -> Step:
+    """Each element combined with the element of a 1-D view that its index names; an index outside touches nothing."""
+    access, op = ViewAccess(site, "view"), site.op
+    e, i = op.operands["x"], op.operands["idx"]
+    assert isinstance(e, Expr) and isinstance(i, Expr)
+    t, n = frag_type(i), access.type.cols
+    idx, parts = build(site, site.code.trees["idx"]), grid(site, t)
+    x = build(site, site.code.trees["x"]) if "x" in site.code.trees else None
+    f, dtype = combiner(str(op.attrs["op"]), access.dtype), access.dtype
+
+    def step(warp: Warp, vals: Vals) -> None:
+        h = parts[warp.warp]
+        where = np.broadcast_to(np.asarray(idx(warp, vals)), h.shape)
+        value = x(warp, vals) if x is not None else floats.compute_dtype(dtype)(vals[site.code.index["x"]])
+        if not _writes(t, site.width, warp):
+            return
+        ok = (where >= 0) & (where < n) & (h.rows >= 0) & _once(t, h.rows)
+        if not ok.any():
+            return
+        at, mine = where[ok].astype(np.int64), np.broadcast_to(value, h.shape)[ok]
+        unique, inverse = np.unique(at, return_inverse=True)
+        cells = access.cells(warp, vals, ("atomic", unique.tobytes()), np.zeros_like(unique), unique)
+        held = access.read(warp, cells)
+        apply(held, inverse.reshape(-1), mine, dtype, f)
+        access.write(warp, cells, held)
+
+    return step
+
+
+VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.atomic": (_atomic,), "view.atomic": (_view_atomic,)}

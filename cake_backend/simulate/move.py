@@ -233,5 +233,5 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
 
 REFUSED: dict[str, str] = {
     "view.tma_gather": "row gather by the copy engine",
-    "view.atomic": "atomics in shared memory", "view.send": "stores to a peer CTA",
+    "view.send": "stores to a peer CTA",
 }  # fmt: skip

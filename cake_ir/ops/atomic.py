@@ -75,6 +75,6 @@ SPECS = (
                                 P("order", "str", None), P("mask", "value", None), P("clip", "bool", False)),
            _atomic, always(Touch("tensor", "rw", "gmem")), doc="Combine a fragment (or, by one thread a member, a scalar) with global memory."),
     OpSpec("atomic", "atomic", (P("view", "view"), P("x", "value|scalar"), P("idx", "value"), P("op", "str", "add")),
-           _view_atomic, always(Touch("view", "rw", "smem")), on="view", build=False,
+           _view_atomic, always(Touch("view", "rw", "smem")), on="view",
            doc="Combine values with shared memory at per-element indices; an index outside the view touches nothing."),
 )  # fmt: skip

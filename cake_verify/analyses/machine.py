@@ -28,6 +28,7 @@ from cake_verify.analyses import steps_sync as synchronise
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
+from cake_verify.analyses.steps_atomic import atomic_update
 
 LIMIT = 20_000
 """Events of one run after which it is given up."""
@@ -128,6 +129,8 @@ class Machine:
 
     def _touch(self, op: Op, role: str, effect: Touch) -> Step:
         make = memory.generic_read if effect.mode == "r" else memory.generic_write
+        if effect.mode == "rw":
+            return atomic_update(self.plan, op, effect.operand)
         if effect.operand == "scratch" and effect.mode == "w":
             return self._scratch(op, role)
         if op.name == "ld":

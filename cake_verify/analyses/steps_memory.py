@@ -10,6 +10,7 @@ from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
 from cake_verify.analyses.plan import Lookup, Plan, Step
 from cake_verify.analyses.state import Cta, Found, Member, complete, credit, open_epoch
+from cake_verify.analyses.steps_atomic import updates
 
 Values = tuple[Any, ...]
 
@@ -46,6 +47,8 @@ def generic_read(plan: Plan, op: Op, operand: str, where: Lookup | None = None) 
             if not W[a] & known:
                 _own_or_raise(m, c, a, kind, "S004", number)
             elif c.Y[a] != kind:
+                if updates(c.Y[a]) & ~known:
+                    raise Found("S004", cta=c, atom=a, missing=updates(c.Y[a]) & ~known)
                 c.Y[a] = None if R[a] & ~known else kind
             R[a] |= bit
         return None

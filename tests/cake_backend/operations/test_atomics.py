@@ -116,3 +116,58 @@ def test_updates_that_memory_does_not_have_are_refused(old: str, new: str, code:
 
 def test_an_old_target_has_no_addition_of_bf16() -> None:
     assert codes(SPLIT.format(dtype="bf16"), "sm_80") == {"H022"}
+
+
+HISTOGRAM = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def histogram(lm, X: LM.gmem2d[LM.i32, "R", 256], H: LM.gmem1d[LM.i32, 64].zeroed, F: LM.gmem1d[LM.f32, 64], R: LM.i32):
+    lm.launch(grid="persistent")
+    pool = lm.smem(512)
+    bins = pool.view(offset=0, shape=(64,), dtype=lm.i32)
+    top = pool.view(offset=256, shape=(64,), dtype=lm.f32)
+    work = lm.role(warps=range(0, 8), members=2)
+    cta = lm.named_barrier(work)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(R, 2),), names=("r",))
+    with work:
+        if work.index == 0:
+            bins.store(lm.frag(shape=(64,), dtype=lm.i32, form="vec", init=0))
+            top.store(lm.frag(shape=(64,), dtype=lm.f32, form="vec", init=-100.0))
+        lm.sync(cta)
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, 2 * t.r + work.index), shape=(256,), clip=True, fill=-1)
+            bins.atomic(1, idx=x)
+            top.atomic(lm.cast(x, lm.f32) * 0.5 - 4.0, idx=x, op="max")
+        lm.sync(cta)
+        if work.index == 0:
+            lm.atomic(H, bins.load(form="vec"), coords=(0,))
+            lm.atomic(F, top.load(form="vec"), coords=(0,), op="max")
+"""
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_a_histogram_in_shared_memory(tmp_path: Path, target: str) -> None:
+    x = np.random.default_rng(0).integers(-4, 70, (5, 256)).astype(np.int32)
+    tensors = {"X": x, "H": np.zeros(64, np.int32), "F": np.full(64, -200, np.float32)}
+    passes(HISTOGRAM)
+    compiles(HISTOGRAM, target)
+    got = simulated(HISTOGRAM, tensors, {"R": 5}, target=target, ctas=2, every=target == "sm_90a")
+    agree(got, generated(HISTOGRAM, tensors, {"R": 5}, tmp_path, target=target, clusters=2))
+    counts = np.bincount(x[(x >= 0) & (x < 64)], minlength=64)
+    assert (got["H"] == counts).all()
+    assert (got["F"] == np.where(counts > 0, np.arange(64) * 0.5 - 4, -100)).all()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("        lm.sync(cta)\n        for t", "        for t", "S003"),  # zeroed by one member, updated by the other
+        ("        lm.sync(cta)\n        if work.index == 0:\n            lm.atomic(H", "        if work.index == 0:\n            lm.atomic(H", "S004"),
+        ("            bins.store(lm.frag(shape=(64,), dtype=lm.i32, form=\"vec\", init=0))\n", "", "S027"),
+        ("bins.atomic(1, idx=x)", "bins.atomic(lm.cast(x, lm.f32), idx=x)", "D003"),
+        ("bins.atomic(1, idx=x)", "bins.atomic(1, idx=lm.cast(x, lm.f32))", "D024"),
+        ("shape=(64,), dtype=lm.i32)", "shape=(8, 8), dtype=lm.i32)", "D021"),
+    ],
+)
+def test_a_wrong_histogram_is_found(old: str, new: str, code: str) -> None:
+    assert HISTOGRAM.count(old) == 1
+    assert code in codes(HISTOGRAM.replace(old, new))
