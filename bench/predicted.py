@@ -24,9 +24,10 @@ RESULTS = Path(__file__).parent / "results" / "gemm-cycles.json"
 FITTED = {
     ("square_8192", name)
     for name in ("cake_gemm", "cake_gemm_stages2", "cake_gemm_stages3", "cake_gemm_bn128", "cake_gemm_depth0", "cake_gemm_group1", "cake_gemm_group16")
-}
+} | {("square_4096", "cake_gemm")}  # a second size parts what a tile costs from what a launch costs
 # What is fitted: a value to start from and how far the evidence before these launches lets it move (one sigma).
-PRIORS = {"fill_bytes": (75.0, 10.0), "load_wait": (0.3, 0.3), "store_read": (700.0, 400.0), "tile_next": (700.0, 700.0)}
+PRIORS = {"fill_bytes": (52.0, 30.0), "load_wait": (0.3, 0.3), "store_read": (700.0, 400.0), "tile_next": (700.0, 700.0),
+          "prologue": (4000.0, 1500.0)}  # fmt: skip
 _SIGMA = 0.01  # relative error of one launch that is as bad as one sigma of a constant
 
 
@@ -41,6 +42,8 @@ class Launch:
     cycles: float
     spread: float
     tensor_percent: float
+    l2_bytes: float
+    seconds: float
 
     @property
     def fitted(self) -> bool:
@@ -60,9 +63,9 @@ def launches(path: Path = RESULTS) -> list[Launch]:
         program = specialise(parse(text).schedules[0], dict(row["params"]), "sm_90a").program
         assert program is not None, row["candidate"]
         cycles = [launch["cycles"] for launch in row["launches"]]
-        middle = statistics.median(cycles)
-        busy = statistics.median(launch["tensor_percent"] for launch in row["launches"])
-        out.append(Launch(row["shape"], row["candidate"], program, dict(shapes[row["shape"]]), middle, (max(cycles) - min(cycles)) / middle, busy))
+        middle = {name: statistics.median(launch[name] for launch in row["launches"]) for name in ("cycles", "tensor_percent", "l2_bytes", "nanoseconds")}
+        out.append(Launch(row["shape"], row["candidate"], program, dict(shapes[row["shape"]]), middle["cycles"], (max(cycles) - min(cycles)) / middle["cycles"],
+                          middle["tensor_percent"], middle["l2_bytes"], middle["nanoseconds"] * 1e-9))  # fmt: skip
     return out
 
 
@@ -89,6 +92,17 @@ def tensor_rate(found: Sequence[Launch], sms: int) -> list[float]:
     return [2.0 * x.axes["M"] * x.axes["N"] * x.axes["K"] / sms / (x.cycles * x.tensor_percent / 100) for x in found]
 
 
+def l2_share(launch: Launch, s: Setting) -> float:
+    """Bytes at the L2 over bytes that all SMs asked for and wrote: neighbours that ask for the same lines at the same time are served together."""
+    asked = s.traffic.l2_bytes(s.cycles(s.calibration.constants())[1].runs, s.blocks, 1.0)
+    return (launch.l2_bytes - launch.axes["M"] * launch.axes["N"] * 2) / asked
+
+
+def step_bytes(launch: Launch, s: Setting) -> float:
+    """Bytes a cycle that an SM got, if it had got them without a pause from the first cycle to the last: what its copies can do at the least."""
+    return s.cycles(s.calibration.constants())[1].bytes["own"] / launch.cycles
+
+
 def fit(found: Sequence[Launch], calibration: Calibration, rounds: int = 6) -> dict[str, float]:
     """Regularised least squares on relative errors of the fitted launches, by Gauss-Newton steps that are kept if they help."""
     import numpy as np
@@ -97,7 +111,7 @@ def fit(found: Sequence[Launch], calibration: Calibration, rounds: int = 6) -> d
     names = list(PRIORS)
 
     def residuals(values: Any) -> Any:
-        constants = calibration.constants(**dict(zip(names, values, strict=True)))
+        constants = calibration.constants("nominal", **dict(zip(names, values, strict=True)))
         errors = [(s.cycles(constants)[0] / cycles - 1) / _SIGMA for s, cycles in settings]
         return np.array(errors + [(v - PRIORS[n][0]) / PRIORS[n][1] for n, v in zip(names, values, strict=True)])
 
@@ -134,8 +148,11 @@ def main() -> int:
         changes = fit(found, calibration)
         rates = sorted(tensor_rate(found, settings[0].device.sm_count or 1))
         print(f"tensor core, flop per busy cycle: {rates[0]:.0f} to {rates[-1]:.0f}, median {statistics.median(rates):.0f}")
+        print(f"copies into one SM, at the least: {max(step_bytes(x, s) for x, s in zip(found, settings, strict=True)):.1f} bytes a cycle")
+        for x, s in zip(found, settings, strict=True):
+            print(f"{x.shape} {x.name}: {l2_share(x, s):.2f} of what is asked for reaches the L2, {x.l2_bytes / x.seconds / 1e12:.2f} TB/s, {x.cycles / x.seconds / 1e9:.2f} GHz")
         print("fitted:", ", ".join(f"{n} {v:.4g}" for n, v in changes.items()), "\n")
-    predicted = [s.cycles(calibration.constants(**changes))[0] for s in settings]
+    predicted = [s.cycles(calibration.constants("nominal", **changes))[0] for s in settings]
     print(table(found, predicted))
     for which, kept in (("fitted", True), ("held out", False)):
         errors = [abs(c / x.cycles - 1) for x, c in zip(found, predicted, strict=True) if x.fitted == kept]

@@ -6,7 +6,6 @@ happens, moving its member's clock, or parks the member until another one makes 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,10 +13,11 @@ from typing import Any
 from cake_backend.cost.calibration import Constants
 from cake_backend.cost.demand import Demand, Piece
 from cake_backend.cost.loops import LoopStack
+from cake_backend.cost.phases import own_bytes, phase_bytes
+from cake_backend.cost.spread import SPREAD
 from cake_backend.cost.tensor_unit import Group, TensorUnit
 from cake_ir.derive.arrivals import arrivals
 from cake_ir.derive.clusters import arrival_targets
-from cake_ir.derive.transactions import transactions
 from cake_ir.program import Program
 from cake_ir.walk.code import Body, Event
 
@@ -27,21 +27,6 @@ _LATENCIES = (
     "store_read", "ld_l2", "ld_hbm", "hbm_extra",
 )  # fmt: skip
 UNITS = ("fill", "store", "smem", "lsu", "hbm", "alu", "fma", "mufu", "shfl", "issue")
-
-
-def _spread(n: int) -> tuple[float, ...]:
-    """Means of the `n` equally likely parts of an exponential distribution of mean 1, in an order whose prefixes are spread out too."""
-
-    def below(u: float) -> float:
-        return u if u >= 1.0 else (1.0 - u) * math.log(1.0 - u) + u
-
-    parts = [n * (below((j + 1) / n) - below(j / n)) for j in range(n)]
-    bits = n.bit_length() - 1
-    return tuple(parts[int(f"{i:0{bits}b}"[::-1], 2)] for i in range(n))
-
-
-SPREAD = _spread(8)
-"""How long the load of one iteration waits behind other SMs' loads, over the mean: waits in a queue are spread, and a ring covers the short ones only."""
 
 
 def tick(cycles: float) -> float:
@@ -114,26 +99,6 @@ class Meeting:
         self.waiters: dict[int, Member] = {}
 
 
-def _phase_bytes(program: Program) -> dict[int, float]:
-    """Bytes that complete the phase to which a load contributes, by operation id: its own set, and one of every other role."""
-    sets, _ = transactions(program)
-    out: dict[int, float] = {}
-    for own in sets:
-        others = {s.role: s.bytes for s in reversed(sets) if s.barrier == own.barrier and s.role != own.role}
-        for site in own.loads:
-            out[site.op.id] = own.bytes + sum(others.values())
-    return out
-
-
-def _own_bytes(program: Program, demands: dict[int, Demand]) -> dict[int, float]:
-    """Bytes that one block itself fetches in the set of loads to which a load belongs, by operation id: less than it gets under multicast."""
-    out: dict[int, float] = {}
-    for own in transactions(program)[0]:
-        total = sum(p.size for site in own.loads for p in demands[site.op.id].pieces if p.kind == "tma")
-        out.update({site.op.id: total for site in own.loads})
-    return out
-
-
 class Machine:
     """State of all barriers and units of one SM, and the step function."""
 
@@ -154,8 +119,8 @@ class Machine:
         self.stages = {name: ring.stages for name, ring in program.rings.items()}
         self.expected = {name: sum(share.members for share in a.shares) for name, a in arrivals(program).items()}
         self.remote = {name: len(arrival_targets(program, name, 0)) > 1 for name in program.barriers}
-        self.phase_bytes = _phase_bytes(program)
-        self.own_bytes = _own_bytes(program, demands)
+        self.phase_bytes = phase_bytes(program)
+        self.own_bytes = own_bytes(program, demands)
         self._do: dict[str, Callable[[Member, Piece, tuple[Any, ...]], bool]] = {
             "pipes": self._pipes, "smem": self._smem, "gmem": self._gmem, "tma": self._tma, "bulk": self._bulk, "mma": self._mma,
             "wait": self._wait, "arrive": self._arrive, "sync": self._sync, "cluster_sync": self._cluster_sync,

@@ -205,10 +205,10 @@ class _Run:
                 except StopIteration:
                     m.done = True
                     return events
-                if any(loop.values is not None for loop in m.loops.turned):
-                    m.t += self.machine.c.tile_next
-                if m is self.pacemaker:
-                    for loop in m.loops.turned:
+                for loop in m.loops.turned:
+                    if loop.values is not None:
+                        m.t += self.machine.c.tile_next
+                    if m is self.pacemaker:
                         self.repetition.turned(m, loop)
             start, waits = m.t, self.machine.waits
             key = (m.number, m.event[0])

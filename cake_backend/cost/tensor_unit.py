@@ -67,10 +67,15 @@ class TensorUnit:
 
     def _next(self, t: float) -> int | None:
         """The member after the last one served that has an instruction ready."""
-        ready = [m for m, q in self.queues.items() if q and q[0].ready <= t]
-        if not ready:
-            return None
-        return min((m for m in ready if m > self.last), default=min(ready))
+        first: int | None = None
+        following: int | None = None
+        for m, q in self.queues.items():
+            if q and q[0].ready <= t:
+                if first is None or m < first:
+                    first = m
+                if m > self.last and (following is None or m < following):
+                    following = m
+        return first if following is None else following
 
     def state(self, now: float) -> tuple[object, ...]:
         """The unit relative to `now`, for recognising a state that has been here before."""

