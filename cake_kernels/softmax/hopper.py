@@ -2,8 +2,11 @@
 
 
 @cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
-def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False):
-    """y = exp(x - max x) / sum exp(x - max x). With ONCE a CTA lives for one row and the hardware hands out the next."""
+def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False, TWICE=False):
+    """y = exp(x - max x) / sum exp(x - max x). With ONCE a CTA lives for one row and the hardware hands out the next.
+
+    With TWICE exponentials are computed for the sum and again for the result, so that only bf16 values stay in registers.
+    """
     lm.launch(grid="tiles" if ONCE else "persistent", ctas_per_sm=CTAS)
     lm.assume(N % (WARPS * 32 * 8) == 0)
     pool = lm.smem(4 * WARPS * 4)
@@ -17,9 +20,16 @@ def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS"
 
     with work:
         for t in lm.tiles(sched):
-            x = lm.cast(lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="stream"), lm.f32)
+            x = lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="stream")
             s = lm.step(ring)
-            top = lm.reduce(x, "max", across=work, scratch=tops[s], sync=cta)
-            x = lm.exp2(x * log2e - top * log2e)
-            total = lm.reduce(x, "add", across=work, scratch=sums[s], sync=cta)
-            lm.store(Y, lm.cast(x * lm.rcp(total), lm.bf16), coords=(0, t.r), cache="stream")
+            if TWICE:
+                top = lm.reduce(lm.cast(x, lm.f32), "max", across=work, scratch=tops[s], sync=cta)
+                total = lm.reduce(lm.exp2(lm.cast(x, lm.f32) * log2e - top * log2e), "add", across=work, scratch=sums[s], sync=cta)
+                y = lm.exp2(lm.cast(x, lm.f32) * log2e - (top * log2e + lm.log2(total)))
+            else:
+                p = lm.cast(x, lm.f32)
+                top = lm.reduce(p, "max", across=work, scratch=tops[s], sync=cta)
+                p = lm.exp2(p * log2e - top * log2e)
+                total = lm.reduce(p, "add", across=work, scratch=sums[s], sync=cta)
+                y = p * lm.rcp(total)
+            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.r), cache="stream")

@@ -2,8 +2,8 @@
 
 
 @cake.schedule(target=("sm_90a", "sm_100a", "sm_103a"))
-def softmax_ring(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=32768, WARPS=16, CTAS=1, STAGES=3):
-    """y = exp(x - max x) / sum exp(x - max x), one row a slot."""
+def softmax_ring(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=32768, WARPS=16, CTAS=1, STAGES=3, TWICE=False):
+    """y = exp(x - max x) / sum exp(x - max x), one row a slot; with TWICE exponentials are computed again for the result."""
     lm.launch(grid="persistent", ctas_per_sm=CTAS)
     lm.assume(N % (WARPS * 32 * 8) == 0)
     pool = lm.smem(STAGES * N * 2 + 4 * WARPS * 4)
@@ -30,10 +30,17 @@ def softmax_ring(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "
         for t in lm.tiles(sched):
             s = lm.step(rows)
             lm.wait(full, stage=s)
-            x = lm.cast(row[s].load(form="vec"), lm.f32)
+            x = row[s].load(form="vec")
             lm.arrive(empty, stage=s)
             c = lm.step(ring)
-            top = lm.reduce(x, "max", across=work, scratch=tops[c], sync=cta)
-            x = lm.exp2(x * log2e - top * log2e)
-            total = lm.reduce(x, "add", across=work, scratch=sums[c], sync=cta)
-            lm.store(Y, lm.cast(x * lm.rcp(total), lm.bf16), coords=(0, t.r), cache="stream")
+            if TWICE:
+                top = lm.reduce(lm.cast(x, lm.f32), "max", across=work, scratch=tops[c], sync=cta)
+                total = lm.reduce(lm.exp2(lm.cast(x, lm.f32) * log2e - top * log2e), "add", across=work, scratch=sums[c], sync=cta)
+                y = lm.exp2(lm.cast(x, lm.f32) * log2e - (top * log2e + lm.log2(total)))
+            else:
+                p = lm.cast(x, lm.f32)
+                top = lm.reduce(p, "max", across=work, scratch=tops[c], sync=cta)
+                p = lm.exp2(p * log2e - top * log2e)
+                total = lm.reduce(p, "add", across=work, scratch=sums[c], sync=cta)
+                y = p * lm.rcp(total)
+            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.r), cache="stream")

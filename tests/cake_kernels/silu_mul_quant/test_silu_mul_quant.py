@@ -15,7 +15,10 @@ from cake_backend.task import Distribution, numpy_dtype
 from cake_verify import verify_text
 
 TASK = cake_kernels.tasks()["silu_mul_quant"]
-VARIANTS: tuple[dict[str, Any], ...] = ({}, {"WARPS": 8, "CTAS": 1}, {"WARPS": 2, "CTAS": 3, "STAGES": 3}, {"WARPS": 1, "CTAS": 6, "STAGES": 4, "GROUPS": 8})
+VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("hopper", {}), ("hopper", {"WARPS": 8, "CTAS": 1}), ("hopper", {"WARPS": 1, "CTAS": 5, "STAGES": 4, "GROUPS": 8}), ("hopper_few_rows", {}),
+    ("hopper_few_rows", {"WARPS": 8, "STAGES": 1}),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("distribution", TASK.distributions, ids=lambda d: d.name)
@@ -63,14 +66,14 @@ def test_a_wider_group_and_truncation_fail(fault: dict[str, Any]) -> None:
     assert failures(Reference(TASK, axes, inputs, None).compare(answer(inputs["X"], **fault), normal))
 
 
-@pytest.mark.parametrize("params", VARIANTS, ids=str)
-def test_the_schedule_is_proved_safe(params: dict[str, Any]) -> None:
-    verdict = verify_text(TEXTS["silu_mul_quant", "hopper"], params=params)
+@pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
+def test_the_schedule_is_proved_safe(schedule: str, params: dict[str, Any]) -> None:
+    verdict = verify_text(TEXTS["silu_mul_quant", schedule], params=params)
     assert verdict.verdict == "pass", verdict.to_text()
 
 
-@pytest.mark.parametrize("params", VARIANTS, ids=str)
-def test_a_simulated_run_is_right(params: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
+def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None:
     for shape in (s for s in TASK.shapes if s.kind in ("sim", "edge")):
         for distribution in TASK.distributions:
-            assert not failures(judged("silu_mul_quant", "hopper", params, shape.name, distribution.name))
+            assert not failures(judged("silu_mul_quant", schedule, params, shape.name, distribution.name))

@@ -17,7 +17,7 @@ from cake_verify import verify_text
 TASK = cake_kernels.tasks()["softmax"]
 SMALL = {"ROWS": 6, "N": 4096}
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("hopper", {}), ("hopper", {"N": 32768, "WARPS": 16, "CTAS": 1, "ONCE": True}), ("hopper_ring", {}),
+    ("hopper", {}), ("hopper", {"N": 32768, "WARPS": 16, "CTAS": 2, "ONCE": True, "TWICE": True}), ("hopper_ring", {}), ("hopper_ring", {"TWICE": True}),
     ("hopper_ring", {"N": 4096, "WARPS": 8, "CTAS": 3, "STAGES": 8}), ("hopper_long", {}), ("hopper_long", {"N": 32768, "PART": 512}),
 )  # fmt: skip
 
