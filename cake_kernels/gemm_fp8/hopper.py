@@ -4,9 +4,9 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"], SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
              C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-             *, MEMBERS=2, BN=128, STAGES=5, CW=64, CSTAGES=2, GROUP=8, REGS=232, LOAD_REGS=40):
+             *, MEMBERS=2, BN=128, STAGES=5, CW=64, CSTAGES=2, GROUP=8, CLUSTER=2, REGS=232, LOAD_REGS=40):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; 64 rows of each tile per math member."""
-    lm.launch(grid="persistent")
+    lm.launch(grid="persistent", cluster=(CLUSTER, 1))
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and N % 8 == 0 and MP % 4 == 0)
 
@@ -23,10 +23,10 @@ def gemm_fp8(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"],
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True)
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
     cring = lm.pipeline(stages=CSTAGES)
     epi = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), raster="m", swizzle=GROUP)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, 1), raster="m", swizzle=GROUP)
 
     with load:
         for t in lm.tiles(sched):
@@ -34,7 +34,7 @@ def gemm_fp8(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"],
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
                 qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full)
-                qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full)
+                qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full, multicast="m" if CLUSTER > 1 else None)
                 scale.tma_load(SA, coords=(t.m * BM, k), stage=s, barrier=full)
 
     with math:
