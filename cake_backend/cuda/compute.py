@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_backend.cuda import form_changes, quantise, reduce
+from cake_backend.cuda import form_changes, quantise, reduce, scan
 from cake_backend.cuda.context import Binding, Context, Lazy, PairPlace, Place
 from cake_backend.cuda.elementwise import assign_elements, element, literal_as, prepared, resolve
 from cake_backend.cuda.faults import not_lowered
@@ -83,6 +83,8 @@ def evaluate_into(ctx: Context, target: Binding, e: Expr) -> None:
         reduce.reduce_into(ctx, target, e)
     elif e.op == "finish":
         reduce.finish_into(ctx, target, e)
+    elif e.op == "scan":
+        scan.scan_into(ctx, target, e)
     elif e.op == "amax_scale":
         quantise.amax_scale_into(ctx, target, e)
     elif form_changes.is_form_change(e):

@@ -107,7 +107,26 @@ def _topk_list(call: Call) -> Type:
 
 
 def _scan(call: Call) -> Type:
-    return _frag(call, "x").with_(stages=1)
+    x, op, axis = _frag(call, "x"), str(call.attrs["op"]), call.attrs["axis"]
+    if op not in ("add", "max", "min"):
+        call.fault("N041", f"`{op}` is not a scan", "op", help="scans: add max min")
+    if x.partial:
+        call.fault("D007", f"a partial `{x.partial}` is scanned before `lm.finish`", "x", help="finish it: `lm.finish(..)`")
+    if DTYPES[x.dtype].bits != 32:
+        call.fault("D003", f"`lm.scan` works on 32-bit elements, found {x.dtype}", "x", help="convert with `lm.cast(x, lm.f32)`")
+    role = call.scope.role
+    warps = role.member_warps if role is not None else 1
+    wm, wn = x.warps or (warps, 1)
+    if x.form == "vec" and not (x.rank == 1 or x.rows == 1) and axis == 1:
+        _lanes(call, x, x.cols)
+    elif x.form == "vec" and not (x.rank == 1 or x.rows == 1):
+        call.fault("D002", "a `vec` is scanned along its rows: `axis=1`", "axis", help="load the tile as `acc`")
+    elif (x.form == "vec" and warps > 1) or (x.form == "acc" and (wn if axis == 1 else wm) > 1):
+        call.fault("D002", f"the lines of this `{x.form}` lie on several warps, `lm.scan` runs inside one", "x",
+                   help="split the work over `members=`, or scan the transposed tile along its columns")  # fmt: skip
+    elif x.form not in ("acc", "vec"):
+        call.fault("D002", f"`lm.scan` takes an `acc` or a `vec`, found {x}", "x")
+    return x.with_(stages=1)
 
 
 def _amax_scale(call: Call) -> Type:
@@ -155,7 +174,7 @@ SPECS = (
     OpSpec("topk", "reduce", _ARG, _topk, pure=True, build=False, doc="Merge a tile's scores into a running sorted list."),
     OpSpec("topk_list", "reduce", (P("like", "value"), P("k", "int"), P("largest", "bool", False)), _topk_list, pure=True, build=False,
            doc="An empty running list of k (value, index) pairs a row."),
-    OpSpec("scan", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int")), _scan, pure=True, build=False, doc="Inclusive prefix along an axis."),
+    OpSpec("scan", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int")), _scan, pure=True, doc="Inclusive prefix along an axis."),
     OpSpec("amax_scale", "quantize", (P("x", "value"), P("axis", "int"), P("block", "int"), P("kind", "str", "f32"), P("dtype", "dtype", "e4m3")),
            _amax_scale, pure=True, doc="The scale of each block of elements: its absolute maximum over the largest number of `dtype`."),
     OpSpec("sum", "reduce", (P("x", "value"), P("axis", "int", None)), _sum, pure=True, doc="`lm.reduce(x, \"add\", axis)`."),
