@@ -76,7 +76,7 @@ def _silu() -> Iterator[BenchCandidate]:
         yield BenchCandidate(f"cake_silu_w{warps}c{ctas}s{stages}g{groups}", "silu_mul_quant", "hopper", params=params, main=main)
     for warps, ctas, stages in ((4, 1, 1), (4, 2, 2), (8, 1, 2)):
         params = {"WARPS": warps, "CTAS": ctas, "STAGES": stages}
-        yield BenchCandidate(f"cake_silu_few_w{warps}c{ctas}s{stages}", "silu_mul_quant", "hopper_few_rows", params=params, main=False)
+        yield BenchCandidate(f"cake_silu_few_w{warps}c{ctas}s{stages}", "silu_mul_quant", "hopper_few_rows", params=params, main=False, shapes=("bench_64",))
 
 
 def _attention() -> Iterator[BenchCandidate]:
