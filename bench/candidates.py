@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from typing import Any
 
 
@@ -11,7 +12,7 @@ from typing import Any
 class BenchCandidate:
     """A schedule of the corpus with parameters. `main` ones are the headline; the others show one cliff each.
 
-    `shapes` are the beginnings of the names of the benchmark shapes that it is meant for; empty means all.
+    `shapes` are patterns of the names of the benchmark shapes that it is meant for; empty means all.
     """
 
     name: str
@@ -24,7 +25,7 @@ class BenchCandidate:
 
     def takes(self, shape: str) -> bool:
         """Whether the benchmark shape of that name is one it is meant for."""
-        return not self.shapes or shape.startswith(self.shapes)
+        return not self.shapes or any(fnmatch(shape, pattern) for pattern in self.shapes)
 
 
 def _rows(family: str) -> Iterator[BenchCandidate]:
@@ -111,7 +112,7 @@ def _attention() -> Iterator[BenchCandidate]:
 
 def _gemm_fp8() -> Iterator[BenchCandidate]:
     """FP8 GEMM: tile shapes and clusters where there are many tiles, narrow tiles and shared K where there are few rows."""
-    large, middle, few = ("m4096_", "square_"), ("m256_",), ("m64_",)
+    large, middle, few = ("m4096_*", "square_*"), ("m256_*",), ("m64_*",)
     three, four = {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32}, {"MEMBERS": 4, "REGS": 104, "LOAD_REGS": 64}
     for name, schedule, params, shapes, main in (
         ("wide_c2", "hopper_wide", {}, large, True),  # the least operand traffic a product; promotion hidden by the other member's 384 cycles
@@ -143,6 +144,22 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
 
 
+def _tiny_gemm() -> Iterator[BenchCandidate]:
+    """GEMM of few rows: weight rows a CTA so that the CTAs fill the SMs once, warps that share K, slots."""
+    narrow = ("*_n128_*", "*_n256_*", "*_n384_*", "*_n512_*", "*_n1024_*")
+    for bn, warps, stages, ctas, shapes, main in (
+        (8, 8, 8, 1, narrow, True), (8, 16, 4, 1, narrow, False), (8, 4, 16, 1, narrow, False),  # 512, 1,024 and 256 columns a slot
+        (8, 9, 7, 1, ("*_k2880",), False), (8, 15, 4, 1, ("*_n128_k2880", "*_n512_k2880"), False),  # 2,880 columns are 5 slots of 9 panels, 3 of 15
+        (16, 8, 6, 1, ("*_n2112_*", "*_n2048_*", "*_n2880_*"), True), (16, 4, 12, 1, ("*_n2112_*", "*_n2048_*"), False),  # 132 and 128 CTAs
+        (16, 16, 3, 1, ("*_n2112_*", "*_n2048_*"), False),
+        (16, 8, 3, 2, ("*_n2112_*", "*_n2048_*", "*_n2880_*", "*_n5120_*"), False),  # two CTAs an SM where there are more than SMs
+        (24, 8, 5, 1, ("*_n2880_*",), True), (24, 4, 10, 1, ("*_n2880_*",), False),  # 120 CTAs
+        (40, 4, 7, 1, ("*_n5120_*",), True), (40, 8, 3, 1, ("*_n5120_*",), False), (24, 4, 5, 2, ("*_n5120_*",), False),  # 128 and 214 CTAs
+    ):  # fmt: skip
+        params = {"BN": bn, "WARPS": warps, "STAGES": stages, "CTAS": ctas}
+        yield BenchCandidate(f"cake_tiny_{bn}_w{warps}s{stages}c{ctas}", "tiny_gemm", "hopper", params=params, main=main, shapes=shapes)
+
+
 CANDIDATES: tuple[BenchCandidate, ...] = (
     BenchCandidate("cake_gemm", "gemm", "hopper"),
     BenchCandidate("cake_gemm_stages3", "gemm", "hopper", params={"STAGES": 3}, main=False),
@@ -163,4 +180,5 @@ CANDIDATES: tuple[BenchCandidate, ...] = (
     *_silu(),
     *_attention(),
     *_gemm_fp8(),
+    *_tiny_gemm(),
 )

@@ -231,6 +231,20 @@ def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     return [attempt("deep_gemm", deep_gemm), attempt("scaled_mm_blocks", scaled_blocks), attempt("scaled_mm_rows", scaled_rows)]
 
 
+def tiny_gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """cuBLAS through torch, and DeepGEMM."""
+
+    def deep_gemm() -> Contender:
+        import deep_gemm
+
+        return Contender("deep_gemm", lambda i: deep_gemm.bf16_gemm_nt(sets[i]["X"], sets[i]["W"], sets[i]["Y"]), note="sgl-deep-gemm 0.1.5, bf16_gemm_nt")
+
+    def cublas() -> Contender:
+        return Contender("cublas", lambda i: torch.matmul(sets[i]["X"], sets[i]["W"].T, out=sets[i]["Y"]), note="torch.matmul, W transposed")
+
+    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm)]
+
+
 def _hand(prefix: str, names: tuple[str, ...], sets: Sets, gpu: Gpu, launches: Callable[[Any, Any], Any]) -> list[Contender]:
     if hand_written.folder() is None:
         return [Contender(f"hand_{prefix}none", lambda i: None, kind="hand", error="CAKE_HAND_KERNELS names no folder")]
@@ -255,6 +269,7 @@ PEERS: dict[str, Callable[[Sets, Gpu, Axes], list[Contender]]] = {
     "silu_mul_quant": silu_mul_quant_peers,
     "attention": attention_peers,
     "gemm_fp8": gemm_fp8_peers,
+    "tiny_gemm": tiny_gemm_peers,
 }
 BASELINES: dict[str, tuple[str, ...]] = {
     "gemm": ("cublas", "hand_g_base", "hand_g_cl1"),
@@ -265,4 +280,5 @@ BASELINES: dict[str, tuple[str, ...]] = {
     "silu_mul_quant": ("torch_compile",),
     "attention": ("fa3", "cudnn"),
     "gemm_fp8": ("deep_gemm", "scaled_mm_blocks", "scaled_mm_rows"),
+    "tiny_gemm": ("cublas", "deep_gemm"),
 }

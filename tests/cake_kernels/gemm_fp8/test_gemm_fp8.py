@@ -18,7 +18,8 @@ TASK = cake_kernels.tasks()["gemm_fp8"]
 SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge")]
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"BN": 112, "CW": 112, "CSTAGES": 1}), ("hopper", {"BN": 160, "CW": 32, "STAGES": 4}),
-    ("hopper", {"MEMBERS": 3, "STAGES": 4, "REGS": 160, "LOAD_REGS": 32}), ("hopper_wide", {}), ("hopper_pair", {}),
+    ("hopper", {"MEMBERS": 3, "STAGES": 4, "REGS": 160, "LOAD_REGS": 32}), ("hopper", {"CLUSTER": 1}), ("hopper_wide", {}), ("hopper_pair", {}), ("hopper_split", {}),
+    ("hopper_split", {"BN": 16, "MEMBERS": 4, "STAGES": 4, "REGS": 104, "LOAD_REGS": 64}), ("hopper_split", {"BN": 56, "STAGES": 6}),
 )  # fmt: skip
 
 
