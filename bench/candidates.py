@@ -137,7 +137,6 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, **four}, few, False),  # N 4096: 128 tiles
         ("split_64x32_m2", "hopper_split", {"BN": 32, "STAGES": 8}, few, True),
         ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, few, True),  # N 7168: 128 tiles
-        ("split_64x192_m2", "hopper_split", {"BN": 192, "STAGES": 2}, few, False),  # N 24576: 128 tiles
         ("64x192", "hopper_wide", {"MEMBERS": 1, "CLUSTER": 1, "STAGES": 6}, few, True),  # the same by one member, three times the copies in flight
         ("64x96", "hopper", {"MEMBERS": 1, "CLUSTER": 1, "BN": 96, "CW": 96, "CSTAGES": 1, "STAGES": 10}, few, False),
     ):  # fmt: skip

@@ -6,7 +6,7 @@
 set -e
 folder=${1:-.carry}; hand=$2; python=${PYTHON:-.venv/bin/python}
 mkdir -p "$folder/whl"
-for package in flash-kmeans==0.3.1 flashlib==0.4.0 fa3-fwd==0.0.3 liger-kernel==0.8.5; do
+for package in flash-kmeans==0.3.1 flashlib==0.4.0 fa3-fwd==0.0.3 liger-kernel==0.8.5 sgl-deep-gemm==0.1.5 apache-tvm-ffi==0.1.11; do
   "$python" -m pip download -q --no-deps --only-binary=:all: --python-version 3.12 --implementation cp --abi cp312 --abi abi3 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_24_x86_64 --platform manylinux2014_x86_64 -d "$folder/whl" "$package"
 done

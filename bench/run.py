@@ -30,7 +30,7 @@ from cake_backend.judge.device.telemetry import Telemetry
 from cake_backend.judge.floors import floor
 from cake_backend.task import Shape, Task, numpy_dtype
 
-LEAST_SETS, MAX_SETS = 3, 24
+LEAST_SETS, MAX_SETS = 3, 112
 COLD_BYTES = 256 << 20
 TORCH_DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "i32": torch.int32, "e4m3": torch.float8_e4m3fn}
 NAN_E4M3 = 0x7F
