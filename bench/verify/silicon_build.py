@@ -3,7 +3,7 @@
 A mutant is lowered whatever the verifier says of it: the lowering itself asks nobody, and no tool calls this. Its text gets delays and time
 limits (`silicon_delays`) and is compiled. Each becomes a folder with `case.json` (bound launches of every setting, what is known of the
 mutant) and `kernel.cubin.xz`; arguments and expected outputs lie once a schedule in `arguments/NAME.npz` as raw bytes. `index.json` lists
-all, those that lowering, binding or the compiler refused too.
+all, those that lowering, binding or the compiler refused too; `texts.json` holds the schedules, for a later verifier to judge again.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def build(picks: list[Pick], out: Path, workers: int = 2) -> list[dict[str, Any]
     ordered = [records[p.key] for p in picks]
     head = {"target": TARGET, "scrub_bytes": SCRUB_BYTES, "wait_nanoseconds": WAIT_NANOSECONDS, "seed_symbol": SEED}
     (out / "index.json").write_text(json.dumps({**head, "mutants": ordered}, indent=0))
+    (out / "texts.json").write_text(json.dumps({p.key: p.text for p in picks}, indent=0))
     return ordered
 
 
@@ -130,12 +131,15 @@ def bound_setting(manifest: Manifest, case: Case, setting: int) -> dict[str, Any
 
 
 def write_arguments(case: Case, path: Path) -> None:
-    """Every setting's tensors before the launch (`I.in.NAME`) and the unmutated schedule's simulated outputs (`I.want.NAME`), as bytes."""
+    """Every setting's tensors before the launch (`I.in.NAME`) and, where it changed them, after the simulation (`I.want.NAME`), as bytes."""
     arrays: dict[str, Any] = {}
     for i in range(len(case.settings)):
         base = good(case.name, i)
-        arrays |= {f"{i}.in.{n}": np.frombuffer(np.ascontiguousarray(t).tobytes(), np.uint8) for n, t in base.filled.tensors.items()}
-        arrays |= {f"{i}.want.{n}": np.frombuffer(np.ascontiguousarray(t).tobytes(), np.uint8) for n, t in base.outputs.items()}
+        for name, tensor in base.filled.tensors.items():
+            arrays[f"{i}.in.{name}"] = before = np.frombuffer(np.ascontiguousarray(tensor).tobytes(), np.uint8)
+            after = np.frombuffer(np.ascontiguousarray(base.outputs.get(name, tensor)).tobytes(), np.uint8)
+            if not np.array_equal(before, after):
+                arrays[f"{i}.want.{name}"] = after
     np.savez_compressed(path, **arrays)
 
 

@@ -44,7 +44,8 @@ class Setting:
         specs = {**bound["tensors"], **bound["workspaces"]}
         self.buffers = {name: Buffer(spec["nbytes"], pattern) for name, spec in specs.items()}
         self.inputs = {name: np.ascontiguousarray(arguments[f"{index}.in.{name}"]) for name in bound["tensors"]}
-        self.want = {name: self._shaped(name, arguments[f"{index}.want.{name}"]) for name, t in bound["tensors"].items() if t["mode"] in WRITTEN}
+        after = {name: arguments.get(f"{index}.want.{name}", self.inputs[name]) for name, t in bound["tensors"].items() if t["mode"] in WRITTEN}
+        self.want = {name: self._shaped(name, data) for name, data in after.items()}
         self.launches: list[Prepared] = prepare(module, bound, {n: b.address for n, b in self.buffers.items()})
 
     def _shaped(self, name: str, data: Any) -> Any:

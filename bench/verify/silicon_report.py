@@ -1,7 +1,8 @@
 """Verifier, simulator and silicon side by side: `python -m bench.verify.silicon_report --mutants .carry/mutants --silicon silicon.json`.
 
 Prints the confusion table by class and every disagreement with the change that made the mutant; writes `bench/results/verify-silicon.json`.
-Silicon that shows nothing in 20 runs proves nothing (a race may need a rarer order), but silicon that fails decides.
+Silicon that shows nothing in 20 runs proves nothing (a race may need a rarer order), but silicon that fails decides. The verdicts are today's
+verifier's, unless `--recorded` asks for those from when the mutants were built.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from bench.verify.sight import verdict_of
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "verify-silicon.json"
 BAD = ("mismatch", "hang", "fault", "damage")
@@ -33,14 +36,24 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--mutants", type=Path, required=True)
     p.add_argument("--silicon", type=Path, required=True)
     p.add_argument("--output", type=Path, default=RESULTS)
+    p.add_argument("--recorded", action="store_true", help="verdicts from when the mutants were built")
     a = p.parse_args(argv)
-    index, silicon = json.loads((a.mutants / "index.json").read_text()), json.loads(a.silicon.read_text())
-    report = summary(joined(index["mutants"], silicon["results"]), silicon)
+    mutants, silicon = json.loads((a.mutants / "index.json").read_text())["mutants"], json.loads(a.silicon.read_text())
+    if not a.recorded:
+        texts = json.loads((a.mutants / "texts.json").read_text())
+        mutants = [judged(m, texts[m["key"]]) for m in mutants]
+    report = summary(joined(mutants, silicon["results"]), silicon)
     print(table(report))
     print(listing(report))
     a.output.parent.mkdir(parents=True, exist_ok=True)
     a.output.write_text(json.dumps(report, indent=1) + "\n")
     return 0
+
+
+def judged(mutant: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The mutant with the verdict of the verifier as it is now."""
+    verdict, _ = verdict_of(text, mutant["subject"])
+    return {**mutant, "verdict": verdict.verdict, "codes": [d.code for d in verdict.shown() if d.severity == "error"]}
 
 
 def joined(mutants: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from bench.verify.silicon_build import build
 from bench.verify.silicon_child import fault_kind, setting_of
 from bench.verify.silicon_compare import differs
 from bench.verify.silicon_delays import DELAY, delayed
-from bench.verify.silicon_report import joined, listing, summary, table
+from bench.verify.silicon_report import joined, judged, listing, summary, table
 from bench.verify.silicon_sample import Pick, controls, disagreement, hopper_subjects, sample
 from bench.verify.truth import program_of
 from cake_backend.cuda.lower import lower
@@ -40,6 +40,9 @@ def test_a_mutant_that_the_verifier_refuses_becomes_a_cubin_with_delays(tmp_path
         spec = json.loads((folder / "case.json").read_text())
         assert len(spec["settings"]) == len(CASES["segment_mean"].settings)
         assert all(launch["tiles"] <= 2 for s in spec["settings"] for launch in s["launches"] if launch["persistent"])
+    stale = {**records[1], "verdict": "pass", "codes": []}
+    again = judged(stale, json.loads((tmp_path / "m" / "texts.json").read_text())[dropped.key])
+    assert again["verdict"] == "fail" and again["codes"]
     with np.load(tmp_path / "m" / "arguments" / "segment_mean.npz") as arguments:
         bound = json.loads((tmp_path / "m" / control.name / "case.json").read_text())["settings"][0]
         assert all(arguments[f"0.in.{n}"].nbytes == t["nbytes"] for n, t in bound["tensors"].items())
