@@ -110,6 +110,18 @@ def _attention() -> Iterator[BenchCandidate]:
             yield BenchCandidate(full, "attention", "hopper", params={"D": d, "CAUSAL": causal, **params}, main=not name)
 
 
+def _gemm_llm() -> Iterator[BenchCandidate]:
+    """bf16 GEMM: widths that fill the SMs at few rows, and B with N contiguous."""
+    few = ("m256_*",)
+    for name, params, main in (
+        ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True), ("bn224", {"BN": 224, "CW": 32}, False),
+        ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
+    ):  # fmt: skip
+        yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
+    for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
+        yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
+
+
 def _gemm_fp8() -> Iterator[BenchCandidate]:
     """FP8 GEMM: tile shapes and clusters where there are many tiles, narrow tiles and shared K where there are few rows."""
     large, middle, few = ("m4096_*", "square_*"), ("m256_*",), ("m64_*",)
@@ -178,6 +190,7 @@ CANDIDATES: tuple[BenchCandidate, ...] = (
     *_softmax(),
     *_silu(),
     *_attention(),
+    *_gemm_llm(),
     *_gemm_fp8(),
     *_tiny_gemm(),
 )

@@ -26,12 +26,31 @@ def attempt(name: str, make: Callable[[], Contender]) -> Contender:
 
 
 def gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
-    """cuBLAS through torch, and the hand-written kernels."""
+    """cuBLAS through torch, DeepGEMM, and the hand-written kernels."""
 
     def cublas() -> Contender:
         return Contender("cublas", lambda i: torch.matmul(sets[i]["A"], sets[i]["B"].T, out=sets[i]["C"]), note="torch.matmul, B transposed")
 
-    return [attempt("cublas", cublas), *_hand("g_", ("g_base", "g_cl1"), sets, gpu, lambda k, s: hand_written.gemm(k, s["A"], s["B"], s["C"]))]
+    def deep_gemm() -> Contender:
+        import deep_gemm
+
+        return Contender("deep_gemm", lambda i: deep_gemm.bf16_gemm_nt(sets[i]["A"], sets[i]["B"], sets[i]["C"]), note="sgl-deep-gemm 0.1.5, bf16_gemm_nt")
+
+    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm), *_hand("g_", ("g_base", "g_cl1"), sets, gpu, lambda k, s: hand_written.gemm(k, s["A"], s["B"], s["C"]))]
+
+
+def gemm_nn_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
+    """cuBLAS through torch, and DeepGEMM."""
+
+    def deep_gemm() -> Contender:
+        import deep_gemm
+
+        return Contender("deep_gemm", lambda i: deep_gemm.bf16_gemm_nn(sets[i]["A"], sets[i]["B"], sets[i]["C"]), note="sgl-deep-gemm 0.1.5, bf16_gemm_nn")
+
+    def cublas() -> Contender:
+        return Contender("cublas", lambda i: torch.matmul(sets[i]["A"], sets[i]["B"], out=sets[i]["C"]), note="torch.matmul")
+
+    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm)]
 
 
 def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
@@ -268,17 +287,19 @@ PEERS: dict[str, Callable[[Sets, Gpu, Axes], list[Contender]]] = {
     "softmax": softmax_peers,
     "silu_mul_quant": silu_mul_quant_peers,
     "attention": attention_peers,
+    "gemm_nn": gemm_nn_peers,
     "gemm_fp8": gemm_fp8_peers,
     "tiny_gemm": tiny_gemm_peers,
 }
 BASELINES: dict[str, tuple[str, ...]] = {
-    "gemm": ("cublas", "hand_g_base", "hand_g_cl1"),
+    "gemm": ("cublas", "deep_gemm", "hand_g_base", "hand_g_cl1"),
     "kmeans_assign": ("flash_kmeans", "flashlib", "flashlib_swept", "hand_k_base", "hand_k_cl1", "hand_k_n4x2"),
     "rmsnorm": ("torch_compile", "torch_rms_norm", "liger"),
     "add_rmsnorm": ("torch_compile", "liger"),
     "softmax": ("torch_softmax", "torch_compile", "liger"),
     "silu_mul_quant": ("torch_compile",),
     "attention": ("fa3", "cudnn"),
+    "gemm_nn": ("cublas", "deep_gemm"),
     "gemm_fp8": ("deep_gemm", "scaled_mm_blocks", "scaled_mm_rows"),
     "tiny_gemm": ("cublas", "deep_gemm"),
 }

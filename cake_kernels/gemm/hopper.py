@@ -3,7 +3,7 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_ws(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], C: LM.tma2d[LM.bf16, "M", "N"],
-            M: LM.i32, N: LM.i32, K: LM.i32, *, MEMBERS=2, BN=256, BK=64, STAGES=4, CSTAGES=2, GROUP=8, DEPTH=1):
+            M: LM.i32, N: LM.i32, K: LM.i32, *, MEMBERS=2, BN=256, BK=64, STAGES=4, CW=64, CSTAGES=2, GROUP=8, DEPTH=1):
     """C[M,N] = A[M,K] @ B[N,K].T in bf16, f32 accumulation; 64 rows of each tile per math member."""
     lm.launch(grid="persistent")
     lm.assume(K > 0)
@@ -11,10 +11,11 @@ def gemm_ws(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], 
 
     BM = 64 * MEMBERS
     a_bytes, b_bytes = STAGES * BM * BK * 2, STAGES * BN * BK * 2
-    pool = lm.smem(a_bytes + b_bytes + CSTAGES * BM * 64 * 2)
+    pool = lm.smem(a_bytes + b_bytes + CSTAGES * BM * CW * 2)
     smem_a = pool.view(offset=0, shape=(BM, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
     smem_b = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
-    smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, 64), dtype=lm.bf16, stage=CSTAGES, swizzle="128b")
+    smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, CW), dtype=lm.bf16, stage=CSTAGES,
+                       swizzle="128b" if CW % 64 == 0 else "64b" if CW % 32 == 0 else "32b")
 
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=232, members=MEMBERS)
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=40)
@@ -50,13 +51,13 @@ def gemm_ws(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], 
             lm.mma_wait(pending=0)
             if DEPTH > 0:
                 lm.arrive(ab_empty, stage=lm.at(ab))
-            for j in lm.static_range(BN // 64):
+            for j in lm.static_range(BN // CW):
                 c = lm.step(cring)
                 lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store
                 lm.sync(epi)
                 half = smem_c[c].rows(64 * math.index, 64)
-                half.store(lm.cast(acc.cols(64 * j, 64), lm.bf16))
+                half.store(lm.cast(acc.cols(CW * j, CW), lm.bf16))
                 lm.fence_proxy()
                 lm.sync(epi)
-                half.tma_store(C, coords=(t.n * BN + 64 * j, t.m * BM + 64 * math.index))
+                half.tma_store(C, coords=(t.n * BN + CW * j, t.m * BM + 64 * math.index))
         lm.store_wait(pending=0)

@@ -51,7 +51,7 @@ TEXTS = {
     "many schedules": "\n\n".join(GEMM.replace("def gemm_ws", f"def gemm_{i}") for i in range(25)),
     "many roles": body("\n    ".join(f"r{i} = lm.role(warps=[{i}])" for i in range(2_000))),
     "a range of 2^31": GEMM.replace("for k in lm.range(kt):", "for k in lm.range(2**31):"),
-    "a static range of 2^31": GEMM.replace("lm.static_range(BN // 64)", "lm.static_range(2**31)"),
+    "a static range of 2^31": GEMM.replace("lm.static_range(BN // CW)", "lm.static_range(2**31)"),
     "a name with markup": GEMM.replace("smem_a", "smem_a\u202e"),
     "a very long name": GEMM.replace("smem_a", "s" * 5_000),
     "an unknown operation": body("lm.teleport(A)"),
