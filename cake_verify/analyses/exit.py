@@ -20,6 +20,11 @@ def check_exit(plan: Plan, world: World) -> None:
             raise _by(Found("S025", op=op, engine="tcgen05", count=len(m.tc_open)), m)
         for group in m.tmem[:1]:
             raise _by(Found("S025", op=group[3], engine=group[2], count=len(m.tmem)), m)
+    for name in plan.followed:
+        for cta in world.ctas:
+            for bar in cta.bars[plan.number[name]]:
+                if bar.n > bar.waited:
+                    raise Found("S025", bar=bar, engine="cp_async arrival", op=-1, count=bar.n - bar.waited)
     for cta in world.ctas:
         for bars in cta.bars:
             for bar in bars:

@@ -40,6 +40,7 @@ class Plan:
         self.sites = {s.op.id: s for s in sites(program)}
         self.names = tuple(program.barriers)
         self.number = {name: i for i, name in enumerate(self.names)}
+        self.followed = tuple(b.name for b in program.barriers.values() if b.arrive == "cp_async")
         self.arrivals = arrivals(program)
         self.issuers = issue_roles(program)
         self.sets, self.tx_faults = transactions(program)

@@ -172,6 +172,8 @@ def never_waited(r: Replay, found: Found) -> Fault:
         message = f"{found.data['count']} phase(s) of loads on `{name}` are never waited for: the kernel may end while they write"
         return Fault("S025", message, op.span if op else r.plan.program.barriers[name].span, ((r.plan.program.barriers[name].span, "completes here"),),
                      facts=facts | {"barrier": name}, trace=trace(r, [(load, "never waited for")], None), help="wait for every load that is issued")  # fmt: skip
+    if engine == "cp_async arrival":
+        return _arrivals_at_exit(r, found.data["bar"], found.data["count"], facts)
     m = found.member
     assert m is not None
     op = r.plan.program.ops[found.data["op"]] if found.data["op"] >= 0 else None
@@ -186,6 +188,23 @@ def never_waited(r: Replay, found: Found) -> Fault:
         message = f"{who(r, m)} issues MMAs whose result is never committed to a barrier: nobody can know when it is there"
     return Fault("S025", message, op.span if op else block.head, facts=facts | {"role": m.role}, fixes=fixes, help=help_text,
                  trace=trace(r, [(issued, "in flight at the end")], None))  # fmt: skip
+
+
+def _arrivals_at_exit(r: Replay, bar: Bar, count: int, facts: dict[str, object]) -> Fault:
+    """Arrivals that follow copies happen later than they are issued, so somebody has to see the last of them."""
+    name = _name(r, bar)
+    barrier = r.plan.program.barriers[name]
+    gave = next((e for e in reversed(r.log) if e.op.attrs.get("barrier") == name and r.is_a(e.op, Arrive)), None)
+    copying = {s.role for s in r.plan.sites.values() if any(isinstance(e, Issue) and e.engine == "cp_async" for e in r.effects(s.op))}
+    message = f"`{name}` counts arrivals that follow cp.async copies, and nothing waits for its last {count} phase{'s' if count > 1 else ''}: they may come after the block has ended"
+    fixes: tuple[Fix, ...] = ()
+    if not copying & set(barrier.prod):
+        message = f"`{name}` counts arrivals that follow cp.async copies, but {', '.join(f'`{p}`' for p in barrier.prod)} makes none: its last arrivals may come after the block has ended"
+        kind = "member" if all(r.plan.program.roles[p].member_warps >= 4 for p in barrier.prod) else "warp"
+        fixes = (edits.replace(barrier.spans["arrive"], f'"{kind}"'),) if "arrive" in barrier.spans else ()
+    related = ((gave.op.span, "arrives here"),) if gave is not None else ()
+    return Fault("S025", message, barrier.spans.get("arrive", barrier.span), related, fixes=fixes, facts=facts | {"barrier": name}, trace=trace(r, [(gave, "not waited for")], None),
+                 help="arrive with `member` or `warp`, or wait for the last phase before the role ends")  # fmt: skip
 
 
 def stores_at_exit(r: Replay, found: Found) -> Fault:

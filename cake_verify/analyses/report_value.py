@@ -5,6 +5,7 @@ from __future__ import annotations
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
+from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
@@ -23,6 +24,15 @@ def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
     facts = {"role": c.member.role, "setting": str(setting)}
     if c.kind == "twice":
         return _twice(plan, c, facts)
+    if c.kind == "outdated":
+        return _outdated(plan, c, facts)
+    if c.kind == "clobbered":
+        assert c.other
+        by = plan.program.ops[c.other[2]]
+        decl = plan.program.tmems[c.op.operands["acc"].type.tmem]  # type: ignore[union-attr]  # tensor memory, see the walk
+        message = f"{call(c.op)} adds to `{decl.name}`, of which another product has overwritten columns since"
+        return Fault("S035", message, decl.spans.get("col", decl.span), ((by.span, "overwrites them here"), (c.op.span, "adds to them here")),
+                     "give each accumulator columns of its own", (), facts)  # fmt: skip
     if c.kind == "stale":
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {_place(c.one)}, and the product belongs to {_place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
@@ -151,6 +161,29 @@ def _sliced(plan: Plan, c: Clash, found: Slice | None, message: str, help_text: 
         return Fault("S034", message, c.op.span, _sources(plan, c), help_text, (), facts)
     fixes = (edits.replace(found.lo.span, found.instead),) if found.instead and found.lo.span.line else ()
     return Fault("S034", message, found.span, related, help_text, fixes, facts)
+
+
+def _view_of(op: Op) -> str:
+    e = op.operands.get("view")
+    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else ""
+
+
+def _outdated(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    """A slot that is only filled in part: the rest is what an earlier use left there."""
+    assert c.one
+    old = plan.program.ops[c.one[2]]
+    name = _view_of(old)
+    whole = plan.program.views[name]
+    size = whole.shape[0] * whole.shape[-1] if len(whole.shape) > 1 else whole.shape[0]
+    fills = [s.op for s in plan.sites.values() if s.op.id in plan.set_of and _view_of(s.op) == name]
+    short = next((o for o in fills if isinstance(e := o.operands["view"], Expr) and isinstance(e.type, ViewT) and e.type.rows * e.type.cols < size), None)
+    if short is None:
+        message = f"{call(c.op)} reads a part of `{name}` that was filled for an earlier use of the slot"
+        return Fault("S034", message, c.op.span, ((old.span, "filled here, for an earlier slot"),), "fill the whole slot each time, or read what is filled", (), facts)
+    message = f"this load fills only a part of a slot of `{name}`: {call(c.op)} reads the rest as an earlier load has left it"
+    fixes = (edits.replace(short.spans["view"], name),) if "view" in short.spans else ()
+    return Fault("S034", message, short.span, ((c.op.span, "read here"), (old.span, "left by this load")), "fill the whole slot each time", fixes,
+                 facts | {"role": plan.sites[short.id].role})  # fmt: skip
 
 
 def _twice(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:

@@ -14,6 +14,7 @@ from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
+from cake_verify.analyses.left_out import left_out
 from cake_verify.analyses.machine import Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
@@ -98,7 +99,7 @@ def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
     walk = ValueWalk(plan)
     walk.run(log)
     clash = clash_fault(plan, walk, setting)
-    return [clash] if clash is not None else lost_products(plan, walk, setting)
+    return [clash] if clash is not None else lost_products(plan, walk, setting) or left_out(plan, walk, setting)
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})

@@ -21,8 +21,9 @@ from cake_verify.analyses.state import Member
 
 Event = tuple[Member, tuple[int, tuple[Any, ...]]]
 Handler = Callable[[Member, tuple[Any, ...]], None]
-Cell = tuple[str, Label, Label, Axes, int]
-"""What some bytes hold: the view that they were written through, labels at its origin, axes of products, the number of the write."""
+Cell = tuple[str, Label, Label, Axes, int, int, int]
+"""What some bytes hold: the view that they were written through, labels at its origin, axes of products, the number of the write, the
+operation that wrote and the slot count for which it did."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,6 +222,11 @@ class ValueWalk:
         if len(self.clashes) < 64:
             self.clashes.append(Clash(kind, op, m, v, axis, one, other))
 
+    def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
+        """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
+        if cell[5] in self.plan.set_of or self.plan.program.ops[cell[5]].name == "cp_async":
+            self._clash("outdated", op, m, v, 0, ("", cell[6], cell[5]), ("", slot, op.id))
+
     def _from_view(self, op: Op, operand: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
         """The labels of a rectangle as it is read, transposition applied; constants of the view's origin are added."""
         e = op.operands[operand]
@@ -238,6 +244,8 @@ class ValueWalk:
                 other = cells.get(a)
                 if other is None or other[0] != t.view:
                     return NOTHING
+                if other[6] != first[6] and v[at][0] == max(first[6], other[6]):
+                    self._outdated(op, m, v, v[at][0], first if first[6] < other[6] else other)
                 row, col = join(row, other[1]), join(col, other[2])
             row, col = moved(row, v[at][1]), moved(col, v[at][2])
             return (col, row, first[3]) if t.transposed else (row, col, first[3])
@@ -301,13 +309,13 @@ class ValueWalk:
 
         def load(m: Member, v: tuple[Any, ...]) -> None:
             row, col = (UNKNOWN, UNKNOWN) if box is None or flip or coords < 0 else labels_at(box, v[coords], number)
-            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,))
+            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number)
 
         return load
 
-    def _fill(self, m: Member, region: list[int], name: str, at: tuple[int, int, int], row: Label, col: Label, product: Axes, ranks: tuple[int, ...]) -> None:
+    def _fill(self, m: Member, region: list[int], name: str, at: tuple[int, int, int], row: Label, col: Label, product: Axes, ranks: tuple[int, ...], number: int) -> None:
         self._clock += 1
-        cell = (name, moved(row, -at[1]), moved(col, -at[2]), product, self._clock)
+        cell = (name, moved(row, -at[1]), moved(col, -at[2]), product, self._clock, number, at[0])
         for r in ranks:
             cells = self._cells.setdefault(r, {})
             for a in region:
@@ -329,7 +337,7 @@ class ValueWalk:
                 row, col = None, row
             if t.transposed:
                 row, col = col, row
-            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank,))
+            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank,), op.id)
 
         return put
 
@@ -407,7 +415,7 @@ class ValueWalk:
                     else:
                         key = (a[1][0], tensor_of(a[1]), tensor_of(b[1]))
                         self.covered.setdefault(key, set()).add((a[1][1], depth))
-                        self.workers.setdefault(key, set()).add(number)
+                        self.workers.setdefault(key, set()).update((number, a[1][2], b[1][2]))
                 elif (b[0] and b[0][0] == a[1][0]) or (a[0] and a[0][0] == b[1][0]):
                     self._clash("transposed", op, m, v, 1, a[1], b[1])
             elif a[1] and apart(a[1], b[0]) == 0:
@@ -421,6 +429,8 @@ class ValueWalk:
                 region = columns(v[at])
                 keys, owner = region[:1], -1 - m.cta.rank
                 cell = self._cells.get(m.cta.rank, {}).get(region[0])
+                if cell is not None and cell[0] != tmem.tmem and not begins:  # type: ignore[union-attr]  # columns come with tensor memory
+                    self._clash("clobbered", op, m, v, 0, UNKNOWN, ("", 0, cell[5]))
                 old: Tile = NOTHING if cell is None else (cell[1], moved(cell[2], v[at]), cell[3])
             else:
                 keys, owner = self._keys(leaves[0], v), m.number
@@ -441,16 +451,18 @@ class ValueWalk:
                     self._clash("stale", op, m, v, axis, was, now)
             total.unread, total.read = number, False
             self.made[number] = self.made.get(number, 0) + 1
-            for axis, was, now, n in ((0, old[0], a[0], height), (1, old[1], b[0], width)):
+            for axis, was, now, across, n in ((0, old[0], a[0], b[0], height), (1, old[1], b[0], a[0], width)):
                 if abs(apart(was, now) or 0) >= n:
                     self._clash("mixed", op, m, v, axis, was, now)
+                elif was and now and across and was[0] != now[0] and (was[0] == across[0] or now[0] == across[0]):
+                    self._clash("transposed", op, m, v, axis, was, now)
             axes = frozenset(x[0] for x in (a[0], b[0]) if x) or _SOME
             tile = (join(old[0], a[0]), join(old[1], b[0]), axes)
             if columns is None:
                 self._frags.setdefault(m.number, {})[keys[0]] = tile
             else:
                 assert tmem is not None
-                self._fill(m, region, tmem.tmem, (0, 0, v[at]), tile[0], tile[1], axes, (m.cta.rank,))
+                self._fill(m, region, tmem.tmem, (0, 0, v[at]), tile[0], tile[1], axes, (m.cta.rank,), number)
                 for k in region[1:]:
                     self._sums[owner, k] = total
 

@@ -1,0 +1,102 @@
+"""Products that sum over an axis and leave a part of it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault, Fix
+from cake_ir.program import Expr, For, If, Program
+from cake_verify.analyses import edits, trips
+from cake_verify.analyses.labels import boxed
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.settings import Setting
+from cake_verify.analyses.value_walk import ValueWalk
+from cake_verify.analyses.words import call
+
+
+def left_out(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """At most one fault: an axis whose length alone decides the loops, and of which some elements are never multiplied."""
+    for (axis, one, other), stretches in walk.covered.items():
+        extent = setting.args.get(axis, plan.program.tunables.get(axis))
+        workers = walk.workers[axis, one, other]
+        if not isinstance(extent, int) or extent <= 0 or not _decided(plan, workers, axis):
+            continue
+        gap = next(_gaps(stretches, extent), None)
+        if gap is not None:
+            return [_fault(plan, workers, axis, one, other, gap, extent, stretches, setting)]
+    return []
+
+
+def _gaps(stretches: set[tuple[int, int]], extent: int) -> Iterator[tuple[int, int]]:
+    """The stretches of 0 .. extent that none of (start, length) covers."""
+    at = 0
+    for start, length in sorted(stretches):
+        if start > at:
+            yield at, min(start, extent)
+        at = max(at, start + length)
+        if at >= extent:
+            return
+    yield at, extent
+
+
+def _decided(plan: Plan, workers: set[int], axis: str) -> bool:
+    """Whether nothing but the axis's length decides which products are made: no tile, no table, no other argument, no condition."""
+    program = plan.program
+    mentioned = axis in program.tunables
+    for number in workers:
+        site = plan.sites[number]
+        resolve = trips.resolver_of(program, site.role)
+        product = site.op.name == "mma"
+        exprs = [e for s, _ in site.around if isinstance(s, For) and s.lo is not None and s.hi is not None for e in (s.lo, s.hi)]
+        if product and any(isinstance(s, If) and not _by_member(resolve(s.cond)) for s, _ in site.around):
+            return False
+        if not product:
+            exprs += _coordinates(plan, number, axis)
+        for e in exprs:
+            for n in resolve(e).walk():
+                if n.op in ("field", "ld", "cta_rank", "cta_id", "frag_stage") or (n.op == "param" and n.attrs["name"] != axis):
+                    return False
+                mentioned |= product and n.op == "param"
+    return mentioned
+
+
+def _by_member(cond: Expr) -> bool:
+    return all(n.op not in ("param", "var", "field", "ld", "cta_rank", "cta_id", "at", "step") for n in cond.walk())
+
+
+def _coordinates(plan: Plan, number: int, axis: str) -> list[Expr]:
+    op = plan.program.ops[number]
+    coords, box = op.operands.get("coords"), boxed(plan, op)
+    if not isinstance(coords, tuple) or box is None:
+        return []
+    return [coords[k] for k, name in ((box.row, box.row_axis), (box.col, box.col_axis)) if k is not None and name == axis]
+
+
+def _fault(plan: Plan, workers: set[int], axis: str, one: str, other: str, gap: tuple[int, int], extent: int, stretches: set[tuple[int, int]],
+           setting: Setting) -> Fault:  # fmt: skip
+    product = max((n for n in workers if plan.sites[n].op.name == "mma"), key=lambda n: len(plan.sites[n].loops))
+    site = plan.sites[product]
+    loops = [s for s in site.loops if s.kind != "tiles"]
+    hole = any(start > gap[0] for start, _ in stretches)
+    loop = (loops[-1] if hole else loops[0]) if loops else None
+    message = f"the products of `{one}` and `{other}` leave out `{axis}` = {gap[0]} .. {gap[1]} of {extent}"
+    related = [(site.op.span, f"{call(site.op)} is executed here")]
+    related += [(loop.head, "and loaded in this loop") for n in workers for loop in plan.sites[n].loops[-1:] if plan.sites[n].op.name != "mma" and plan.sites[n].role != site.role][:1]
+    facts = {"axis": axis, "expected": extent, "found": gap[0], "role": site.role, "setting": str(setting)}
+    return Fault("S035", message, loop.head if loop is not None else site.op.span, tuple(related), f"let the loop reach all of `{axis}`",
+                 _fixes(plan.program, site.role, loop, gap, min(n for _, n in stretches)), facts)  # fmt: skip
+
+
+def _fixes(program: Program, role: str, loop: For | None, gap: tuple[int, int], step: int) -> tuple[Fix, ...]:
+    """The bound that the loop would need, where it is a number."""
+    if loop is None or loop.hi is None or loop.lo is None or not loop.hi.span.line:
+        return ()
+    missing = -(-(gap[1] - gap[0]) // max(step, 1))
+    if loop.hi.op == "const" and loop.lo.op == "const" and isinstance(loop.hi.attrs["value"], int):
+        if gap[0] == 0 and loop.lo.span.line and isinstance(loop.lo.attrs["value"], int) and loop.lo.attrs["value"]:
+            return (edits.replace(loop.lo.span, str(max(0, loop.lo.attrs["value"] - missing))),)
+        return (edits.replace(loop.hi.span, str(loop.hi.attrs["value"] + missing)),)
+    hi = loop.hi
+    if hi.op == "sub" and hi.args[1].op == "const" and hi.args[0].op == "var" and hi.span.line:
+        return (edits.replace(hi.span, trips.spoken(hi.args[0])),)
+    return ()
