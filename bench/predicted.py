@@ -26,7 +26,7 @@ FITTED = {
     for name in ("cake_gemm", "cake_gemm_stages2", "cake_gemm_stages3", "cake_gemm_bn128", "cake_gemm_depth0", "cake_gemm_group1", "cake_gemm_group16")
 } | {("square_4096", "cake_gemm")}  # a second size parts what a tile costs from what a launch costs
 # What is fitted: a value to start from and how far the evidence before these launches lets it move (one sigma).
-PRIORS = {"fill_bytes": (52.0, 30.0), "load_wait": (0.3, 0.3), "store_read": (700.0, 400.0), "tile_next": (700.0, 700.0),
+PRIORS = {"fill_bytes": (52.0, 30.0), "load_wait": (0.3, 0.3), "store_read": (500.0, 250.0), "fence_proxy": (100.0, 400.0),
           "prologue": (4000.0, 1500.0)}  # fmt: skip
 _SIGMA = 0.01  # relative error of one launch that is as bad as one sigma of a constant
 

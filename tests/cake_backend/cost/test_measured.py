@@ -2,16 +2,27 @@
 
 import itertools
 import statistics
+from pathlib import Path
 
 import pytest
 
 from bench import predicted as bench
 from cake_backend.cost import Prediction, Ranking, predict, rank
 from cake_backend.cost.calibration import calibrations
+from cake_backend.tactic import read_tactic
+from cake_ir import parse, specialise
+from cake_ir.program import Program
 
 Found = dict[tuple[str, str], tuple[bench.Launch, Prediction]]
 SHAPES = ("square_4096", "square_8192")
 SEPARATED = 0.05
+TACTICS = Path(__file__).resolve().parents[3] / "tactics"
+
+
+def program_of(text: str) -> Program:
+    done = specialise(parse(text, "test").schedules[0], {})
+    assert done.program is not None, done.faults
+    return done.program
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +96,13 @@ def test_no_constant_contradicts_the_counters(found: Found) -> None:
     most = max(big, key=lambda x: x.l2_bytes / x.seconds)
     assert entries["l2_tb_s"].low <= most.l2_bytes / most.seconds / 1e12 <= entries["l2_tb_s"].high
     assert entries["l2_merge"].value == pytest.approx(bench.l2_share(most, settings[most.name]), abs=0.02)
+
+
+def test_one_slot_for_the_points_of_k_means_costs_about_what_was_measured() -> None:
+    page = read_tactic((TACTICS / "double-buffer-the-outer-operand.md").read_text("utf-8"))
+    assert "1.11x slower" in page.effect
+    one, two = (predict(program_of(text), page.arguments).corners["nominal"] for text in (page.before, page.after))
+    assert one / two == pytest.approx(1.11, abs=0.04)
 
 
 def test_the_stated_constants_are_the_ones_that_the_fit_gives(found: Found) -> None:
