@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.verify.cases import CASES
 from bench.verify.mutate import Mutant
 from bench.verify.sight import repaired, seen, verdict_of
 from bench.verify.truth import Truth, judge
@@ -18,7 +19,9 @@ Record = dict[str, Any]
 
 
 def digest(m: Mutant) -> str:
-    return hashlib.sha256(f"{m.subject}\0{m.text}".encode()).hexdigest()[:20]
+    """What ground truth depends on: the text, and the arguments and tunables that it is simulated with."""
+    case = CASES[m.subject]
+    return hashlib.sha256(f"{m.subject}\0{m.text}\0{case.settings}\0{case.params}".encode()).hexdigest()[:20]
 
 
 class TruthStore:

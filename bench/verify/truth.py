@@ -60,7 +60,7 @@ def good(name: str, setting: int) -> Good:
     program = program_of(case.text(), case)
     assert program is not None, name
     filled = case.arguments(setting)
-    run = simulate(program, filled.tensors, filled.scalars, ctas=case.ctas)
+    run = simulate(program, filled.tensors, filled.scalars, ctas=case.grid(setting))
     assert run.ok, (name, run.faults)
     assert not case.wrong(run.outputs, filled), (name, case.wrong(run.outputs, filled))
     return Good(filled, run.outputs, run.events)
@@ -108,7 +108,7 @@ def judge(text: str, name: str, *, seeds: Sequence[int] = (0,), most: int | None
                 base = good(name, setting)
                 limit = 8 * base.events + 2000
                 try:
-                    run = simulate(program, base.filled.tensors, base.filled.scalars, ctas=case.ctas, policy=policy, seed=seed, limit=limit, code=code)
+                    run = simulate(program, base.filled.tensors, base.filled.scalars, ctas=case.grid(setting), policy=policy, seed=seed, limit=limit, code=code)
                 except Exception as error:  # a crash of the simulator is a result of the benchmark, not its end
                     return Truth("unknown", "crash", f"{type(error).__name__}: {error}"[:200], policy, setting, seed, runs)
                 runs += 1

@@ -26,7 +26,7 @@ def test_every_good_schedule_simulates_clean_and_right(name: str, policy: str) -
     assert program is not None
     for setting in range(len(case.settings)) if policy == "canonical" else (1,):
         filled = case.arguments(setting)
-        run = simulate(program, filled.tensors, filled.scalars, ctas=case.ctas, policy=policy)
+        run = simulate(program, filled.tensors, filled.scalars, ctas=case.grid(setting), policy=policy)
         assert run.ok, run.faults
         assert case.wrong(run.outputs, filled) == ""
 

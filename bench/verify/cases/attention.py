@@ -73,8 +73,8 @@ def _paged(rng: np.random.Generator, x: Axes) -> Filled:
 
 
 ATTENTION = (
-    corpus("attention_causal", ({"B": 1, "H": 1, "S": 300}, {"B": 2, "H": 1, "S": 64}), _dense(True), params={"D": 64, "BN": 64, "STAGES": 3}, ctas=2, tolerance=1.5e-2),
-    corpus("attention_varlen", ({"lengths": (200, 0, 70), "H": 1}, {"lengths": (5, 193), "H": 1}), _varlen, params={"BN": 64}, ctas=2, tolerance=1.5e-2),
+    corpus("attention_causal", ({"B": 1, "H": 1, "S": 300}, {"B": 4, "H": 1, "S": 64, "ctas": 1}), _dense(True), params={"D": 64, "BN": 64, "STAGES": 3}, ctas=2, tolerance=1.5e-2),
+    corpus("attention_varlen", ({"lengths": (200, 0, 70), "H": 1}, {"lengths": (5, 193, 7), "H": 1, "ctas": 1}), _varlen, params={"BN": 64}, ctas=2, tolerance=1.5e-2),
     corpus("attention_paged_decode", ({"lengths": (300, 64, 1)}, {"lengths": (65,)}), _paged, params={"STAGES": 2}, tolerance=1.5e-2),
     corpus("attention_mma_sync", ({"BH": 1, "S": 200}, {"BH": 2, "S": 40}), _flat, tolerance=1.5e-2),
 )  # fmt: skip

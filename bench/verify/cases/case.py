@@ -28,7 +28,7 @@ class Filled:
 @dataclass(frozen=True)
 class Case:
     """One schedule: `file` from the repository's root, `params` small enough to simulate, `settings` axis values that give telling
-    trip counts (the first alone covers several tiles and a wrapped ring), `fill` arguments for one setting."""
+    trip counts (the first has several tiles and a wrapped ring, the second one step a tile and tiles enough for one CTA to wrap its rings), `fill` arguments for one setting."""
 
     name: str
     file: str
@@ -45,6 +45,10 @@ class Case:
     def arguments(self, setting: int, seed: int = 0) -> Filled:
         """Arguments of a setting by number; equal seeds give equal ones."""
         return self.fill(np.random.default_rng([seed, setting]), self.settings[setting])
+
+    def grid(self, setting: int) -> int | None:
+        """CTAs of a persistent launch for a setting: its own `ctas`, or the case's."""
+        return self.settings[setting].get("ctas", self.ctas)
 
     def wrong(self, outputs: Mapping[str, Any], filled: Filled) -> str:
         """Where outputs differ from the oracle by more than the tolerance times the largest expected magnitude; empty if nowhere."""

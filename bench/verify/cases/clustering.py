@@ -28,6 +28,6 @@ def assign(d: int, dtype: Any, dist: bool) -> Any:
 
 
 CLUSTERING = (
-    corpus("kmeans_two_accumulators", ({"NP": 300, "NK": 300}, {"NP": 300, "NK": 40}), assign(64, BF16, False), params={"D": 64, "STAGES": 3}, ctas=2),
-    corpus("kmeans_resident_norms", ({"NP": 600, "NK": 300}, {"NP": 300, "NK": 40}), assign(64, F16, True), params={"STAGES": 2}, ctas=2),
+    corpus("kmeans_two_accumulators", ({"NP": 300, "NK": 300}, {"NP": 700, "NK": 40, "ctas": 1}), assign(64, BF16, False), params={"D": 64, "STAGES": 3}, ctas=2),
+    corpus("kmeans_resident_norms", ({"NP": 600, "NK": 300}, {"NP": 1100, "NK": 40, "ctas": 1}), assign(64, F16, True), params={"STAGES": 2}, ctas=2),
 )  # fmt: skip

@@ -44,7 +44,7 @@ GEMM_SYNC = (
     corpus("cp_async_single_sync", (_LONG, _SHORT), _nn),
     corpus("cp_async_double_sync", (_LONG, _SHORT), _biased),
     corpus("cp_async_fp8", ({"M": 72, "N": 72, "K": 400}, {"M": 72, "N": 40, "K": 48}), _fp8),
-    corpus("cp_async_mbarrier", (_LONG, _SHORT), _nt, params={"STAGES": 2}, ctas=2),
-    corpus("gemm_tma_mma_sync", ({"M": 200, "N": 136, "K": 104}, {"M": 72, "N": 136, "K": 24}), _nt, params={"BM": 64, "BN": 64, "STAGES": 2}, ctas=2),
-    corpus("decode_gemm", ({"M": 7, "N": 136, "K": 456}, {"M": 16, "N": 72, "K": 64}), _decode, params={"STAGES": 3}),
+    corpus("cp_async_mbarrier", (_LONG, {"M": 200, "N": 40, "K": 24, "ctas": 1}), _nt, params={"STAGES": 2}, ctas=2),
+    corpus("gemm_tma_mma_sync", ({"M": 200, "N": 136, "K": 104}, {"M": 72, "N": 136, "K": 24, "ctas": 1}), _nt, params={"BM": 64, "BN": 64, "STAGES": 2}, ctas=2),
+    corpus("decode_gemm", ({"M": 7, "N": 136, "K": 456}, {"M": 16, "N": 72, "K": 64}, {"M": 16, "N": 72, "K": 392}), _decode, params={"STAGES": 3}),
 )  # fmt: skip

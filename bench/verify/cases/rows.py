@@ -62,11 +62,11 @@ def _segments(rng: np.random.Generator, x: Axes) -> Filled:
 
 
 ROWS = (
-    corpus("softmax_two_pass", ({"ROWS": 5, "N": 2500}, {"ROWS": 3, "N": 4}), _softmax, params={"BLOCK": 1024, "WARPS": 4}, ctas=2),
-    corpus("add_rmsnorm", ({"ROWS": 5}, {"ROWS": 1}), _add_rmsnorm, params={"D": 1024}, ctas=2, tolerance=8e-3),
-    corpus("quantise_rows", ({"ROWS": 5}, {"ROWS": 1}), _quantise, params={"D": 1024}, ctas=2, tolerance=4e-2),
+    corpus("softmax_two_pass", ({"ROWS": 5, "N": 2500}, {"ROWS": 5, "N": 4, "ctas": 1}), _softmax, params={"BLOCK": 1024, "WARPS": 4}, ctas=2),
+    corpus("add_rmsnorm", ({"ROWS": 5}, {"ROWS": 4, "ctas": 1}), _add_rmsnorm, params={"D": 1024}, ctas=2, tolerance=8e-3),
+    corpus("quantise_rows", ({"ROWS": 5}, {"ROWS": 4, "ctas": 1}), _quantise, params={"D": 1024}, ctas=2, tolerance=4e-2),
     corpus("layernorm_short_rows", ({"ROWS": 21}, {"ROWS": 3}), _layernorm, ctas=2, tolerance=8e-3),
-    corpus("transpose_tiles", ({"M": 200, "N": 264}, {"M": 72, "N": 40}), _transpose, params={"STAGES": 2, "CSTAGES": 2}, ctas=2, tolerance=0.0),
+    corpus("transpose_tiles", ({"M": 200, "N": 264}, {"M": 264, "N": 40, "ctas": 1}), _transpose, params={"STAGES": 2, "CSTAGES": 2}, ctas=2, tolerance=0.0),
     corpus("gelu_one_role", ({"M": 72, "N": 392}, {"M": 64, "N": 40}), _gelu, tolerance=8e-3),
-    corpus("segment_mean", ({"lengths": (100, 0, 7, 64, 33)}, {"lengths": (1,)}), _segments, ctas=2),
+    corpus("segment_mean", ({"lengths": (100, 0, 7, 64, 33)}, {"lengths": (1, 2, 0, 3, 1), "ctas": 1}), _segments, ctas=2),
 )  # fmt: skip
