@@ -31,6 +31,12 @@ def add_argument(call: Span, text: str, grade: Grade = "likely") -> Fix:
     return Fix((Edit(at, f", {text}"),), grade, f"add `{text}`")
 
 
+def move_before(moved: Span, stmt_span: Span, text: str, grade: Grade = "likely") -> Fix:
+    """Take a statement away and put its text in front of another one."""
+    pad = "\n" + " " * (stmt_span.column - 1)
+    return Fix((Edit(moved, "pass"), Edit(stmt_span.start(), text + pad)), grade, f"move `{text}` in front of it")
+
+
 def remove(stmt_span: Span, grade: Grade = "idea") -> Fix:
     """Leave a statement out; `pass` keeps its block valid."""
     return Fix((Edit(stmt_span, "pass"),), grade, "leave it out")

@@ -13,6 +13,7 @@ from cake_ir.ops.effects import (
     Drain,
     FenceProxy,
     Flag,
+    GridDependency,
     Issue,
     Sync,
     Touch,
@@ -48,6 +49,7 @@ class Machine:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.held = {s.role for s in plan.sites.values() if any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld", "tmem_st") for e in self._effects(s.op))}
+        self.dependent = any(isinstance(e, GridDependency) and e.kind == "wait" for s in plan.sites.values() for e in self._effects(s.op))
         self.steps: list[Step | None] = [self._compile(plan.sites[i].op, plan.sites[i].role) if i in plan.sites else None for i in range(len(plan.program.ops))]
 
     def _effects(self, op: Op) -> tuple[Any, ...]:
@@ -60,6 +62,10 @@ class Machine:
             registers = memory.registers(self.plan, op, role in self.held)
             if registers is not None:
                 parts.append(registers)
+        if self.dependent:
+            upstream = synchronise.upstream(self.plan, op)
+            if upstream is not None:
+                parts.append(upstream)
         rows = check_rows(self.plan, op)
         if rows is not None:
             parts.append(rows)
@@ -105,6 +111,8 @@ class Machine:
                 return self._issue(op, role, effect)
             case Touch(space="smem", proxy="generic"):
                 return self._touch(op, role, effect)
+            case GridDependency(kind="wait"):
+                return synchronise.grid_wait()
             case Flag():
                 number = op.id
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Drain, FenceProxy, Issue, Sync
-from cake_ir.program import Expr, For, Op
+from cake_ir.ops.effects import Drain, FenceProxy, GridDependency, Issue, Sync
+from cake_ir.program import Expr, For, If, Op
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Replay
@@ -145,3 +145,29 @@ def undefined(r: Replay, found: Found) -> Fault:
         fixes.append(edits.replace(op.spans["init"], "True", "idea"))
     return Fault("S029", message, op.span, help="start it: `init=` of the first MMA, or `init=0.0` where the fragment is declared", fixes=tuple(fixes),
                  facts={"place": name, "setting": str(r.setting)}, trace=trace(r, [], (m, "reads it")))  # fmt: skip
+
+
+# ------------------------------------------------------------------ the launch before
+
+
+def too_early(r: Replay, found: Found) -> Fault:
+    """An access of data of the launch before this one by a member that nothing orders after the wait for it."""
+    m = found.member
+    assert m is not None and m.pending is not None
+    op, tensor = r.plan.program.ops[m.pending[0]], found.data["tensor"]
+    decl = r.plan.program.tensors[tensor]
+    waits = [s for s in r.plan.sites.values() if any(isinstance(e, GridDependency) and e.kind == "wait" for e in r.effects(s.op))]
+    own = [s for s in waits if s.role == m.role]
+    guard = next((s for s, _ in own[0].around[::-1] if isinstance(s, If)), None) if own else None
+    message = f"{call(op)} touches `{tensor}` before {who(r, m)} has waited for the launch that comes before"
+    related = [(s.op.span, f"`{s.role}` waits here") for s in waits[:2]] + [(decl.span, "not `.const`, so the launch before may still work on it")]
+    fixes = [edits.before(edits.stmt_span(r.plan, op), "lm.pdl_wait()")]
+    span = op.span
+    if own and guard is not None and own[0].op.id < op.id:
+        span, related = guard.head, [(op.span, f"touches `{tensor}`"), *related]
+        fixes = [edits.replace(guard.span, "lm.pdl_wait()", "likely", "wait without the condition")] if len(guard.then) == 1 and not guard.orelse else fixes
+    elif own and own[0].op.id > op.id and edits.stmt_span(r.plan, own[0].op).line != edits.stmt_span(r.plan, op).line:
+        fixes = [edits.move_before(edits.stmt_span(r.plan, own[0].op), edits.stmt_span(r.plan, op), "lm.pdl_wait()")]
+        span, related = own[0].op.span, [(op.span, f"touches `{tensor}` before"), *related]
+    return Fault("S016", message, span, tuple(related), help=fixes[0].title, fixes=tuple(fixes), facts={"tensor": tensor, "role": m.role, "setting": str(r.setting)},
+                 trace=trace(r, [], (m, "touches it")))  # fmt: skip

@@ -148,7 +148,10 @@ class Member:
 
 @dataclass(slots=True)
 class World:
-    """One run: the members of one cluster, the next free bit, and what the setting gives to `lm.ld`."""
+    """One run: the members of one cluster, the next free bit, and what the setting gives to `lm.ld`.
+
+    `upstream` holds the bits of waits for the launch before this one.
+    """
 
     ctas: list[Cta] = field(default_factory=list)
     members: list[Member] = field(default_factory=list)
@@ -157,6 +160,7 @@ class World:
     used: set[int] = field(default_factory=set)
     wrote: set[int] = field(default_factory=set)
     fenced: set[int] = field(default_factory=set)
+    upstream: int = 0
     values: Any = None
 
     def bit(self) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cake_ir.ops.effects import Drain
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Drain, Issue, Touch
 from cake_ir.program import Op
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses.plan import Plan, Step
@@ -280,6 +281,34 @@ def commit_copies(op: Op) -> Step:
             number = o
         m.cp.append((bits, number))
         m.cp_open = []
+        return None
+
+    return step
+
+
+def grid_wait() -> Step:
+    """All threads of the member wait until the launch before this one has ended and its writes can be seen."""
+
+    def step(m: Member, v: Values) -> Any:
+        bit = m.world.bit()
+        m.world.upstream |= bit
+        m.K |= bit
+        return None
+
+    return step
+
+
+def upstream(plan: Plan, op: Op) -> Step | None:
+    """An access of data that the launch before this one may still be working on: somebody it is ordered after has to have waited."""
+    tensor = plan.program.tensors.get(str(op.attrs.get("tensor")))
+    touched = [t for e in effects_of(op, plan.program) for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
+    if tensor is None or tensor.const or not any(t.space == "gmem" for t in touched):
+        return None
+    name = tensor.name
+
+    def step(m: Member, v: Values) -> Any:
+        if not m.world.upstream & (m.K | m.L | m.E):
+            raise Found("S016", tensor=name)
         return None
 
     return step
