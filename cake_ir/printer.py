@@ -253,6 +253,7 @@ _ATOMS: dict[str, Callable[[_Printer, Expr], str]] = {
     "T": lambda p, e: f"{p.expr(e.args[0])}.T",
     "pair": lambda p, e: f"({p.expr(e.args[0])}, {p.expr(e.args[1])})",
     "item": lambda p, e: f"{p.expr(e.args[0])}[{e.attrs['k']}]",
+    "list_item": lambda p, e: f"{p.expr(e.args[0])}[{p.expr(e.args[1])}]",
     "worst": lambda p, e: f"{p.expr(e.args[0])}.worst",
 }  # fmt: skip
 

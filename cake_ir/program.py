@@ -26,7 +26,7 @@ class Expr:
     cta_rank(axis) cluster_size(axis) cta_id, add sub mul div floordiv mod neg min max cdiv lt le gt ge eq ne and or not select
     bitand bitor bitxor shl shr. Slots: step(ring) at(ring) prev(; slot, count) var. Views: view(view) stage(; view, slot|int)
     rows(n; view, lo) cols(n; view, lo) T(; view) var. Tensor memory: tmem(tmem) tmem_cols(n; tmem, lo).
-    Fragments: var frag rowvec colvec frag_cols(n; frag, lo) frag_rows frag_stage(; frag, slot) pair(; v, i) item(k; pair) cast
+    Fragments: var frag rowvec colvec frag_cols(n; frag, lo) frag_rows frag_stage(; frag, slot) pair(; v, i) item(k; pair) list_item(; list, i) worst(; list) cast
     transpose reduce finish argmin argmax topk topk_list scan iota in_bounds where exp2 .. and the arithmetic names above,
     element by element with rowvec / colvec / scalar broadcast.
     """

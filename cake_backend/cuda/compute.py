@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cake_backend.cuda import form_changes, quantise, reduce, scan
-from cake_backend.cuda.context import Binding, Context, Lazy, PairPlace, Place
+from cake_backend.cuda import form_changes, lists, quantise, reduce, scan
+from cake_backend.cuda.context import Binding, Context, Lazy, ListPlace, PairPlace, Place
 from cake_backend.cuda.elementwise import assign_elements, element, literal_as, prepared, resolve
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import array_length, ctype, declare, elements, loop
@@ -19,14 +19,12 @@ FRESH = ("frag", "rowvec", "colvec")
 
 def bind(ctx: Context, name: str, e: Expr, declare_as: Type | None) -> None:
     """Execute `name = e`; `declare_as` is the type of the place where the name's web begins here."""
-    if isinstance(e.type, ListT):
-        not_lowered("a running sorted list", e.span)
     if is_lazy(ctx, e):
         ctx.role.env[name] = Lazy(resolve(ctx, e))
         return
     old = ctx.role.env.get(name)
     if declare_as is None:
-        assert isinstance(old, Place | PairPlace)
+        assert isinstance(old, Place | PairPlace | ListPlace)
         evaluate_into(ctx, old, e)
         return
     place = declare_place(ctx, name, declare_as)
@@ -35,8 +33,10 @@ def bind(ctx: Context, name: str, e: Expr, declare_as: Type | None) -> None:
     ctx.role.env[name] = place
 
 
-def declare_place(ctx: Context, name: str, t: Type) -> Place | PairPlace:
-    """Declare the arrays of a fragment or pair."""
+def declare_place(ctx: Context, name: str, t: Type) -> Place | PairPlace | ListPlace:
+    """Declare the arrays of a fragment, pair or list."""
+    if isinstance(t, ListT):
+        return lists.declare_list(ctx, name, t)
     if isinstance(t, PairT):
         return PairPlace(declare(ctx, f"{name}_value", t.value), declare(ctx, f"{name}_index", t.index))
     assert isinstance(t, FragT)
@@ -58,7 +58,7 @@ def is_lazy(ctx: Context, e: Expr) -> bool:
     for x in e.walk():
         if x.op == "var":
             bound = ctx.lookup(str(x.attrs["name"]))
-            if isinstance(bound, Place | PairPlace) and not _model_only(e, x):
+            if isinstance(bound, Place | PairPlace | ListPlace) and not _model_only(e, x):
                 return False
             if ctx.role.webs.written.get(str(x.attrs["name"]), 0) > 1 and not _model_only(e, x):
                 return False
@@ -74,6 +74,9 @@ def evaluate_into(ctx: Context, target: Binding, e: Expr) -> None:
     """Write the value of `e` to a place or a pair of places."""
     if isinstance(target, PairPlace):
         _pair_into(ctx, target, e)
+        return
+    if isinstance(target, ListPlace):
+        lists.list_into(ctx, target, e)
         return
     assert isinstance(target, Place)
     e = resolve(ctx, e)
@@ -137,6 +140,10 @@ def _pair_into(ctx: Context, target: PairPlace, e: Expr) -> None:
         reduce.running_argument(ctx, target, e)
     elif e.op == "finish":
         reduce.finish_pair(ctx, target, e)
+    elif e.op == "list_item":
+        for part, place in enumerate((target.value, target.index)):
+            with ctx.out.unrolled("i_", place.count):
+                ctx.out.line(f"{place.name}[i_] = {lists.entry(ctx, e, part, 'i_')};")
     elif e.op == "var":
         source = ctx.lookup(str(e.attrs["name"]))
         assert isinstance(source, PairPlace)

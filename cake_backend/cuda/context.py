@@ -78,13 +78,23 @@ class PairPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class ListPlace:
+    """Value and index arrays of a running sorted list: `k` neighbouring registers a row, best first."""
+
+    value: Place
+    index: Place
+    k: int
+    largest: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Lazy:
     """A name that stands for its expression: masks and coordinates, which are computed where they are used."""
 
     expr: Expr
 
 
-Binding = Scalar | Slot | Tile | Rect | Place | PairPlace | Lazy
+Binding = Scalar | Slot | Tile | Rect | Place | PairPlace | ListPlace | Lazy
 
 
 @dataclass(slots=True)

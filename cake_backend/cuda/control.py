@@ -65,7 +65,7 @@ def declare_ahead(ctx: Context, web: Web) -> None:
     t, role = web.type, ctx.role
     if isinstance(t, FragT) and t.dtype == "bool":
         return
-    if isinstance(t, FragT | PairT):
+    if isinstance(t, FragT | PairT | ListT):
         role.env[web.name] = compute.declare_place(ctx, web.name, t)
     elif isinstance(t, ScalarT):
         name = role.names.take(web.name)
@@ -75,7 +75,7 @@ def declare_ahead(ctx: Context, web: Web) -> None:
         name = role.names.take(web.name)
         ctx.out.line(f"u32 {name};")
         role.env[web.name] = Slot(name)
-    elif isinstance(t, ViewT | TmemT | ListT | TileT):
+    elif isinstance(t, ViewT | TmemT | TileT):
         return  # bound where it is assigned
 
 

@@ -21,7 +21,7 @@ from cake_ir.types import FragT, PairT, ScalarT
 
 BINARY = ARITH | COMPARE | LOGIC
 _RANK = {"scalar": 0, "rowvec": 1, "colvec": 1}
-_LEAVES = frozenset({"var", "const", "iota", "in_bounds", "item", "frag_cols", "frag_rows", "frag_stage", "param"})
+_LEAVES = frozenset({"worst", "var", "const", "iota", "in_bounds", "item", "frag_cols", "frag_rows", "frag_stage", "param"})
 _MATERIALISED = frozenset({"reduce", "sum", "finish", "argmin", "argmax", "transpose", "scan", "amax_scale"})
 
 
@@ -64,7 +64,7 @@ def prepared(ctx: Context, e: Expr) -> Expr:
 
 
 def _prepare(ctx: Context, e: Expr, around: int) -> Expr:
-    if not isinstance(e.type, FragT | PairT) or e.op in ("var", "const", "item", "frag", "rowvec", "colvec"):
+    if not isinstance(e.type, FragT | PairT) or e.op in ("var", "const", "item", "worst", "frag", "rowvec", "colvec"):
         return e
     if e.op in _MATERIALISED or _changes_form(e):
         return temporary(ctx, e)
@@ -223,7 +223,17 @@ def negated(text: str) -> str:
     return f"-{operand(text)}"
 
 
+def _entry(ctx: Context, e: Expr, at: At) -> str:
+    """The value or index of a place of a list."""
+    from cake_backend.cuda.lists import entry
+
+    slot = at.row_slot(ctx)
+    return entry(ctx, e, 0, slot) if e.op == "worst" else entry(ctx, e.args[0], int(e.attrs["k"]), slot)  # type: ignore[call-overload]  # 0 or 1
+
+
 def _var(ctx: Context, e: Expr, at: At) -> str:
+    if e.op == "item" and e.args[0].op == "list_item":
+        return _entry(ctx, e, at)
     place = place_of(ctx, e)
     return read(ctx, place, at, e)
 
@@ -356,7 +366,7 @@ def _fresh(ctx: Context, e: Expr, at: At) -> str:
 
 
 _ELEMENT = {
-    "frag": _fresh, "rowvec": _fresh, "colvec": _fresh,
+    "worst": _entry, "frag": _fresh, "rowvec": _fresh, "colvec": _fresh,
     "var": _var, "item": _var, "frag_cols": _slice, "frag_rows": _slice, "iota": _iota, "in_bounds": _in_bounds, "where": _where, "fma": _fma, "cast": _cast,
     "frag_stage": lambda ctx, e, at: read(ctx, stage_place(ctx, e)[0], at, e, stage_place(ctx, e)[1]),
 }  # fmt: skip

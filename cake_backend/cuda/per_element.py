@@ -56,6 +56,7 @@ class Elements:
         self.coords = tuple(prepared(ctx, c) if isinstance(c.type, FragT) else c for c in coords)
         if len(coords) != ctx.program.tensors[self.tensor].rank:
             not_lowered("an access with fewer coordinates than dimensions", op.span)
+        self.own = any(isinstance(c.type, FragT) for c in coords)
         self.clip = bool(op.attrs.get("clip"))
         self.flat = t.rank == 1 or t.form in ("rowvec", "colvec", "scalar")
         if t.form in ("b", "rows"):
@@ -67,10 +68,10 @@ class Elements:
         if isinstance(c.type, FragT):
             return element(ctx, c, at)
         inner = ""
-        if self.type.form != "scalar":
-            along_rows = self.type.form == "rowvec" if axis == 0 else True
-            if axis == 0 or (axis == 1 and not self.flat):
-                inner = at.row(ctx) if along_rows else at.col(ctx)
+        if self.type.form != "scalar" and not self.flat:
+            inner = at.col(ctx) if axis == 0 else at.row(ctx) if axis == 1 else ""
+        elif self.type.form != "scalar" and axis == 0 and not self.own:
+            inner = at.row(ctx) if self.type.form == "rowvec" else at.col(ctx)
         if constant(c) == 0 and inner and inner != "0":
             return operand(inner)
         text = operand(scalar(ctx, c))

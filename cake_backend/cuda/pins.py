@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_backend.cuda.context import Context, PairPlace, Place
+from cake_backend.cuda.context import Context, ListPlace, PairPlace, Place
 from cake_backend.cuda.fragments import ctype
 from cake_backend.cuda.preamble import pin
 from cake_backend.cuda.webs import expressions
@@ -16,7 +16,7 @@ def pin_places(ctx: Context, names: tuple[str, ...]) -> None:
     """Pin every register of the named places."""
     for name in names:
         bound = ctx.role.env.get(name)
-        for place in (bound.value, bound.index) if isinstance(bound, PairPlace) else (bound,):
+        for place in (bound.value, bound.index) if isinstance(bound, PairPlace | ListPlace) else (bound,):
             if isinstance(place, Place) and place.type.stages > 1 and name in ctx.role.inflight.accumulators:
                 continue  # `pin_stages` knows which of them is free
             if isinstance(place, Place) and ctype(place.type) in ("float", "int", "u32"):
@@ -37,7 +37,7 @@ def values_in(e: Expr) -> Iterator[str]:
     if e.op == "var":
         yield str(e.attrs["name"])
     for i, a in enumerate(e.args):
-        if not (i == 0 and e.op in ("iota", "in_bounds", "frag", "rowvec", "colvec")):
+        if not (i == 0 and e.op in ("iota", "in_bounds", "frag", "rowvec", "colvec", "topk_list")):
             yield from values_in(a)
 
 

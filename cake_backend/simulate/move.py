@@ -117,7 +117,8 @@ def _places(site: Site, t: FragT, tensor: Tensor) -> Callable[[Warp, Vals], tupl
         else:
             offsets = {0: h.cols, 1: h.rows}
         if fragments:
-            offsets = {k: v for k, v in offsets.items() if k not in fragments}
+            flat = t.rank == 1 or t.form in ("rowvec", "colvec")
+            offsets = {} if flat else {k: v for k, v in offsets.items() if k not in fragments}
         return tuple(np.broadcast_to(a, h.shape) for a in index_of(coords, offsets))
 
     return at

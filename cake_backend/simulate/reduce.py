@@ -21,7 +21,7 @@ from cake_backend.simulate.registers import held
 from cake_backend.simulate.state import Warp
 from cake_ir.program import Expr
 from cake_ir.quantising import largest, least
-from cake_ir.types import FragT, PairT
+from cake_ir.types import FragT, ListT, PairT
 
 Combine = Callable[[Any, Any], Any]
 
@@ -155,7 +155,7 @@ def _vec(site: Site, t: FragT, x: Array, warp: Warp, f: Combine, op: str) -> Arr
 def _finish(site: Site, e: Expr) -> Value:
     x = build(site, e.args[0])
     t = e.args[0].type
-    if isinstance(t, PairT):
+    if isinstance(t, (PairT, ListT)):
         return x
     t = frag_type(e.args[0])
     f = combiner(t.partial or "max", t.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cake_backend.simulate import atomics, elementwise, fragments, mma, move, reduce, scan, sync, tmem
+from cake_backend.simulate import atomics, elementwise, fragments, lists, mma, move, reduce, scan, sync, tmem
 from cake_backend.simulate.elementwise import Builder
 from cake_backend.simulate.machine import Site, Step
 
@@ -14,11 +14,10 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
     "lm.compute": (elementwise.compute,), **move.VALUES, **mma.VALUES, **tmem.VALUES, **reduce.VALUES, **atomics.VALUES,
 }  # fmt: skip
 
-PURE: dict[str, Builder] = {**elementwise.PURE, **fragments.PURE, **reduce.PURE, **scan.PURE}
+PURE: dict[str, Builder] = {**elementwise.PURE, **fragments.PURE, **reduce.PURE, **scan.PURE, **lists.PURE}
 
 REFUSED: dict[str, str] = {
-    **move.REFUSED, **tmem.REFUSED, "lm.signal": "flags between CTAs", "lm.spin": "flags between CTAs", "lm.topk": "running sorted lists",
-    "lm.topk_list": "running sorted lists", "lm.scales": "scale operands",
+    **move.REFUSED, **tmem.REFUSED, "lm.signal": "flags between CTAs", "lm.spin": "flags between CTAs",  "lm.scales": "scale operands",
 }  # fmt: skip
 
 

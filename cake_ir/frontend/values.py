@@ -247,6 +247,16 @@ def _subscript(el: Elaboration, node: ast.Subscript) -> Any:
     if isinstance(e.type, FragT) and e.type.stages > 1:
         slot = slot_expr(el, value(el, node.slice), el.span(node.slice))
         return Expr("frag_stage", (e, slot), {}, e.type.with_(stages=1), span)
+    if isinstance(e.type, ListT):
+        place = lift(el, value(el, node.slice), el.span(node.slice))
+        if not isinstance(place.type, ScalarT) or place.type.dtype not in ("i32", "i64", "u32"):
+            el.fail("N021", f"{place.type} does not number a place of a list", node.slice)
+        k = place.attrs.get("value") if place.op == "const" else 0
+        if not (isinstance(k, int) and 0 <= k < e.type.k):
+            el.fail("N022", f"a list of {e.type.k} has places 0 to {e.type.k - 1}", node.slice, expected=e.type.k, found=k)
+        if e.type.value.partial:
+            el.fail("D007", "a place of a list is read before `lm.finish`", node, help="finish it: `lm.finish(..)`")
+        return Expr("list_item", (e, place), {}, PairT(e.type.value, e.type.index), span)
     if isinstance(e.type, PairT):
         k = const_int(el, node.slice, "an index of a pair")
         if k not in (0, 1):
@@ -291,7 +301,7 @@ def _attribute(el: Elaboration, node: ast.Attribute) -> Any:
             el.fail("D021", "a 1-D view has no transpose", node)
         return Expr("T", (e,), {}, ViewT(t.view, t.rows, t.cols, t.dtype, not t.transposed, t.staged, t.rank), span)
     if isinstance(t, ListT) and node.attr == "worst":
-        return Expr("worst", (e,), {}, t.value, span)
+        return Expr("worst", (e,), {}, t.value.with_(partial=None), span)
     el.fail("N029", f"{t} has no attribute `{node.attr}`", node)
 
 

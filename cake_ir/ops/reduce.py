@@ -94,16 +94,31 @@ def _argmin(call: Call) -> Type:
 
 
 def _topk(call: Call) -> Type:
-    into = call.type_of("into")
+    x, into = _frag(call, "x"), call.type_of("into")
     if not isinstance(into, ListT):
         call.fault("D024", f"`into` takes a list from `lm.topk_list`, found {into}", "into")
-    return ListT(into.k, into.value.with_(partial="argmin"), into.index.with_(partial="argmin"), into.largest)
+    if into.value.partial is None:
+        call.fault("D007", "a finished list takes no more scores", "into", help="start another with `lm.topk_list`")
+    if call.attrs["axis"] != 1:
+        call.fault("N042", "`lm.topk` runs along the columns of a row: `axis=1`", "axis")
+    if x.dtype != "f32":
+        call.fault("D003", f"`lm.topk` orders f32 scores, found {x.dtype}", "x", help="convert with `lm.cast(x, lm.f32)`", expected="f32", found=x.dtype)
+    if x.form != "acc" or (x.warps and x.warps[1] > 1):
+        call.fault("D002", f"`lm.topk` takes an `acc` whose rows lie in one warp, found {x}", "x")
+    if into.value.rows != x.rows or into.value.warps != x.warps:
+        call.fault("D001", f"the list has {into.value.rows} rows, the scores have {x.rows}", "into", expected=x.rows, found=into.value.rows)
+    return into
 
 
 def _topk_list(call: Call) -> Type:
     like = _frag(call, "like")
-    vec = FragT("rowvec", like.rows, 1, "f32", warps=like.warps, parent=like.form)
-    return ListT(int(call.attrs["k"]), vec, vec.with_(dtype="i32"), bool(call.attrs["largest"]))  # type: ignore[arg-type]
+    k, largest = int(call.attrs["k"]), bool(call.attrs["largest"])  # type: ignore[call-overload]  # an int by kind
+    if like.form != "acc":
+        call.fault("D002", f"`lm.topk_list` keeps a list for each row of an `acc`, found {like}", "like")
+    if not 1 <= k <= MOST_PLACES:
+        call.fault("N022", f"a list has 1 to {MOST_PLACES} places, not {k}", "k", help="keep the best of parts and merge them in a second kernel")
+    vec = FragT("rowvec", like.rows, 1, "f32", "argmax" if largest else "argmin", warps=like.warps, parent=like.form)
+    return ListT(k, vec, vec.with_(dtype="i32"), largest)
 
 
 def _scan(call: Call) -> Type:
@@ -161,6 +176,9 @@ def _sum(call: Call) -> Type:
     return _along(x, call.attrs["axis"], None)
 
 
+MOST_PLACES = 32
+"""Places of a running list: each takes two registers a row and thread."""
+
 _ARG = (P("x", "value"), P("axis", "int"), P("base", "scalar", 0), P("into", "value"))
 
 SPECS = (
@@ -171,8 +189,8 @@ SPECS = (
     OpSpec("finish", "reduce", (P("x", "value"),), _finish, pure=True, doc="Complete a partial reduction over the quad."),
     OpSpec("argmin", "reduce", _ARG, _argmin, pure=True, doc="Running (value, index) minimum along a row; ties keep the lowest index, NaN never wins."),
     OpSpec("argmax", "reduce", _ARG, _argmin, pure=True, doc="Running (value, index) maximum along a row; ties keep the lowest index, NaN never wins."),
-    OpSpec("topk", "reduce", _ARG, _topk, pure=True, build=False, doc="Merge a tile's scores into a running sorted list."),
-    OpSpec("topk_list", "reduce", (P("like", "value"), P("k", "int"), P("largest", "bool", False)), _topk_list, pure=True, build=False,
+    OpSpec("topk", "reduce", _ARG, _topk, pure=True, doc="Merge a tile's scores into a running sorted list."),
+    OpSpec("topk_list", "reduce", (P("like", "value"), P("k", "int"), P("largest", "bool", False)), _topk_list, pure=True,
            doc="An empty running list of k (value, index) pairs a row."),
     OpSpec("scan", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int")), _scan, pure=True, doc="Inclusive prefix along an axis."),
     OpSpec("amax_scale", "quantize", (P("x", "value"), P("axis", "int"), P("block", "int"), P("kind", "str", "f32"), P("dtype", "dtype", "e4m3")),

@@ -221,6 +221,7 @@ static int __float_as_int(float f) { int x; std::memcpy(&x, &f, 4); return x; }
 static float __int2float_rn(int x) { return (float)x; }
 static float __uint2float_rn(u32 x) { return (float)x; }
 static int __float2int_rn(float x) { return (int)std::nearbyint(x); }
+static int __ffs(int x) { return __builtin_ffs(x); }
 static int __float2int_rz(float x) { return (int)x; }
 template <class A, class B> static auto min(A a, B b) -> decltype(a + b) { return a < b ? a : b; }
 template <class A, class B> static auto max(A a, B b) -> decltype(a + b) { return a > b ? a : b; }

@@ -74,7 +74,7 @@ def compiles(text: str, target: str | None = None) -> str:
         build = compile_cuda(lowered.text, lowered.manifest.target, cache=False)
         assert build.ok, build.log
         assert not build.serialised
-        assert build.resources.spill_stores + build.resources.spill_loads == 0
+        assert build.resources.spill_stores + build.resources.spill_loads + build.resources.stack == 0
     return lowered.text
 
 
