@@ -169,6 +169,14 @@ def _tiny_gemm() -> Iterator[BenchCandidate]:
     ):  # fmt: skip
         params = {"BN": bn, "WARPS": warps, "STAGES": stages, "CTAS": ctas}
         yield BenchCandidate(f"cake_tiny_{bn}_w{warps}s{stages}c{ctas}", "tiny_gemm", "hopper", params=params, main=main, shapes=shapes)
+    for mr, kc, warps, ctas, shapes in (  # a CTA a column, no tensor core: the least latency, 16 bytes a thread and row in flight at once
+        (1, 3072, 12, 4, ("m1_n128_k2880", "m1_n512_k2880")), (4, 3072, 12, 3, ("m[14]_n128_k2880", "m[14]_n512_k2880")),
+        (8, 3072, 12, 2, ("m8_n128_k2880", "m8_n512_k2880")), (1, 7168, 28, 2, ("m1_n128_*", "m1_n256_*", "m1_n384_*")),
+        (4, 7168, 28, 2, ("m[14]_n128_k7168", "m[14]_n256_*", "m[14]_n384_*")), (8, 7168, 28, 1, ("m8_n128_k7168", "m8_n256_*", "m8_n384_*")),
+        (1, 7168, 14, 4, ("m1_n128_k7168", "m1_n256_*", "m1_n384_*")), (1, 2048, 8, 8, ("m1_n1024_*",)), (4, 2048, 8, 5, ("m[14]_n1024_*",)),
+    ):  # fmt: skip
+        params = {"MR": mr, "KC": kc, "WARPS": warps, "CTAS": ctas}
+        yield BenchCandidate(f"cake_tiny_rows{mr}_k{kc}_w{warps}c{ctas}", "tiny_gemm", "hopper_rows", params=params, main=warps != 14, shapes=shapes)
 
 
 CANDIDATES: tuple[BenchCandidate, ...] = (

@@ -55,6 +55,7 @@ TASK = Task(
         Shape("sim_ragged", {"M": 5, "N": 40, "K": 1096}, "sim"),
         Shape("sim_sixteen", {"M": 16, "N": 48, "K": 2048}, "sim"),
         Shape("sim_short_k", {"M": 8, "N": 24, "K": 320}, "sim"),
+        Shape("sim_three", {"M": 3, "N": 16, "K": 712}, "sim"),
         Shape("wide_2048", {"M": 7, "N": 2048, "K": 1536}),
         Shape("edge_one", {"M": 1, "N": 8, "K": 8}, "edge"),
         Shape("edge_ragged", {"M": 15, "N": 56, "K": 520}, "edge"),

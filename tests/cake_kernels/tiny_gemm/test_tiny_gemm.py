@@ -18,6 +18,7 @@ TASK = cake_kernels.tasks()["tiny_gemm"]
 SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge")]
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"BN": 16, "WARPS": 4}), ("hopper", {"BN": 24, "STAGES": 4}), ("hopper", {"BN": 40, "STAGES": 3}),
+    ("hopper_rows", {"MR": 1, "KC": 1024, "WARPS": 4}), ("hopper_rows", {"MR": 4, "KC": 1024, "WARPS": 2}), ("hopper_rows", {"MR": 8, "KC": 2048, "WARPS": 8}),
 )  # fmt: skip
 
 
@@ -65,6 +66,7 @@ def test_the_schedule_is_proved_safe(schedule: str, params: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
 def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None:
-    for number, shape in enumerate(s for s in SMALL if s.axes["K"] < 5000):
+    longest = params.get("KC", 5000)
+    for number, shape in enumerate(s for s in SMALL if s.axes["K"] <= longest and s.axes["M"] <= params.get("MR", 16)):
         distribution = TASK.distributions[(number + len(params)) % 5].name
         assert not failures(judged("tiny_gemm", schedule, params, shape.name, distribution, seed=number)), shape.name
