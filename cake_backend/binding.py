@@ -169,6 +169,8 @@ def _launch(
         "tiles": tiles,
         "persistent": launch.grid.kind == "persistent",
         "pdl": launch.pdl,
+        "clears": list(launch.clears),
+        "module": launch.module,
         "params": [_param(p, manifest, layouts, values) for p in launch.params],
     }
 

@@ -66,7 +66,11 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch: `block` threads, `smem` bytes of dynamic shared memory, `pdl` where it may start before its predecessor ends."""
+    """One kernel launch: `block` threads, `smem` bytes of dynamic shared memory, `pdl` where it may start before its predecessor ends.
+
+    `clears` names tensors and workspaces that are set to zero in front of it. `module` numbers the cubin that holds the entry: a plan
+    compiles each of its schedules on its own.
+    """
 
     entry: str
     block: int
@@ -76,8 +80,11 @@ class Launch:
     smem: int = 0
     ctas_per_sm: int = 1
     pdl: bool = False
+    clears: tuple[str, ...] = ()
+    module: int = 0
 
     def to_json(self) -> dict[str, Any]:
+        optional = {"clears": list(self.clears), "module": self.module}
         return {
             "entry": self.entry,
             "block": self.block,
@@ -87,6 +94,7 @@ class Launch:
             "grid": self.grid.to_json(),
             "pdl": self.pdl,
             "params": [p.to_json() for p in self.params],
+            **{name: value for name, value in optional.items() if value},
         }
 
 
@@ -229,6 +237,8 @@ def _read_launch(r: Reader) -> Launch:
         smem=r.integer("smem", default=0),
         ctas_per_sm=r.integer("ctas_per_sm", default=1, least=1, most=64),
         pdl=r.flag("pdl", default=False),
+        clears=r.texts("clears"),
+        module=r.integer("module", default=0, most=63),
     )
     grid.close()
     r.close()
@@ -303,6 +313,9 @@ def _check_references(m: Manifest) -> None:
     for launch in m.launches:
         if not _ENTRY_NAME.fullmatch(launch.entry):
             raise ManifestError(f"`{launch.entry[:80]}` is no kernel name")
+        for name in launch.clears:
+            if name not in buffers:
+                raise ManifestError(f"`{launch.entry}` clears `{name}`, which is neither a tensor nor a workspace")
         for i, p in enumerate(launch.params):
             where = f"parameter {i} of `{launch.entry}`"
             if p.map is not None and not 0 <= p.map < len(m.maps):

@@ -98,6 +98,13 @@ class Reader:
             raise self._wrong(key, "a list of expressions", values)
         return tuple(values)
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """An optional list of texts."""
+        values = self._take(key, [])
+        if not isinstance(values, list | tuple) or any(not isinstance(v, str) for v in values):
+            raise self._wrong(key, "a list of texts", values)
+        return tuple(values)
+
     def child(self, key: str) -> Reader:
         return Reader(self._take(key), f"{self.where}.{key}")
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
 from cake_backend.cuda.faults import not_lowered
-from cake_ir.program import Expr, Program
+from cake_ir.program import Expr, Let
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
           "and": "and", "or": "or", "div": "/"}  # fmt: skip
 
 
-def host_text(program: Program, e: Expr) -> str:
+class Named(Protocol):
+    """A program or a plan: whose names stand for values."""
+
+    @property
+    def lets(self) -> Mapping[str, Let]: ...
+
+
+def host_text(program: Named, e: Expr) -> str:
     """Text that `cake_backend.expressions` evaluates to the value of `e` for given arguments."""
     if e.op == "const":
         return repr(e.attrs["value"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cake_backend.judge.routine import Routine, merged
 from cake_backend.judge.status import Status
 from cake_backend.manifest import Manifest
 from cake_backend.toolchain import Build, Remark, compile_cuda
@@ -13,12 +15,13 @@ from cake_backend.toolchain.gate import sass_remarks
 from cake_backend.toolchain.sass import read_sass
 
 if TYPE_CHECKING:
+    from cake_backend.cuda.lower import Lowered
     from cake_ir.program import Program
 
 
 @dataclass(slots=True)
 class Built:
-    """What lowering and compiling gave; `status` says what kept it from a cubin."""
+    """What lowering and compiling gave; `status` says what kept it from a cubin. A plan has `more` texts and builds than the first."""
 
     text: str = ""
     manifest: Manifest | None = None
@@ -26,28 +29,64 @@ class Built:
     report: dict[str, Any] = field(default_factory=dict)
     status: Status | None = None
     summary: str = ""
+    more: list[tuple[str, Build]] = field(default_factory=list)
+
+    @property
+    def files(self) -> list[tuple[str, Build]]:
+        """Text and build of every module, in the order of their numbers."""
+        return [] if self.build is None else [(self.text, self.build), *self.more]
+
+    @property
+    def cubins(self) -> tuple[bytes, ...]:
+        """The cubins, all of them or none."""
+        made = tuple(build.cubin for _, build in self.files if build.cubin is not None)
+        return made if len(made) == len(self.files) else ()
 
 
 def build_program(program: Program, source: str, *, timeout: float, report: bool = False) -> Built:
-    """Lower and compile; never raises for what the schedule holds. With `report` every wait can leave a hang record."""
+    """Lower and compile one schedule; never raises for what it holds. With `report` every wait can leave a hang record."""
+    return build_routine(Routine.of(program), source, timeout=timeout, report=report)
+
+
+def build_routine(routine: Routine, source: str, *, timeout: float, report: bool = False) -> Built:
+    """Lower and compile every schedule that is launched, each as a module of its own, at the same time."""
     from cake_backend.cuda.lower import lower
     from cake_ir.fault import FaultError
 
     out = Built()
     try:
-        lowered = lower(program, source=source, report=report)
+        lowered = [lower(program, source=source, report=report) for program in routine.programs]
+        manifest = merged(routine, [one.manifest for one in lowered])
     except FaultError as error:
         span = error.fault.span
         out.status, out.summary = Status.NOT_LOWERED, f"line {span.line}: {error.fault.message}"
         out.report = {"label": "not lowered", "fault": {"message": error.fault.message, "span": span.to_json(), "help": error.fault.help}}
         return out
-    out.text, out.manifest = lowered.text, lowered.manifest
-    build = out.build = compile_cuda(lowered.text, program.target, timeout=timeout)
+    with ThreadPoolExecutor(len(lowered)) as pool:  # the compiler runs in child processes: threads only wait
+        builds = list(pool.map(lambda one: compile_cuda(one.text, routine.target, timeout=timeout), lowered))
+    out.text, out.manifest, out.build = lowered[0].text, manifest, builds[0]
+    out.more = [(one.text, build) for one, build in zip(lowered[1:], builds[1:], strict=True)]
+    reports = [_report(one, build) for one, build in zip(lowered, builds, strict=True)]
+    out.report = reports[0] if len(reports) == 1 else _together(reports)
+    out.report["smem"] = max((launch.smem for launch in manifest.launches), default=0)
+    failed = next((i for i, build in enumerate(builds) if not build.ok), None)
+    if failed is not None:
+        build = builds[failed]
+        first = next((r for r in build.remarks if r.severity == "error"), None)
+        unavailable = build.status in ("unavailable", "timeout", "crash")
+        out.status = Status.INFRA_ERROR if unavailable else Status.COMPILE_ERROR
+        line = schedule_line(first.generated_line, lowered[failed].source_map) if first else None
+        out.summary = (f"line {line}: " if line else "") + (first.text if first else build.status)
+    return out
+
+
+def _report(lowered: Lowered, build: Build) -> dict[str, Any]:
+    """The record's section for one module."""
     remarks = list(build.remarks)
     sass = read_sass(build.cubin) if build.cubin is not None else None
     if sass is not None:
         remarks += sass_remarks(sass)
-    out.report = {
+    return {
         "label": "compiled",
         "ok": build.ok,
         "status": build.status,
@@ -59,16 +98,28 @@ def build_program(program: Program, source: str, *, timeout: float, report: bool
         "entries": {name: entry.to_json() for name, entry in build.entries.items()},
         "remarks": [remark_json(r, lowered.source_map) for r in remarks],
         "serialised": any(r.serialises for r in remarks),
-        "smem": max((launch.smem for launch in out.manifest.launches), default=0),
         "cubin_bytes": len(build.cubin) if build.cubin else None,
         "machine_code": {name: _code(report) for name, report in sass.items()} if sass is not None else None,
     }
-    if not build.ok:
-        first = next((r for r in build.remarks if r.severity == "error"), None)
-        unavailable = build.status in ("unavailable", "timeout", "crash")
-        out.status = Status.INFRA_ERROR if unavailable else Status.COMPILE_ERROR
-        line = schedule_line(first.generated_line, lowered.source_map) if first else None
-        out.summary = (f"line {line}: " if line else "") + (first.text if first else build.status)
+
+
+def _together(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One section for the modules of a plan: the worst of what matters for each, and every remark."""
+    out = dict(reports[0])
+    out["ok"] = all(r["ok"] for r in reports)
+    out["status"] = next((r["status"] for r in reports if not r["ok"]), out["status"])
+    out["seconds"] = round(max(r["seconds"] for r in reports), 3)
+    out["cached"] = all(r["cached"] for r in reports)
+    out["resources"] = {name: max((r["resources"].get(name) or 0) for r in reports) for name in out["resources"]}
+    out["remarks"] = [remark for r in reports for remark in r["remarks"]]
+    out["serialised"] = any(r["serialised"] for r in reports)
+    out["cubin_bytes"] = sum(r["cubin_bytes"] or 0 for r in reports)
+    for section in ("entries", "machine_code"):
+        named: dict[str, Any] = {}
+        for number, r in enumerate(reports):  # one schedule with two sets of tunables has one entry name
+            for name, value in (r[section] or {}).items():
+                named[name if name not in named else f"{name}#{number}"] = value
+        out[section] = named
     return out
 
 

@@ -6,10 +6,11 @@ A shape outside is no fault. It is listed in the record, with the assumption and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cake_backend.binding import BindError, OutsideDomain, bind, unmet
+from cake_backend.judge.routine import Rewriter, Routine
 from cake_backend.manifest import DTYPE_BYTES, Guard, Manifest
 from cake_backend.task import Shape, Task
 
@@ -45,17 +46,21 @@ class Domain:
     def outside(self, shape: Shape) -> Outside | None:
         """Why the candidate does not take a shape; None where it does, or where something else than a guard keeps it from being bound."""
         layouts, values = self.task.layouts(shape.axes), self.task.scalar_values(shape.axes)
-        try:
-            if self.manifest is not None:
+        if self.manifest is not None:
+            try:
                 bind(self.manifest, layouts, values)
+            except OutsideDomain as error:
+                return Outside(shape, str(error), error.line)
+            except BindError:
                 return None
-            for guard in self.guards:
-                if (told := unmet(guard, values, layouts)) is not None:
-                    return Outside(shape, told, guard.line)
-        except OutsideDomain as error:
-            return Outside(shape, str(error), error.line)
-        except BindError:
             return None
+        for guard in self.guards:
+            try:
+                told = unmet(guard, values, layouts)
+            except BindError:  # it speaks of a workspace, whose extents nobody knows without a manifest
+                continue
+            if told is not None:
+                return Outside(shape, told, guard.line)
         return None
 
     def covers(self, shape: Shape) -> bool:
@@ -67,8 +72,16 @@ class Domain:
         return [found for shape in shapes if (found := self.outside(shape)) is not None]
 
 
-def assumptions(program: Program) -> tuple[Guard, ...]:
-    """What a program that was not lowered says about its arguments: declared extents, rows that a tensor map can take, assumptions."""
+def assumptions(routine: Routine) -> tuple[Guard, ...]:
+    """What a routine that was not lowered says about its arguments: declared extents, rows that a tensor map can take, assumptions."""
+    out: list[Guard] = []
+    for call in routine.calls:
+        change = Rewriter(call.tensors, call.scalars)
+        out += [replace(guard, expr=change.text(guard.expr)) for guard in _of_program(call.program)]
+    return tuple(dict.fromkeys(out))
+
+
+def _of_program(program: Program) -> list[Guard]:
     from cake_backend.cuda.launch_manifest import dtype_of
     from cake_backend.cuda.manifest_text import host_text, stripped
     from cake_ir.fault import FaultError
@@ -89,7 +102,7 @@ def assumptions(program: Program) -> tuple[Guard, ...]:
         except FaultError:  # an assumption that the launcher cannot evaluate excludes no shape
             continue
         out.append(Guard(text, f"the schedule assumes {text}", assume.span.line))
-    return tuple(out)
+    return out
 
 
 def describe(domain: Domain, taken: Sequence[Shape], params: Mapping[str, Any]) -> dict[str, Any]:

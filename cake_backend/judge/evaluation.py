@@ -17,11 +17,13 @@ from typing import Any
 
 from cake_backend.executors.lease import LeaseTimeout
 from cake_backend.judge.admission import admit
-from cake_backend.judge.building import Built, build_program
+from cake_backend.judge.building import Built, build_routine
 from cake_backend.judge.devices import Found, find_devices, runs_on, target_of
 from cake_backend.judge.domain import Domain, assumptions, describe, suffix
 from cake_backend.judge.plan import Options, Plan, make_plan, wanted_shapes
-from cake_backend.judge.session import Candidate, Session, run_session
+from cake_backend.judge.protocol import module_name
+from cake_backend.judge.routine import Routine
+from cake_backend.judge.session import Candidate, Further, Session, run_session
 from cake_backend.judge.source import read_source
 from cake_backend.judge.status import Status
 from cake_backend.judge.verdict import judge_session
@@ -126,41 +128,41 @@ class _Run:
         )  # fmt: skip
         self.record["verify"] = source.verdict
         self.record["findings"] += source.findings
-        if source.status is not None or source.program is None:
+        if source.status is not None or source.routine is None:
             return self.end(source.status or Status.UNDECIDED, source.summary)
-        program = source.program
-        self.record["target"] = program.target
+        routine = source.routine
+        self.record["target"] = routine.target
         admission = admit(self.task)
         if not admission.ok:
             self.record["findings"] += [{"kind": "task", "text": fault} for fault in admission.faults[:8]]
             return self.end(Status.WORKLOAD_REJECTED, admission.faults[0])
         self.progress("compile", 0.1)
-        self.built = built = build_program(program, self.text, timeout=self.options.compile_timeout)
+        self.built = built = build_routine(routine, self.text, timeout=self.options.compile_timeout)
         self.record["compile"] = built.report
         for remark in built.report.get("remarks", ()):
             if remark["severity"] in ("warning", "error"):
                 self.record["findings"].append({"kind": "assembler", "code": remark["code"], "line": remark["line"], "text": remark["text"]})
         if built.status is not None and built.status is not Status.NOT_LOWERED:
             return self.end(built.status, built.summary)
-        taken = wanted_shapes(self.task, program.tunables, self.options)
-        self.domain = Domain(self.task, built.manifest, () if built.manifest else assumptions(program))
-        self.record["domain"] = describe(self.domain, taken, program.tunables)
+        taken = wanted_shapes(self.task, routine.tunables, self.options)
+        self.domain = Domain(self.task, built.manifest, () if built.manifest else assumptions(routine))
+        self.record["domain"] = describe(self.domain, taken, routine.tunables)
         if taken and not self.record["domain"]["covered"]:
             first = self.domain.excluded(taken)[0]
             self.record["findings"].append({"kind": "bind", "text": first.reason, "line": first.line})
             return self.end(Status.RUNTIME_ERROR, f"no shape of the task can be launched; `{first.shape.name}`: {first.sentence()}")
-        self._predict(program, gpu["name"] if gpu else None)
+        self._predict(routine, gpu["name"] if gpu else None)
         on_gpu = gpu is not None and built.build is not None and built.status is None
-        if on_gpu and gpu is not None and not runs_on(program.target, gpu):
+        if on_gpu and gpu is not None and not runs_on(routine.target, gpu):
             if only_gpu:
-                return self.end(Status.SKIPPED, f"{gpu['name']} ({target_of(gpu)}) cannot run {program.target}")
-            self.record["findings"].append({"kind": "device", "text": f"{gpu['name']} cannot run {program.target}: simulated instead"})
+                return self.end(Status.SKIPPED, f"{gpu['name']} ({target_of(gpu)}) cannot run {routine.target}")
+            self.record["findings"].append({"kind": "device", "text": f"{gpu['name']} cannot run {routine.target}: simulated instead"})
             on_gpu = False
         if on_gpu and ordinal is not None:
-            return self._on_gpu(program, ordinal, gpu or {})
+            return self._on_gpu(routine, ordinal, gpu or {})
         if built.status is Status.NOT_LOWERED and only_gpu:
             return self.end(built.status, built.summary)
-        return self._simulated(program)
+        return self._simulated(routine)
 
     def _choose_device(self) -> tuple[Found, int | None, bool]:
         """The devices here, the one to use (None: simulate), and whether anything but a GPU is refused."""
@@ -180,10 +182,10 @@ class _Run:
         self.record["device"] = self.device
         return Found((), f"prediction for {self.device}"), None, False
 
-    def _on_gpu(self, program: Any, ordinal: int, gpu: dict[str, Any]) -> dict[str, Any]:
+    def _on_gpu(self, routine: Routine, ordinal: int, gpu: dict[str, Any]) -> dict[str, Any]:
         assert self.built is not None
-        candidate = _candidate(self.built, program)
-        seal = hashlib.sha256(candidate.cubin + candidate.manifest.dumps().encode()).hexdigest()
+        candidate = candidate_of(self.built, routine)
+        seal = hashlib.sha256(b"".join(candidate.cubins) + candidate.manifest.dumps().encode()).hexdigest()
         plan = make_plan(self.task, candidate.params, self.options, seal=seal, covers=self.domain.covers)
         self.record |= {"device": gpu["name"], "gpu": gpu, "driver": gpu["driver"], "plan": plan.to_json(), "evidence": "measured"}
         if not plan.cases:
@@ -199,7 +201,7 @@ class _Run:
         verdict = judge_session(session, candidate, self.task)
         if Status(verdict["status"]) in (Status.RUNTIME_ERROR, Status.TIMEOUT) and session.run is not None:
             self.progress("report", 0.92)
-            verdict = self._with_hang_report(program, ordinal, session, verdict)
+            verdict = self._with_hang_report(routine, ordinal, session, verdict)
         status = Status(verdict["status"])
         cases = verdict["numerics"]
         wrong = [c for c in cases if c["status"] != Status.PASSED]
@@ -216,7 +218,7 @@ class _Run:
             self.record["counters"] = counters
         return self.end(status, verdict["summary"])
 
-    def _with_hang_report(self, program: Any, ordinal: int, session: Session, verdict: dict[str, Any]) -> dict[str, Any]:
+    def _with_hang_report(self, routine: Routine, ordinal: int, session: Session, verdict: dict[str, Any]) -> dict[str, Any]:
         """The verdict of a run that trapped or did not end, after the case in question ran once more with waits that report.
 
         Waits of the ordinary build only trap, which is what costs nothing; so the report takes a build of its own.
@@ -225,11 +227,11 @@ class _Run:
         trapped = any("CUDA_ERROR_LAUNCH_FAILED" in f["text"] for f in verdict["faults"])
         if case is None or not (trapped or verdict["status"] == Status.TIMEOUT):
             return verdict
-        built = build_program(program, self.text, timeout=self.options.compile_timeout, report=True)
-        if built.build is None or built.build.cubin is None:
+        built = build_routine(routine, self.text, timeout=self.options.compile_timeout, report=True)
+        if not built.cubins:
             return verdict
         again = Plan((replace(case, timed=False, repeats=1),), session.plan.poison, session.plan.seal)
-        candidate = _candidate(built, program)
+        candidate = candidate_of(built, routine)
         limited = replace(self.options, run_timeout=min(60.0, self.options.run_timeout))
         second = judge_session(
             run_session(candidate, self.task, again, limited, device=ordinal, cancel=self.cancel), candidate, self.task
@@ -239,12 +241,12 @@ class _Run:
             return verdict
         return {**verdict, "status": second["status"], "summary": second["summary"], "hang": second["hang"]}
 
-    def _simulated(self, program: Any) -> dict[str, Any]:
+    def _simulated(self, routine: Routine) -> dict[str, Any]:
         from cake_backend.judge.simulation import simulate_cases
 
         self.progress("simulate", 0.2)
         outcome = simulate_cases(
-            program, self.task, self.options, cancel=self.cancel, domain=self.domain,
+            routine, self.task, self.options, cancel=self.cancel, domain=self.domain,
             progress=lambda part: self.progress("simulate", 0.2 + 0.7 * part),
         )  # fmt: skip
         self.record["evidence"] = "simulated" if outcome.cases else self.record["evidence"]
@@ -255,14 +257,14 @@ class _Run:
             return self.end(Status.NOT_LOWERED, f"simulated right; {self.built.summary}")
         return self.end(outcome.status, outcome.summary)
 
-    def _predict(self, program: Any, gpu_name: str | None) -> None:
+    def _predict(self, routine: Routine, gpu_name: str | None) -> None:
         """The cost model's opinion per benchmark shape, where it has one."""
         from cake_backend.judge.prediction import predict_shapes
 
         name = self.device if self.device and self.record["device"] == self.device else None
         report = self.built.report if self.built else {}
         try:
-            prediction, finding = predict_shapes(program, self.task, report, device=name, gpu_name=gpu_name)
+            prediction, finding = predict_shapes(routine, self.task, report, device=name, gpu_name=gpu_name)
         except Exception as error:  # an opinion that fails must not cost the measurement that follows
             prediction, finding = None, f"the cost model failed: {type(error).__name__}: {error}"[:300]
         if prediction:
@@ -271,10 +273,13 @@ class _Run:
             self.record["findings"].append({"kind": "prediction", "text": finding})
 
 
-def _candidate(built: Built, program: Any) -> Candidate:
+def candidate_of(built: Built, routine: Routine) -> Candidate:
     """What the worker runs, with the author's names in the order in which lowering numbers them."""
-    assert built.build is not None and built.build.cubin is not None and built.manifest is not None
-    return Candidate(built.build.cubin, built.manifest, dict(program.tunables), tuple(program.roles), tuple(program.barriers))
+    assert built.manifest is not None and built.cubins
+    named = [(cubin, tuple(p.roles), tuple(p.barriers)) for cubin, p in zip(built.cubins, routine.programs, strict=True)]
+    (cubin, roles, barriers), *others = named
+    more = tuple(Further(*other) for other in others)
+    return Candidate(cubin, built.manifest, dict(routine.tunables), roles, barriers, more, tuple(routine.unordered()))
 
 
 def _headline(shapes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -286,12 +291,14 @@ def _headline(shapes: list[dict[str, Any]]) -> dict[str, Any]:
 def _keep(folder: Path, record: dict[str, Any], built: Built | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if built is not None:
-        if built.text:
+        if built.text and built.build is None:
             (folder / "kernel.cu").write_text(built.text)
         if built.manifest is not None:
             (folder / "manifest.json").write_text(built.manifest.dumps())
-        if built.build is not None:
-            (folder / "compile.log").write_text(built.build.log)
-            if built.build.cubin is not None:
-                (folder / "kernel.cubin").write_bytes(built.build.cubin)
+        for number, (text, build) in enumerate(built.files):
+            name = Path(module_name(number))
+            (folder / name.with_suffix(".cu")).write_text(text)
+            (folder / name.with_suffix(".log").name.replace("kernel", "compile")).write_text(build.log)
+            if build.cubin is not None:
+                (folder / name).write_bytes(build.cubin)
     (folder / "record.json").write_text(json.dumps(record, indent=1, default=str))

@@ -46,6 +46,15 @@ def read_records(raw: bytes | bytearray | memoryview) -> list[HangRecord]:
     return [HangRecord(*(int(w) for w in row[1 : 1 + len(FIELDS)])) for row in words[words[:, 0] == MAGIC]]
 
 
+def read_regions(raw: bytes, launches: int) -> tuple[int, list[HangRecord]]:
+    """(launch, its records): a plan's launches report into equal regions, and the first that holds a record is the one that hangs."""
+    size = len(raw) // max(1, launches)
+    for launch in range(launches):
+        if found := read_records(raw[launch * size : (launch + 1) * size]):
+            return launch, found
+    return 0, []
+
+
 def summarise(records: Sequence[HangRecord], roles: Sequence[str] = (), barriers: Sequence[str] = ()) -> dict[str, Any]:
     """Records in the author's names: who waited for what how often, and one sentence on where to look.
 

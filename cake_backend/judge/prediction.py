@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cake_backend.judge.routine import Routine
 from cake_backend.task import Task
-
-if TYPE_CHECKING:
-    from cake_ir.program import Program
 
 PREFERRED = ("H200-SXM", "A100-SXM4-80GB", "L40S", "B200-SXM", "RTX-5090")
 
@@ -27,11 +25,14 @@ def board_for(target: str, gpu_name: str | None = None) -> str | None:
 
 
 def predict_shapes(
-    program: Program, task: Task, compiled: Mapping[str, Any], *, device: str | None, gpu_name: str | None = None
+    routine: Routine, task: Task, compiled: Mapping[str, Any], *, device: str | None, gpu_name: str | None = None
 ) -> tuple[dict[str, Any] | None, str | None]:
     """(prediction, finding). The first is None where there is nothing to predict for; the finding says what was withheld and why."""
     from cake_backend.cost.predict import predict
 
+    program = routine.program
+    if program is None:
+        return None, f"the {len(routine.calls)} launches of a plan are not predicted in this build"
     board = device or board_for(program.target, gpu_name)
     shapes = [s for s in task.specialised(program.tunables) if s.kind == "bench"] or list(task.specialised(program.tunables))[:1]
     if board is None:

@@ -17,6 +17,8 @@ REQUEST = "request.json"
 CUBIN = "kernel.cubin"
 EVENTS = "events.jsonl"
 HANG = "hang.bin"
+FIRST, LAST, TIMED = ".out", ".last", ".timed"
+"""Ends of the names of output files: the first run's; the last run's and the last timed one's where bits may differ."""
 MAX_LINE = 4 * 2**20
 MAX_LINES = 100_000
 
@@ -37,11 +39,18 @@ class ProtocolError(ValueError):
     """The worker wrote something that no honest worker writes."""
 
 
-def write_request(folder: Path, request: Mapping[str, Any], cubin: bytes) -> None:
-    """Lay out a request folder for a worker."""
+def write_request(folder: Path, request: Mapping[str, Any], *cubins: bytes) -> None:
+    """Lay out a request folder for a worker; launches name their cubin by its number."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CUBIN).write_bytes(cubin)
-    (folder / REQUEST).write_text(json.dumps({"version": VERSION, **request}))
+    names = [module_name(number) for number in range(len(cubins))]
+    for name, cubin in zip(names, cubins, strict=True):
+        (folder / name).write_bytes(cubin)
+    (folder / REQUEST).write_text(json.dumps({"version": VERSION, "modules": names, **request}))
+
+
+def module_name(number: int) -> str:
+    """File name of the cubin of that number: `kernel.cubin`, `kernel-1.cubin`, .."""
+    return f"kernel-{number}.cubin" if number else CUBIN
 
 
 def read_events(folder: Path) -> list[dict[str, Any]]:

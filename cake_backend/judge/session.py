@@ -17,7 +17,7 @@ from cake_backend.binding import BindError, bind
 from cake_backend.executors.local import WorkerRun, run_worker
 from cake_backend.judge import hangs
 from cake_backend.judge.plan import Case, Options, Plan
-from cake_backend.judge.protocol import HANG, ProtocolError, read_events, write_request
+from cake_backend.judge.protocol import FIRST, HANG, LAST, TIMED, ProtocolError, read_events, write_request
 from cake_backend.manifest import Manifest
 from cake_backend.task import Task, numpy_dtype
 
@@ -26,26 +26,56 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Further:
+    """Another schedule of a plan: its cubin and the author's names."""
+
+    cubin: bytes
+    roles: tuple[str, ...] = ()
+    barriers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A compiled schedule: what the worker loads, how it is launched, and the author's names for reports."""
+    """A compiled routine: what the worker loads, how it is launched, and the author's names for reports.
+
+    `roles` and `barriers` are those of the first cubin; a plan has `more`. `unordered` holds lines of sums without an order: the bits
+    of their results may differ from run to run.
+    """
 
     cubin: bytes
     manifest: Manifest
     params: Mapping[str, Any] = field(default_factory=dict)
     roles: tuple[str, ...] = ()
     barriers: tuple[str, ...] = ()
+    more: tuple[Further, ...] = ()
+    unordered: tuple[int, ...] = ()
+
+    @property
+    def cubins(self) -> tuple[bytes, ...]:
+        """All cubins, by number."""
+        return (self.cubin, *(m.cubin for m in self.more))
+
+    def names(self, launch: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Roles and barriers of the schedule that a launch runs."""
+        module = self.manifest.launches[launch].module if launch < len(self.manifest.launches) else 0
+        return (self.more[module - 1].roles, self.more[module - 1].barriers) if module else (self.roles, self.barriers)
 
 
 @dataclass(slots=True)
 class Session:
-    """Raw evidence of one run: events, output bytes by case, and how the process ended."""
+    """Raw evidence of one run: events, output bytes by case, and how the process ended.
+
+    `later` holds, by (case, file end), outputs of later launches of candidates whose bits may differ.
+    """
 
     plan: Plan
     bound: dict[str, dict[str, Any]]
     run: WorkerRun | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    later: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
     hang: list[hangs.HangRecord] = field(default_factory=list)
+    hang_launch: int = 0
     protocol_error: str | None = None
     bind_error: BindError | None = None
     bind_case: Case | None = None
@@ -148,9 +178,10 @@ def _write(
                 array.tofile(place / f"{name}.in")
         timing = {"rounds": options.rounds, "seed": case.seed % 2**31} if case.timed else None
         specs.append(
-            {"id": case.id, "bound": bound, "repeats": case.repeats, "timing": timing, "counters": bool(bound["counters"])}
-        )
-    write_request(folder, {"device": device, "poison": plan.poison, "cases": specs}, candidate.cubin)
+            {"id": case.id, "bound": bound, "repeats": case.repeats, "timing": timing, "counters": bool(bound["counters"]),
+             "unordered": bool(candidate.unordered)}
+        )  # fmt: skip
+    write_request(folder, {"device": device, "poison": plan.poison, "cases": specs}, *candidate.cubins)
 
 
 def _quiet_events(folder: Path) -> list[dict[str, Any]]:
@@ -170,19 +201,34 @@ def _collect(folder: Path, session: Session) -> None:
     for case in session.plan.cases:
         if not session.of("run", case.id):
             continue
-        found: dict[str, bytes] = {}
-        for name, spec in session.bound[case.id]["tensors"].items():
-            if spec["mode"] not in ("out", "inout"):
-                continue
-            path = folder / case.id / f"{name}.out"
-            if not path.is_file() or path.is_symlink() or path.stat().st_size != spec["nbytes"]:
-                session.protocol_error = f"output `{name}` of case {case.id} is not a file of {spec['nbytes']} bytes"
-                return
-            found[name] = path.read_bytes()
+        found = _output_files(folder, session, case, FIRST)
+        if found is None:
+            return
         session.outputs[case.id] = found
+        for end in (LAST, TIMED):
+            if any((folder / case.id).glob(f"*{end}")):
+                found = _output_files(folder, session, case, end)
+                if found is None:
+                    return
+                session.later[case.id, end] = found
     hang = folder / HANG
     if hang.is_file() and hang.stat().st_size <= hangs.MAX_BYTES + 2**20:
-        session.hang = hangs.read_records(hang.read_bytes())
+        launches = max((len(bound["launches"]) for bound in session.bound.values()), default=1)
+        session.hang_launch, session.hang = hangs.read_regions(hang.read_bytes(), launches)
+
+
+def _output_files(folder: Path, session: Session, case: Case, end: str) -> dict[str, bytes] | None:
+    """Output bytes by name; None, and a protocol error, where a file is not exactly what it must be."""
+    found: dict[str, bytes] = {}
+    for name, spec in session.bound[case.id]["tensors"].items():
+        if spec["mode"] not in ("out", "inout"):
+            continue
+        path = folder / case.id / f"{name}{end}"
+        if not path.is_file() or path.is_symlink() or path.stat().st_size != spec["nbytes"]:
+            session.protocol_error = f"output `{name}` of case {case.id} is not a file of {spec['nbytes']} bytes"
+            return None
+        found[name] = path.read_bytes()
+    return found
 
 
 def output_arrays(task: Task, case: Case, raw: Mapping[str, bytes]) -> dict[str, Array]:

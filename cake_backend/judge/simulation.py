@@ -6,17 +6,20 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cake_backend.binding import TensorLayout
+from cake_backend.expressions import evaluate, evaluate_int
 from cake_backend.judge.check import Reference
 from cake_backend.judge.device.buffers import poison_pattern
 from cake_backend.judge.domain import Domain, assumptions
 from cake_backend.judge.numerics import count_poison
 from cake_backend.judge.plan import SEED_BITS, Options, drawn_shapes, wanted_shapes
+from cake_backend.judge.routine import Routine
 from cake_backend.judge.status import Status
 from cake_backend.manifest import DTYPE_BYTES
 from cake_backend.task import Shape, Task, numpy_dtype
@@ -69,7 +72,7 @@ class Simulated:
 
 
 def simulate_cases(
-    program: Program,
+    candidate: Routine | Program,
     task: Task,
     options: Options,
     *,
@@ -86,8 +89,9 @@ def simulate_cases(
     out = Simulated()
     begun = time.monotonic()
     draw = rng or random.Random(secrets.randbits(128))
-    domain = domain or Domain(task, guards=assumptions(program))
-    trials = _trials(program, task, options, draw, domain)
+    routine = candidate if isinstance(candidate, Routine) else Routine.of(candidate)
+    domain = domain or Domain(task, guards=assumptions(routine))
+    trials = _trials(routine, task, options, draw, domain)
     if not trials:
         out.summary = "the candidate's parameters and assumptions leave no small shape of the task to simulate"
         return out
@@ -100,7 +104,7 @@ def simulate_cases(
             break
         if progress is not None:
             progress(n / len(trials))
-        case, faults = run_case(program, task, shape, distribution, policy, draw.getrandbits(SEED_BITS), draw.getrandbits(12))
+        case, faults = run_case(routine, task, shape, distribution, policy, draw.getrandbits(SEED_BITS), draw.getrandbits(12))
         case["case"] = f"s{n:03d}"
         out.cases.append(case)
         out.findings += faults
@@ -117,15 +121,16 @@ def simulate_cases(
     return out
 
 
-def _trials(program: Program, task: Task, options: Options, draw: random.Random, domain: Domain) -> list[tuple[Shape, str, str]]:
+def _trials(routine: Routine, task: Task, options: Options, draw: random.Random, domain: Domain) -> list[tuple[Shape, str, str]]:
     """(shape, distribution, order). `late` shows most faults, so it is always among the orders; the others are drawn."""
     from cake_backend.simulate import adversaries
 
-    shapes = _small_shapes(program, task, options, draw, domain)
+    shapes = _small_shapes(routine, task, options, draw, domain)
     names = [d.name for d in task.distributions if not options.distributions or d.name in options.distributions]
     if not shapes or not names:
         return []
-    orders = [p.name for p in adversaries(program) if p.name not in ("canonical", "late")]
+    known = dict.fromkeys(p.name for program in routine.programs for p in adversaries(program))
+    orders = [name for name in known if name not in ("canonical", "late")]
     policies = ["late", *draw.sample(orders, min(len(orders), max(0, options.policies - 1)))][: max(0, options.policies)]
     trials = [(shapes[0], names[0], "canonical")]
     trials += [(shapes[0], names[0], p) for p in policies]
@@ -134,32 +139,62 @@ def _trials(program: Program, task: Task, options: Options, draw: random.Random,
     return trials
 
 
-def _small_shapes(program: Program, task: Task, options: Options, draw: random.Random, domain: Domain) -> list[Shape]:
+def _small_shapes(routine: Routine, task: Task, options: Options, draw: random.Random, domain: Domain) -> list[Shape]:
     """Shapes to simulate: the task's own small ones; where the candidate takes none, the smallest other or one from the domain."""
-    taken = [s for s in wanted_shapes(task, program.tunables, options) if domain.covers(s)]
+    taken = [s for s in wanted_shapes(task, routine.tunables, options) if domain.covers(s)]
     if small := [s for s in taken if s.kind == "sim"]:
         return small
     if not options.shapes:
-        taken += drawn_shapes(task, program.tunables, 64, draw, domain.covers)  # the smallest of many is a small one
+        taken += drawn_shapes(task, routine.tunables, 64, draw, domain.covers)  # the smallest of many is a small one
     least = min(taken, key=lambda s: task.work(s.axes)["flops"], default=None)
     return [least] if least is not None and task.work(least.axes)["bytes_read"] <= MAX_BYTES else []
 
 
+@dataclass(slots=True)
+class Outcome:
+    """What a simulated routine left behind: arrays by argument name, and the faults of the launch that met any."""
+
+    outputs: dict[str, Array]
+    faults: tuple[Fault, ...] = ()
+    events: int = 0
+    seconds: float = 0.0
+
+
+def simulate_routine(routine: Routine, tensors: Mapping[str, Array], scalars: Mapping[str, Any], *, policy: str, seed: int, pattern: int) -> Outcome:
+    """Every launch in order on copies of the arguments, over poisoned workspaces; a fault ends it."""
+    from cake_backend.simulate import adversaries, simulate
+
+    arrays = {name: array.copy() for name, array in tensors.items()}
+    for space in routine.workspaces:
+        arrays[space.name] = _poisoned(tuple(evaluate_int(e, scalars) for e in space.shape), space.dtype, pattern)
+    out = Outcome(arrays)
+    for call in routine.calls:
+        for name in call.clears:
+            arrays[name] = np.zeros_like(arrays[name])
+        layouts = {n: TensorLayout.dense(a.shape, "u8") for n, a in arrays.items()}
+        values = {n: evaluate(e, scalars, layouts) for n, e in call.scalars.items()}
+        order = policy if policy in {p.name for p in adversaries(call.program)} else "canonical"  # another launch's role starves
+        made = simulate(call.program, {n: arrays[bound] for n, bound in call.tensors.items()}, values, policy=order, seed=seed)
+        out.faults, out.events, out.seconds = made.faults, out.events + made.events, out.seconds + made.seconds
+        arrays |= {bound: made.outputs[n] for n, bound in call.tensors.items() if n in made.outputs}
+        if made.faults:
+            break
+    return out
+
+
 def run_case(
-    program: Program, task: Task, shape: Shape, distribution: str, policy: str, seed: int, poison: int
+    routine: Routine, task: Task, shape: Shape, distribution: str, policy: str, seed: int, poison: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """One simulated run: its case record (as for a measured one) and the faults that the machine met."""
-    from cake_backend.simulate import simulate
-
     inputs = task.inputs(shape.axes, task.distribution(distribution), seed)
     layouts = task.layouts(shape.axes)
     pattern = poison_pattern(poison)
     tensors: dict[str, Array] = {}
-    for name in program.tensors:
+    for name in routine.tensors:
         spec = task.tensors[name]
         tensors[name] = inputs[name] if spec.mode != "out" else _poisoned(layouts[name].shape, spec.dtype, pattern)
-    scalars = {n: v for n, v in task.scalar_values(shape.axes).items() if n in program.scalars}
-    result = simulate(program, tensors, scalars, policy=policy, seed=seed & 0x7FFFFFFF)
+    scalars = {n: v for n, v in task.scalar_values(shape.axes).items() if n in routine.scalars}
+    result = simulate_routine(routine, tensors, scalars, policy=policy, seed=seed & 0x7FFFFFFF, pattern=pattern)
     case: dict[str, Any] = {
         "status": Status.PASSED_UNTIMED.value, "summary": "", "shape": shape.name, "axes": dict(shape.axes), "distribution": distribution,
         "policy": policy, "seed": seed, "heldout": False, "events": result.events, "seconds": round(result.seconds, 3), "outputs": {},

@@ -12,7 +12,7 @@ from cake_backend.judge.device.buffers import poison_pattern
 from cake_backend.judge.floors import below_floor, floor
 from cake_backend.judge.numerics import count_poison
 from cake_backend.judge.plan import Case
-from cake_backend.judge.protocol import ProtocolError, numbers
+from cake_backend.judge.protocol import LAST, TIMED, ProtocolError, numbers
 from cake_backend.judge.session import Candidate, Session, case_inputs, output_arrays
 from cake_backend.judge.statistics import summarise, untrusted
 from cake_backend.judge.status import Status
@@ -40,7 +40,7 @@ def judge_session(session: Session, candidate: Candidate, task: Task) -> dict[st
     if session.protocol_error is None:
         for case in session.plan.cases:
             if case.id in session.outputs:
-                _judge_case(session, task, case, out)
+                _judge_case(session, candidate, task, case, out)
     worst = next((c for c in out["numerics"] if c["status"] != Status.PASSED), None)
     if worst is not None and (early is None or early[0] in (Status.HANG, Status.TIMEOUT, Status.RUNTIME_ERROR)):
         # wrong numbers seen before the fault are the better clue, but the fault decides
@@ -50,7 +50,7 @@ def judge_session(session: Session, candidate: Candidate, task: Task) -> dict[st
     elif worst is not None:
         out["status"], out["summary"] = worst["status"], worst["summary"]
     else:
-        _judge_times(session, task, out)
+        _judge_times(session, candidate, task, out)
     out["status"] = Status(out["status"]).value
     for case in out["numerics"]:
         case["status"] = Status(case["status"]).value
@@ -67,11 +67,13 @@ def _before_data(session: Session, candidate: Candidate, out: dict[str, Any]) ->
         return Status.INFRA_ERROR, f"the worker's answer is not one: {session.protocol_error}"
     if session.run is None or session.run.ended.cancelled:
         return Status.CANCELLED, "stopped on request"
-    report = hangs.summarise(session.hang, candidate.roles, candidate.barriers)
+    report = hangs.summarise(session.hang, *candidate.names(session.hang_launch))
     faults = session.of("fault")
     if session.hang:
         out["hang"] = report
-        return Status.HANG, f"a wait did not end: {report['sentence']}"
+        launches = candidate.manifest.launches
+        where = f" in launch {session.hang_launch + 1}, `{launches[session.hang_launch].entry}`" if len(launches) > 1 else ""
+        return Status.HANG, f"a wait did not end{where}: {report['sentence']}"
     if faults:
         return _fault(faults[-1], session, out)
     ended = session.run.ended
@@ -107,7 +109,7 @@ def _fault(fault: dict[str, Any], session: Session, out: dict[str, Any]) -> tupl
     return Status.INFRA_ERROR, f"{fault['stage']}: {text}"
 
 
-def _judge_case(session: Session, task: Task, case: Case, out: dict[str, Any]) -> None:
+def _judge_case(session: Session, candidate: Candidate, task: Task, case: Case, out: dict[str, Any]) -> None:
     runs = session.of("run", case.id)
     status, summary = Status.PASSED, ""
     where = "a held-out shape" if case.heldout else f"`{case.shape.name}` with `{case.distribution}` data"
@@ -127,6 +129,11 @@ def _judge_case(session: Session, task: Task, case: Case, out: dict[str, Any]) -
         verdicts = reference.compare(outputs, task.distribution(case.distribution))
     except ValueError as error:
         status, summary = Status.INVALID_REFERENCE, str(error)
+    else:
+        for end, when in ((LAST, "the last run"), (TIMED, "a timed run")):
+            if raw := session.later.get((case.id, end)):
+                again = reference.compare(output_arrays(task, case, raw), task.distribution(case.distribution))
+                verdicts |= {f"{n} of {when}": v for n, v in again.items() if not v.ok}
     pattern = poison_pattern(session.plan.poison)
     unwritten = {}
     for name, raw in session.outputs[case.id].items():
@@ -139,7 +146,8 @@ def _judge_case(session: Session, task: Task, case: Case, out: dict[str, Any]) -
             told = f", {unwritten[name]} never written" if name in unwritten else ""
             detail = "" if case.heldout else f": {verdict.reason}{told}"
             summary = f"output `{name}` is wrong for {where}{detail}"
-    if status is Status.PASSED and any(d != digests[0] for d in digests[1:]):
+    differ = any(d != digests[0] for d in digests[1:])
+    if status is Status.PASSED and differ and not candidate.unordered:
         names = [n for n in digests[0] if any(d.get(n) != digests[0][n] for d in digests[1:])]
         status, summary = Status.NONDETERMINISTIC, f"output {_named(names)} differs between two runs on {where}"
     entry: dict[str, Any] = {"case": case.id, "status": status, "summary": summary, "heldout": case.heldout}
@@ -149,6 +157,8 @@ def _judge_case(session: Session, task: Task, case: Case, out: dict[str, Any]) -
             "rows_checked": "all" if rows is None else len(rows), "unwritten": unwritten, "bands": bands,
             "outputs": {n: v.to_json() for n, v in verdicts.items()}, "runs": len(runs),
         }  # fmt: skip
+        if candidate.unordered:
+            entry["unordered"] = {"lines": list(candidate.unordered), "bits_differ": differ}
     out["numerics"].append(entry)
 
 
@@ -156,7 +166,7 @@ def _named(names: Any) -> str:
     return ", ".join(f"`{n}`" for n in names)
 
 
-def _judge_times(session: Session, task: Task, out: dict[str, Any]) -> None:
+def _judge_times(session: Session, candidate: Candidate, task: Task, out: dict[str, Any]) -> None:
     """Statistics of the timed cases, with floor and trust; sets the status of a candidate that was right everywhere."""
     status, summary = Status.PASSED_UNTIMED, f"right on all {len(session.plan.cases)} cases"
     for case in session.plan.cases:
@@ -182,7 +192,7 @@ def _judge_times(session: Session, task: Task, out: dict[str, Any]) -> None:
             wanted = {n: d for n, d in runs[0]["digests"].items() if n in (event["digests"][0] if event["digests"] else {})}
             entry["untrusted"] = untrusted(entry["eager"]) or (untrusted(entry["graph"]) if graph else None)
             out["timing"].append(entry)
-            if any(d != wanted for d in event["digests"]):
+            if not candidate.unordered and any(d != wanted for d in event["digests"]):
                 status, summary = Status.NONDETERMINISTIC, f"a timed run of `{case.shape.name}` gave other bits than the checked one"
             elif any(below_floor(x, limit) for x in (entry["seconds"] or 0.0, entry["eager"].get("median_s", 0.0)) if x):
                 status, summary = Status.PHYSICS_FLOOR, f"`{case.shape.name}` is faster than the chip can be ({limit.bound} bound)"

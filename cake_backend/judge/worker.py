@@ -19,7 +19,7 @@ from cake_backend.judge.device.launcher import LaunchRefused, Module
 from cake_backend.judge.device.run import Case, HangBuffer
 from cake_backend.judge.device.telemetry import Telemetry
 from cake_backend.judge.device.timing import Flusher, forget_persistence
-from cake_backend.judge.protocol import CUBIN, EVENTS, REQUEST, VERSION
+from cake_backend.judge.protocol import EVENTS, FIRST, LAST, REQUEST, TIMED, VERSION
 
 EXIT_FAULT = 3
 EXIT_NO_DRIVER = 4
@@ -48,14 +48,14 @@ class Worker:
         self.emit("device", info=gpu.info)
         forget_persistence(gpu)
         self.stage = "load"
-        module = Module(gpu, (self.folder / CUBIN).read_bytes())
-        entries = sorted({launch["entry"] for case in self.request["cases"] for launch in case["bound"]["launches"]})
-        self.emit("module", kernels={name: module.attributes(name) for name in entries})
+        modules = [Module(gpu, (self.folder / name).read_bytes()) for name in self.request["modules"]]
+        entries = {(x.get("module", 0), x["entry"]) for case in self.request["cases"] for x in case["bound"]["launches"]}
+        self.emit("module", kernels={name: modules[number].attributes(name) for number, name in sorted(entries)})
         telemetry, flusher = Telemetry(gpu.info["uuid"]), None
         stream = call("cuStreamCreate", 1)  # non-blocking: the default stream must not order anything for us
         for spec in self.request["cases"]:
             self.case, self.stage = spec["id"], "prepare"
-            case = Case(self.folder, gpu, module, spec, self.request["poison"])
+            case = Case(self.folder, gpu, modules, spec, self.request["poison"])
             self.hang = case.hang
             for repeat in range(spec.get("repeats", 1)):
                 self.stage = "run"
@@ -65,6 +65,8 @@ class Worker:
                 call("cuStreamSynchronize", stream)
                 self.stage = "collect"
                 self._collect(case, repeat, time.monotonic() - start, keep=repeat == 0)
+            if spec.get("unordered"):
+                self._keep(case, LAST)
             if spec.get("counters"):
                 for entry, words, values in case.counters():
                     self.emit("counters", case=self.case, entry=entry, words=words, values=values)
@@ -72,6 +74,8 @@ class Worker:
                 self.stage = "time"
                 flusher = flusher or Flusher(gpu)
                 timed, digests = case.time(stream, timing, flusher, telemetry.sample)
+                if spec.get("unordered"):
+                    self._keep(case, TIMED)
                 self.emit(
                     "timing", case=self.case, eager=timed.eager, graph=timed.graph, graph_calls=timed.graph_calls,
                     digests=digests, telemetry=timed.telemetry, flush_bytes=flusher.size,
@@ -83,17 +87,21 @@ class Worker:
     def _collect(self, case: Case, repeat: int, seconds: float, *, keep: bool) -> None:
         """Raw output bytes to files (first run), digests of every run, guard bands, and inputs that changed."""
         digests: dict[str, str] = {}
+        (self.folder / case.id).mkdir(exist_ok=True)
         for name, buffer in case.outputs().items():
             data = buffer.download()
             digests[name] = hashlib.sha256(data).hexdigest()
             if keep:
-                target = self.folder / case.id / f"{name}.out"
-                target.parent.mkdir(exist_ok=True)
-                target.write_bytes(data)
+                (self.folder / case.id / f"{name}{FIRST}").write_bytes(data)
         self.emit(
             "run", case=case.id, repeat=repeat, digests=digests, bands=case.broken_bands(), modified=case.modified_inputs(),
             seconds=seconds,
         )  # fmt: skip
+
+    def _keep(self, case: Case, suffix: str) -> None:
+        """What the last launch on the first buffers left, for outputs whose bits cannot be compared."""
+        for name, buffer in case.outputs().items():
+            (self.folder / case.id / f"{name}{suffix}").write_bytes(buffer.download())
 
     def fault(self, kind: str, error: str) -> None:
         """Report what went wrong, with what the stuck waits left behind, and give up: the context may be unusable."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +77,10 @@ class Module:
 
 @dataclass(slots=True)
 class Prepared:
-    """One launch ready to be enqueued; `grid` is 0 where there is nothing to do. Everything the driver points into is kept alive here."""
+    """One launch ready to be enqueued; `grid` is 0 where there is nothing to do. Everything the driver points into is kept alive here.
+
+    `clears` are (address, bytes) set to zero in front of it.
+    """
 
     entry: str
     grid: int
@@ -86,9 +89,12 @@ class Prepared:
     block: int
     keep: list[Any]
     pointers: Any
+    clears: tuple[tuple[int, int], ...] = ()
 
     def enqueue(self, stream: Any) -> None:
         """Put the launch on a stream."""
+        for address, nbytes in self.clears:
+            call("cuMemsetD8Async", address, 0, nbytes, stream)
         if self.grid == 0:
             return
         self.config.hStream = stream
@@ -100,11 +106,22 @@ class Prepared:
 
 
 def prepare(
-    module: Module, bound: Mapping[str, Any], addresses: Mapping[str, int], *, hang: int = 0, counters: int = 0
-) -> list[Prepared]:
-    """All launches of a bound manifest over concrete device addresses (tensors and workspaces by name)."""
+    module: Module | Sequence[Module], bound: Mapping[str, Any], addresses: Mapping[str, int], *, hang: int = 0, counters: int = 0,
+    hang_step: int = 0, counters_step: int = 0,
+) -> list[Prepared]:  # fmt: skip
+    """All launches of a bound manifest over concrete device addresses (tensors and workspaces by name).
+
+    The steps are the bytes between the report regions of two launches of one plan.
+    """
+    modules = [module] if isinstance(module, Module) else module
     maps = [encode_map(m, addresses[m["tensor"]]) for m in bound["maps"]]
-    return [_prepare(module, launch, maps, addresses, hang, counters) for launch in bound["launches"]]
+    sizes = {name: spec["nbytes"] for name, spec in {**bound["tensors"], **bound["workspaces"]}.items()}
+    out = []
+    for i, launch in enumerate(bound["launches"]):
+        made = _prepare(modules[launch.get("module", 0)], launch, maps, addresses, hang + i * hang_step, counters + i * counters_step)
+        made.clears = tuple((addresses[name], sizes[name]) for name in launch.get("clears", ()) if sizes[name])
+        out.append(made)
+    return out
 
 
 def _prepare(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import mmap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,15 @@ REGISTER_FLAGS = 0x1 | 0x2  # portable, device-mapped
 
 
 class HangBuffer:
-    """Host memory that stuck kernels report into.
+    """Host memory that stuck kernels report into, one region for each launch of a plan.
 
     A shared file mapping where the driver can register one: then the records survive even when this process is killed. Otherwise
     pinned memory, copied to the file when a fault is noticed.
     """
 
-    def __init__(self, folder: Path, nbytes: int) -> None:
-        self.nbytes = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    def __init__(self, folder: Path, nbytes: int, regions: int = 1) -> None:
+        self.step = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        self.nbytes = self.step * regions
         self.shared = False
         self._view: Any = None
         path = folder / HANG
@@ -67,9 +68,9 @@ class Arena:
         }
         self.launches: list[Prepared] = []
 
-    def prepare(self, module: Module, bound: Mapping[str, Any], hang: int, counters: int) -> None:
+    def prepare(self, modules: Sequence[Module], bound: Mapping[str, Any], **reports: int) -> None:
         addresses = {name: b.address for name, b in self.buffers.items()}
-        self.launches = prepare(module, bound, addresses, hang=hang, counters=counters)
+        self.launches = prepare(modules, bound, addresses, **reports)
 
     def enqueue(self, stream: Any) -> None:
         for launch in self.launches:
@@ -83,8 +84,8 @@ class Arena:
 class Case:
     """A bound manifest with its input files (`<id>/<tensor>.in`), ready to run."""
 
-    def __init__(self, folder: Path, gpu: Gpu, module: Module, spec: Mapping[str, Any], seed: int) -> None:
-        self.folder, self.gpu, self.module, self.spec = folder, gpu, module, spec
+    def __init__(self, folder: Path, gpu: Gpu, modules: Sequence[Module], spec: Mapping[str, Any], seed: int) -> None:
+        self.folder, self.gpu, self.modules, self.spec = folder, gpu, modules, spec
         self.id: str = spec["id"]
         self.bound: Mapping[str, Any] = spec["bound"]
         self.pattern = poison_pattern(seed)
@@ -96,22 +97,23 @@ class Case:
         self._counters: Buffer | None = None
         self._counter_words = int(self.bound.get("counters", 0))
         # grids are known only once occupancy is, so launches are prepared twice where a buffer depends on them
-        self.arena.prepare(module, self.bound, 0, 0)
-        wants_hang = any(p["kind"] == "hang" for launch in self.bound["launches"] for p in launch["params"])
+        self.arena.prepare(modules, self.bound)
+        launches = self.bound["launches"]
+        wants_hang = any(p["kind"] == "hang" for launch in launches for p in launch["params"])
         nbytes = buffer_bytes([(p.grid, p.block) for p in self.arena.launches]) if wants_hang else 0
         if nbytes:
-            self.hang = HangBuffer(folder, nbytes)
+            self.hang = HangBuffer(folder, nbytes, len(launches))
+        self._counter_step = max((p.grid for p in self.arena.launches), default=1) * self._counter_words * 4
         if self._counter_words:
-            ctas = max((p.grid for p in self.arena.launches), default=1)
-            self._counters = Buffer(max(1, ctas) * self._counter_words * 4, 0)
+            self._counters = Buffer(max(4, self._counter_step) * len(launches), 0)
         if wants_hang and not nbytes:
             raise ValueError("the grid is too large for hang records")
         self._prepare(self.arena)
 
     def _prepare(self, arena: Arena) -> None:
-        hang = self.hang.device if self.hang is not None else 0
-        counters = self._counters.address if self._counters is not None else 0
-        arena.prepare(self.module, self.bound, hang, counters)
+        hang = {"hang": self.hang.device, "hang_step": self.hang.step} if self.hang is not None else {}
+        counters = {"counters": self._counters.address, "counters_step": self._counter_step} if self._counters is not None else {}
+        arena.prepare(self.modules, self.bound, **hang, **counters)
 
     def _file(self, name: str) -> np.ndarray[Any, Any]:
         path = self.folder / self.id / f"{name}.in"
@@ -150,12 +152,15 @@ class Case:
         ]
 
     def counters(self) -> list[tuple[str, int, list[int]]]:
-        """(kernel, words a CTA, all words) of the last launch."""
-        if self._counters is None or not self.arena.launches:
+        """(kernel, words a CTA, all words) of every launch that counts, as the last run left them."""
+        if self._counters is None:
             return []
-        last = self.arena.launches[-1]
-        words = np.frombuffer(self._counters.download(), np.uint32)[: last.grid * self._counter_words]
-        return [(last.entry, self._counter_words, [int(w) for w in words])]
+        raw, out = self._counters.download(), []
+        for i, (launch, spec) in enumerate(zip(self.arena.launches, self.bound["launches"], strict=True)):
+            if any(p["kind"] == "counters" for p in spec["params"]):
+                words = np.frombuffer(raw, np.uint32, launch.grid * self._counter_words, i * self._counter_step)
+                out.append((launch.entry, self._counter_words, [int(w) for w in words]))
+        return out
 
     def time(
         self, stream: Any, timing: Mapping[str, Any], flusher: Flusher, sample: Callable[[], dict[str, int]]

@@ -117,3 +117,26 @@ def test_an_output_that_a_candidate_only_reads_stays_poisoned_and_is_wrong() -> 
     made = manifest(tensors={n: {"rank": 1, "dtype": "f32", "mode": "in"} for n in "XRY"})
     verdict, _ = judged(IN_PLACE.replace("y[:] = 2 * r", "pass"), made=made, timing=False)
     assert verdict["status"] == "INCORRECT_NUMERICAL" and "never written" in verdict["summary"]
+
+
+UNORDERED = IN_PLACE + """
+honest, calls = kernel, [0]
+def kernel(grid, block, x, r, y, n):
+    honest(grid, block, x, r, y, n)
+    calls[0] += 1
+    f32(y, n)[0] += calls[0] * STEP
+"""
+CLOSE = replace(ADD, tolerances={"R": EXACT, "Y": Tolerance(reason="sums in any order", atol=1e-2)})
+
+
+@pytest.mark.parametrize(("step", "lines", "status"), [(1e-5, (7,), "PASSED"), (1e-5, (), "NONDETERMINISTIC"), (3e-3, (7,), "INCORRECT_NUMERICAL")])
+def test_sums_declared_to_have_no_order_are_compared_by_value_in_every_run(step: float, lines: tuple[int, ...], status: str) -> None:
+    candidate = Candidate(UNORDERED.replace("STEP", str(step)).encode(), manifest(), unordered=lines)
+    chosen = Options(heldout=0, run_timeout=60)
+    session = run_session(candidate, CLOSE, make_plan(CLOSE, {}, chosen, seal="x"), chosen)
+    verdict = judge_session(session, candidate, CLOSE)
+    assert verdict["status"] == status, verdict["summary"]
+    if status == "PASSED":
+        assert verdict["numerics"][0]["unordered"] == {"lines": [7], "bits_differ": True}
+    if status == "INCORRECT_NUMERICAL":
+        assert "of a timed run" in verdict["summary"] or "of the last run" in verdict["summary"]
