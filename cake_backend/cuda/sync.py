@@ -8,9 +8,14 @@ from cake_backend.cuda import mbarrier, tma, wgmma
 from cake_backend.cuda.cluster import arrive_remote, cluster_sync, targets_of
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.faults import not_lowered
+from cake_backend.cuda.flags import FENCE_PROXY_GLOBAL, FLAG_SIGNAL, FLAG_SPIN
+from cake_backend.cuda.globals import pointer
 from cake_backend.cuda.pins import flush, pin_places, pin_stages
 from cake_backend.cuda.preamble import NAMED_ARRIVE, NAMED_SYNC, PDL_LAUNCH, PDL_WAIT
 from cake_backend.cuda.rings import barrier_address, phase, position, slot_index
+from cake_backend.cuda.scalars import factor, scalar
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
 
@@ -167,6 +172,22 @@ def elected(ctx: Context, text: str) -> str:
     return text if ctx.role.single else f"if (thread == 0) {text}"
 
 
+def flag(ctx: Context, op: Op) -> None:
+    """`lm.signal` and `lm.spin`: one thread a member, which the others meet before it releases or after it has acquired."""
+    i, value = op.operands["i"], op.operands["value"]
+    assert isinstance(i, Expr) and isinstance(value, Expr)
+    word = f"{pointer(ctx, str(op.attrs['flags']))} + {factor(ctx, i)}"
+    if op.name == "signal":
+        member_sync(ctx, op.span)
+        ctx.out.line(f"if (thread == 0) {ctx.use(FLAG_SIGNAL)}({word}, {scalar(ctx, value)});")
+        return
+    flush(ctx, op.span)
+    ctx.out.line(f"if (thread == 0) {ctx.use(FLAG_SPIN)}({word}, {scalar(ctx, value)});")
+    member_sync(ctx, op.span)
+    if ctx.has("TMA") and any(isinstance(e, Issue) and e.engine in ("tma", "bulk") for o in ctx.program.ops for e in effects_of(o, ctx.program)):
+        ctx.out.line(f"{ctx.use(FENCE_PROXY_GLOBAL)}();")
+
+
 def _fence_proxy(ctx: Context, op: Op) -> None:
     ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
 
@@ -205,6 +226,8 @@ HANDLERS: dict[str, Callable[[Context, Op], None]] = {
     "cp_commit": _cp_commit,
     "cp_wait": _cp_wait,
     "cluster_sync": lambda ctx, op: cluster_sync(ctx, op.span),
+    "signal": flag,
+    "spin": flag,
     "pdl_wait": lambda ctx, op: ctx.out.line(f"{ctx.use(PDL_WAIT)}();"),
     "pdl_launch": lambda ctx, op: ctx.out.line(f"{ctx.use(PDL_LAUNCH)}();"),
 }

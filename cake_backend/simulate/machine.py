@@ -72,6 +72,7 @@ class Machine:
         self.ctas: list[Cta] = []
         self.issue_only = issue_roles(program)
         self.completions = 0
+        self.flags: dict[tuple[str, int], Gate] = {}
         self.upstream: Work | None = None
         owners = {op.id: program.roles[b.role] for b in program.body for s in statements(b.body) if (op := op_of_statement(s)) is not None}
         places = derived.result_places(program)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cake_backend.simulate import derived
-from cake_backend.simulate.barriers import MBarrier, NamedBarrier, OverArrival
+from cake_backend.simulate.barriers import Gate, MBarrier, NamedBarrier, OverArrival
 from cake_backend.simulate.engines import Arrival, Group, MmaUnit, MmaWork
-from cake_backend.simulate.faults import NotSimulated
+from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
 from cake_ir.derive.clusters import arrival_targets
@@ -305,7 +305,37 @@ def grid_dependency(site: Site, effect: GridDependency) -> Step:
 
 
 def flag(site: Site, effect: Flag) -> Step:
-    raise NotSimulated("a flag between CTAs", site.op.span)
+    """`signal`: the member meets, then its elected thread writes the word. `spin`: block until the word is at least the value."""
+    m, op = site.machine, site.op
+    tensor, at, value = m.tensors[str(op.attrs["flags"])], site.code.index["i"], site.code.index["value"]
+
+    def word(warp: Warp, vals: Vals) -> int:
+        i = int(vals[at])
+        if not 0 <= i < tensor.raw.size:
+            raise Abort(m.located("X006", f"{label(op)} touches element {i} of `{tensor.name}`, which has {tensor.raw.size}", op, warp=warp))
+        return i
+
+    def gate(i: int) -> Gate:
+        return m.flags.setdefault((tensor.name, i), Gate())
+
+    def signal(warp: Warp, vals: Vals) -> Any:
+        i = word(warp, vals)
+        if site.width > 1:
+            busy = join(m, warp, warp.cta.named[f"member {site.role.name}", warp.member], f"the member before it signals `{tensor.name}`")
+            if busy is not None:
+                return busy
+        if warp.elected:
+            tensor.array.reshape(-1)[i] = int(vals[value])
+            gate(i).wake()
+        return None
+
+    def spin(warp: Warp, vals: Vals) -> Any:
+        i, wanted = word(warp, vals), int(vals[value])
+        if int(tensor.array.reshape(-1)[i]) < wanted:
+            return m.block(warp, gate(i), f"`{tensor.name}[{i}]` to be at least {wanted}")
+        return None
+
+    return signal if effect.kind == "signal" else spin
 
 
 STEPS: dict[type, Callable[[Site, Any], Step]] = {

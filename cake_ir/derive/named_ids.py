@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from cake_ir.derive.structure import sites
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Arrive, Touch
+from cake_ir.ops.effects import Arrive, Flag, Touch
 from cake_ir.program import Program
 
 
@@ -15,7 +15,7 @@ from cake_ir.program import Program
 class NamedId:
     """One declared barrier's hardware ids: member i uses `first + i` (`ids` of them; one where all meet), each with `threads` threads.
 
-    `kind` is `named`, `turns`, or `member` for the hidden barrier in front of an `arrive="member"`.
+    `kind` is `named`, `turns`, or `member` for the hidden barrier in front of an `arrive="member"` and around flags.
     """
 
     name: str
@@ -57,9 +57,10 @@ def named_ids(program: Program) -> tuple[NamedId, ...]:
         s.role for s in sites(program)
         if any(isinstance(e, Arrive) for e in effects_of(s.op, program)) and program.barriers[str(s.op.attrs["barrier"])].arrive == "member"
     }  # fmt: skip
+    flags = {s.role for s in sites(program) if any(isinstance(e, Flag) for e in effects_of(s.op, program))}
     for name in program.roles:
         role = program.roles[name]
-        if name in hidden and role.member_warps > 1 and needs_member_barrier(program, name):
+        if role.member_warps > 1 and (name in flags or (name in hidden and needs_member_barrier(program, name))):
             out.append(NamedId(name, "member", at, role.members, 32 * role.member_warps))
             at += role.members
     return tuple(out)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from cake_ir.ops.effects import (
     Arrive, ClusterSync, Commit, Drain, Effect, FenceProxy, Flag, GridDependency, Sync, Turn, Wait,
 )  # fmt: skip
-from cake_ir.ops.spec import OpSpec, P, always
+from cake_ir.ops.spec import Call, OpSpec, P, always
 from cake_ir.program import Op, Program
+from cake_ir.types import NONE, ScalarT, Type
 
 
 def _wait(op: Op, program: Program) -> tuple[Effect, ...]:
@@ -19,6 +20,16 @@ def _arrive(op: Op, program: Program) -> tuple[Effect, ...]:
 
 def _sync(op: Op, program: Program) -> tuple[Effect, ...]:
     return (Sync(),) if op.attrs["barrier"] in program.named else (ClusterSync(),)
+
+
+def _flag(call: Call) -> Type:
+    tensor, value = call.scope.declared(str(call.attrs["flags"])), call.type_of("value")
+    if tensor.dtype != "i32" or tensor.rank != 1:
+        call.fault("D003", f"flags are a 1-D tensor of i32, `{tensor.name}` is {tensor.rank}-D {tensor.dtype or 'without a dtype'}", "flags",
+                   help=f"declare it `{tensor.name}: LM.gmem1d[LM.i32].zeroed`", expected="i32", found=tensor.dtype)  # fmt: skip
+    if not isinstance(value, ScalarT) or value.dtype != "i32":
+        call.fault("D003", f"a flag holds an i32, found {value}", "value")
+    return NONE
 
 
 SPECS = (
@@ -47,8 +58,8 @@ SPECS = (
            doc="Wait for the upstream kernel of a programmatic dependent launch; its data may be read from here on."),
     OpSpec("pdl_launch", "sync", (), effects=always(GridDependency("launch")), needs="PDL",
            doc="Let the dependent grid start; gives no visibility."),
-    OpSpec("signal", "sync", (P("flags", "gmem"), P("i", "scalar"), P("value", "scalar")), effects=always(Flag("signal")), build=False,
-           doc="Release-store a word of global memory for other CTAs of this launch."),
-    OpSpec("spin", "sync", (P("flags", "gmem"), P("i", "scalar"), P("value", "scalar")), effects=always(Flag("spin")), build=False,
-           doc="Poll a word of global memory, acquiring what its signaller released."),
+    OpSpec("signal", "sync", (P("flags", "gmem"), P("i", "scalar"), P("value", "scalar")), _flag, always(Flag("signal")),
+           doc="Once all warps of the member have come, one thread writes a word of global memory and releases what they did to other CTAs of this launch."),
+    OpSpec("spin", "sync", (P("flags", "gmem"), P("i", "scalar"), P("value", "scalar")), _flag, always(Flag("spin")),
+           doc="Poll a word of global memory until it is at least `value`, acquiring what its signaller released."),
 )  # fmt: skip

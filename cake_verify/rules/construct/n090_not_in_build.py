@@ -7,7 +7,7 @@ from cake_ir.ops import SPECS, spec_of
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
 from cake_verify.rule import Page
-from cake_verify.rules.examples import COPY, edit
+from cake_verify.rules.examples import TENSOR_MEMORY, edit
 
 UNDECIDES = True
 
@@ -16,8 +16,8 @@ PAGE = Page(
     title="known, not in this build",
     statement="Every operation of the vocabulary parses; of some, this build knows the spelling and not yet all effects, and says so.",
     why="A schedule with such an operation is neither proved nor refused: the verdict is undecided.",
-    failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.i32]"), ("        x = lm.load(X, coords=(0,), shape=(512,))\n        lm.store(Y, x, coords=(0,))", "        lm.signal(Y, 0, 1)")),
-    passing=COPY,
+    failing=edit(TENSOR_MEMORY, ("        lm.mma(acc, a, b, init=True)", "        lm.tmem_copy(acc, a)\n        lm.mma(acc, a, b, init=True)")),
+    passing=TENSOR_MEMORY,
     severity="note",
 )
 

@@ -253,6 +253,9 @@ static int draw_tile(int* counter, int total, int clusters) { int drawn = (*coun
 static void put_tile(u32 slot, int tile) { std::memcpy(emu::at(slot, 4), &tile, 4); }
 static void put_tile_remote(u32 slot, int tile, u32 cta) { std::memcpy(emu::cluster[cta].smem.data() + slot - 1024, &tile, 4); }
 static int get_tile(u32 slot) { int tile; std::memcpy(&tile, emu::at(slot, 4), 4); return tile; }
+static void flag_signal(int* flag, int value) { *flag = value; emu::progress(); }
+static void flag_spin(const int* flag, int value) { while (*flag < value) emu::yield(); }
+static void fence_proxy_async_global() {}
 static void prefetch_map(const TensorMap*) {}
 static void fence_proxy_async() {}
 static void bulk_commit() {}
