@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cake_ir.frontend import Module
-    from cake_ir.program import Program
+    from cake_ir.program import Param, Program
+    from cake_ir.span import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +62,26 @@ def programs_of(text: str, *, params: Mapping[str, Any], target: str | None, def
     from cake_ir.frontend import parse
 
     return [program for _, program in specialised(parse(text, "<candidate>"), params, target, default_target) if program is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a task binds: the plan of a text, or its only schedule; with the parameters that are arguments of a run."""
+
+    name: str
+    target: str | None
+    params: "tuple[Param, ...]"
+    span: "Span"
+
+
+def bound_by(text: str, *, params: Mapping[str, Any], target: str | None, default_target: str | None = None) -> Bound | None:
+    """What of a text a task binds; None where nothing can be constructed, or several schedules have no plan."""
+    from cake_ir.frontend import parse
+    from cake_ir.frontend.plans import specialise_plan
+
+    module = parse(text, "<candidate>")
+    if module.plan is not None:
+        plan = specialise_plan(module, {n: v for n, v in params.items() if n in module.plan.tunables}).plan
+        return Bound(plan.name, target or default_target, plan.params, plan.span) if plan is not None else None
+    made = [program for _, program in specialised(module, params, target, default_target) if program is not None]
+    return Bound(made[0].name, made[0].target, tuple(made[0].params), made[0].span) if len(made) == 1 else None

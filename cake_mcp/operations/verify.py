@@ -75,24 +75,23 @@ def worst(verdicts: list[str]) -> str:
 def _binding(
     text: str, task: "Task", *, params: Mapping[str, Any] | None, target: str | None, default_target: str | None
 ) -> list[dict[str, Any]]:
-    """What keeps a text with one schedule from being bound to the task; plans bind their launches themselves."""
+    """What keeps a text with one schedule, or its plan, from being bound to the task."""
     from cake_backend.judge.source import BINDING
     from cake_ir.fault import Fault
     from cake_verify.diagnostic import Diagnostic
 
     from . import programs
 
-    made = programs.programs_of(text, params=dict(params or {}), target=target, default_target=default_target)
-    if len(made) != 1:
+    bound = programs.bound_by(text, params=dict(params or {}), target=target, default_target=default_target)
+    if bound is None:
         return []
-    (program,) = made
     return [
         Diagnostic.from_fault(
-            Fault(BINDING, fault.message, fault.span or program.span, help=f"did you mean `{fault.nearest}`?" if fault.nearest else ""),
-            program.name,
-            program.target,
+            Fault(BINDING, fault.message, fault.span or bound.span, help=f"did you mean `{fault.nearest}`?" if fault.nearest else ""),
+            bound.name,
+            bound.target,
         ).to_json()
-        for fault in task.check_parameters(program.params)
+        for fault in task.check_parameters(bound.params)
     ]
 
 

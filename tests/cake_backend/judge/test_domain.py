@@ -12,6 +12,7 @@ from cake_backend.binding import BindError, OutsideDomain, TensorLayout, bind
 from cake_backend.judge import evaluate
 from cake_backend.judge.domain import Domain, assumptions, describe, suffix
 from cake_backend.judge.plan import Options, make_plan
+from cake_backend.judge.routine import Routine
 from cake_backend.judge.simulation import simulate_cases
 from cake_backend.manifest import Guard, Manifest
 from cake_backend.task import Shape
@@ -57,7 +58,7 @@ def test_the_resident_k_means_schedule_takes_what_fits_and_says_what_does_not() 
     program = specialise(parse(RESIDENT).schedules[0]).program
     assert program is not None
     task = TASKS["kmeans_assign"]
-    domain = Domain(task, guards=assumptions(program))
+    domain = Domain(task, guards=assumptions(Routine.of(program)))
     told = describe(domain, task.specialised(program.tunables), dict(program.tunables))
     assert told["kind"] == "partial" and "many_centroids" in {o["shape"] for o in told["outside"]}
     assert all(task.shape(o["shape"]).axes["NK"] > 1024 or task.shape(o["shape"]).axes["NK"] % 4 for o in told["outside"])
@@ -116,5 +117,5 @@ def test_without_a_manifest_rows_that_a_tensor_map_cannot_take_are_outside() -> 
     gemm = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("gemm", "hopper"))
     program = specialise(parse(gemm).schedules[0]).program
     assert program is not None
-    found = [g for g in assumptions(program) if "multiples of 16 bytes" in g.message]
+    found = [g for g in assumptions(Routine.of(program)) if "multiples of 16 bytes" in g.message]
     assert {g.expr for g in found} == {f"stride({n}, 0) % 8 == 0" for n in program.tensors}
