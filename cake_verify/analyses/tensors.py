@@ -38,3 +38,13 @@ def read_tensors(program: Program) -> frozenset[str]:
 def written_tensors(program: Program) -> frozenset[str]:
     """Names of tensors that some operation writes."""
     return _touched(program)[1]
+
+
+def writes_before_reading(program: Program, tensor: str) -> bool:
+    """Whether the first operation of the text that touches a tensor only writes it: what is read later is the launch's own."""
+    for op in program.ops:
+        for effect in effects_of(op, program):
+            for touch in effect.touches if isinstance(effect, Issue) else (effect,):
+                if isinstance(touch, Touch) and touch.space == "gmem" and str(op.attrs.get(touch.operand)) == tensor:
+                    return "r" not in touch.mode
+    return False

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.plan import Plan, Run, Workspace, Zero
 from cake_ir.program import Program
-from cake_verify.analyses.tensors import read_tensors, written_tensors
+from cake_verify.analyses.tensors import read_tensors, writes_before_reading, written_tensors
 from cake_verify.rule import Page
 from cake_verify.rules.examples import PLAN, edit
 
@@ -16,7 +16,7 @@ PAGE = Page(
     why="Workspaces hold whatever was there before; under test they are poisoned.",
     failing=edit(PLAN, ("lm.run(copy, X=X, Y=z)\n    lm.run(copy, X=z, Y=Y)", "lm.run(copy, X=z, Y=Y)\n    lm.run(copy, X=X, Y=z)")),
     passing=PLAN,
-    limits="A launch that writes some elements counts as writing the workspace; which elements is the schedules' coverage (Q001).",
+    limits="A launch that writes some elements counts as writing the workspace, and so does one whose first operation on it is a write; which elements is the schedules' coverage (Q001).",
 )
 
 
@@ -36,7 +36,7 @@ def check_plan(plan: Plan, programs: tuple[Program, ...]) -> Iterator[Fault]:
             for p, bound in step.tensors.items():
                 space = spaces.get(bound)
                 at = step.spans.get(p, step.span)
-                if space is not None and bound not in written and p in reads:
+                if space is not None and bound not in written and p in reads and not writes_before_reading(program, p):
                     yield Fault("Q020", f"`{bound}` is read by `{program.name}` before anything was written to it", at, ((space.span, "declared here"),),
                                 "launch what fills it first, or clear it with `lm.zero`", (), {"workspace": bound, "schedule": program.name})  # fmt: skip
                     written.add(bound)
