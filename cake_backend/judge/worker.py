@@ -16,6 +16,7 @@ from typing import Any
 
 from cake_backend.judge.device.driver import DriverError, Gpu, NoDriver, call
 from cake_backend.judge.device.launcher import LaunchRefused, Module
+from cake_backend.judge.device.race import Race
 from cake_backend.judge.device.run import Case, HangBuffer
 from cake_backend.judge.device.telemetry import Telemetry
 from cake_backend.judge.device.timing import Flusher, forget_persistence
@@ -49,6 +50,9 @@ class Worker:
         forget_persistence(gpu)
         self.stage = "load"
         modules = [Module(gpu, (self.folder / name).read_bytes()) for name in self.request["modules"]]
+        if "race" in self.request:
+            self._race(gpu, modules)
+            return
         entries = {(x.get("module", 0), x["entry"]) for case in self.request["cases"] for x in case["bound"]["launches"]}
         self.emit("module", kernels={name: modules[number].attributes(name) for number, name in sorted(entries)})
         telemetry, flusher = Telemetry(gpu.info["uuid"]), None
@@ -82,6 +86,16 @@ class Worker:
                 )  # fmt: skip
             case.free()
             self.hang = None
+        self.emit("done")
+
+    def _race(self, gpu: Gpu, modules: list[Module]) -> None:
+        """Several candidates over the same data (see `cake_backend.judge.race`)."""
+
+        def now(name: str, stage: str) -> None:
+            self.case, self.stage = name, stage
+            self.emit("turn", contestant=name, stage=stage)  # whoever ends this process had the last turn
+
+        Race(self.folder, gpu, self.request, modules, self.emit, now).run(Flusher(gpu), Telemetry(gpu.info["uuid"]).sample)
         self.emit("done")
 
     def _collect(self, case: Case, repeat: int, seconds: float, *, keep: bool) -> None:

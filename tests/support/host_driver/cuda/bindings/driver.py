@@ -94,7 +94,7 @@ def _plain(*_: Any) -> tuple[Any, ...]:
     return OK
 
 
-cuInit = cuCtxSetCurrent = cuFuncSetAttribute = cuCtxResetPersistingL2Cache = cuCtxSetLimit = cuMemHostRegister = cuEventSynchronize = _plain
+cuInit = cuCtxSetCurrent = cuFuncSetAttribute = cuCtxResetPersistingL2Cache = cuCtxSetLimit = cuMemHostRegister = _plain
 
 
 def cuDeviceGetCount() -> tuple[Any, ...]:
@@ -235,6 +235,10 @@ def cuLaunchKernelEx(config: Any, function: Any, pointers: int, extra: int) -> t
 def cuEventCreate(flags: int) -> tuple[Any, ...]:
     _events[len(_events)] = 0.0
     return *OK, len(_events) - 1
+
+
+def cuEventSynchronize(event: int) -> tuple[Any, ...]:
+    return (_failed,)
 
 
 def cuEventRecord(event: int, stream: Any) -> tuple[Any, ...]:
