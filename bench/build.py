@@ -1,6 +1,6 @@
 """Compile the benchmark candidates on a machine without a GPU: `python -m bench.build --out FOLDER [family ...]`.
 
-Writes one folder per candidate with `kernel.cubin`, `manifest.json`, `kernel.cu` and `build.json`, for `bench.run` to load.
+Writes one folder per candidate with `kernel.cubin` (and `kernel-1.cubin`, .. of a plan), `manifest.json`, `kernel.cu` and `build.json`, for `bench.run` to load.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import cake_kernels
 from bench.candidates import CANDIDATES
-from cake_backend.judge.building import build_program
-from cake_ir.frontend import parse, specialise
+from cake_backend.judge.building import build_routine
+from cake_backend.judge.source import read_source
 
 
 def build_all(out: Path, families: list[str], timeout: float = 120.0) -> int:
@@ -25,24 +25,25 @@ def build_all(out: Path, families: list[str], timeout: float = 120.0) -> int:
         if families and c.family not in families:
             continue
         text = texts[c.family, c.schedule]
-        program = specialise(parse(text).schedules[0], dict(c.params), c.target).program
-        if program is None:
-            print(f"{c.name}: does not specialise", file=sys.stderr)
+        source = read_source(text, dict(c.params), target=c.target, task=cake_kernels.tasks()[c.family])
+        if source.routine is None:
+            print(f"{c.name}: {source.summary}", file=sys.stderr)
             failures += 1
             continue
-        built = build_program(program, text, timeout=timeout)
-        if built.build is None or built.build.cubin is None or built.manifest is None:
+        built = build_routine(source.routine, text, timeout=timeout)
+        if not built.cubins or built.build is None or built.manifest is None:
             print(f"{c.name}: {built.summary}", file=sys.stderr)
             failures += 1
             continue
         folder = out / c.name
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "kernel.cubin").write_bytes(built.build.cubin)
+        for number, cubin in enumerate(built.cubins):
+            (folder / (f"kernel-{number}.cubin" if number else "kernel.cubin")).write_bytes(cubin)
         (folder / "kernel.cu").write_text(built.text)
         (folder / "manifest.json").write_text(built.manifest.dumps())
         record: dict[str, Any] = {
             "name": c.name, "family": c.family, "schedule": c.schedule, "target": c.target,
-            "params": {k: v for k, v in program.tunables.items()}, "compile": built.report,
+            "params": dict(source.routine.tunables), "compile": built.report,
         }  # fmt: skip
         (folder / "build.json").write_text(json.dumps(record, indent=1))
         resources = built.build.resources

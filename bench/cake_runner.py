@@ -31,7 +31,8 @@ class BuiltCandidate:
     def __init__(self, folder: Path, gpu: Gpu) -> None:
         self.record: dict[str, Any] = json.loads((folder / "build.json").read_text())
         self.manifest = Manifest.loads((folder / "manifest.json").read_text())
-        self.module = Module(gpu, (folder / "kernel.cubin").read_bytes())
+        files = [folder / "kernel.cubin", *sorted(folder.glob("kernel-*.cubin"))]
+        self.modules = [Module(gpu, f.read_bytes()) for f in files]
         self.keep: list[Any] = []
 
     def launches(self, tensors: Mapping[str, torch.Tensor], scalars: Mapping[str, Any]) -> list[Prepared]:
@@ -42,11 +43,11 @@ class BuiltCandidate:
             scratch = torch.empty(spec["nbytes"], dtype=torch.uint8, device="cuda")
             self.keep.append(scratch)
             addresses[name] = scratch.data_ptr()
-        prepared = prepare(self.module, bound, addresses)
+        prepared = prepare(self.modules, bound, addresses)
         nbytes = max(64, buffer_bytes([(p.grid, p.block) for p in prepared]))
         hang = torch.zeros(nbytes, dtype=torch.uint8, device="cuda")  # device memory: a record would be lost, but never misplaced
         self.keep += [hang, tensors]
-        return prepare(self.module, bound, addresses, hang=hang.data_ptr())
+        return prepare(self.modules, bound, addresses, hang=hang.data_ptr())
 
 
 def enqueue_all(prepared: Sequence[Prepared]) -> None:
