@@ -20,6 +20,7 @@ from cake_ir.derive.arrivals import arrivals
 from cake_ir.derive.issue import issue_roles
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import entry_registers
+from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.shared_memory import GUARANTEED
 from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
 
@@ -145,6 +146,11 @@ def _prologue(ctx: Context) -> None:
                     else:
                         ctx.out.line("#pragma unroll")
                         ctx.out.line(f"for (u32 i = 0; i < {stages}; ++i) {init}({ctx.barriers[name]} + 8u * i, {ctx.counts[name]}u);")
+            for name, sends in send_barriers(program).items():
+                stages = program.rings[program.barriers[name].pipeline].stages
+                with ctx.out.at(program.barriers[name].span):
+                    ctx.out.unroll()
+                    ctx.out.line(f"for (u32 i = 0; i < {stages}; ++i) {ctx.use(mbarrier.EXPECT_TX)}({ctx.barriers[name]} + 8u * i, {sends.bytes}u);")
             for line in work_counter.initialise(ctx):
                 ctx.out.line(line)
             if barriers and modern:

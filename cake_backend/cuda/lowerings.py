@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cake_backend.cuda import atomics, global_memory, mma, move, reduce, shared_memory, sync
+from cake_backend.cuda import atomics, global_memory, mma, move, reduce, send, shared_memory, sync
 from cake_backend.cuda.context import Context, Place
 from cake_ir.program import Op
 
@@ -22,6 +22,7 @@ EFFECTS: dict[str, Callable[[Context, Op], None]] = {
     **shared_memory.EFFECTS,
     **global_memory.EFFECTS,
     **atomics.EFFECTS,
+    **send.EFFECTS,
 }
 """Operations without a result."""
 

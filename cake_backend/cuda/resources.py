@@ -8,6 +8,7 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.webs import expressions
 from cake_ir.derive import shared_memory as derived
 from cake_ir.derive.named_ids import named_ids as derived_ids
+from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.work_rings import BYTES as WORK_RING
 from cake_ir.derive.work_rings import work_rings
 from cake_ir.dtypes import DTYPES
@@ -69,8 +70,8 @@ def shared_memory(program: Program) -> SharedMemory:
 
 
 def released_at_cluster_scope(program: Program) -> frozenset[str]:
-    """Barriers that some arrival orders at cluster scope."""
-    return frozenset(str(op.attrs["barrier"]) for op in program.ops if op.name == "arrive" and op.attrs.get("order") == "cluster")
+    """Barriers that some arrival, or what a peer sends, orders at cluster scope."""
+    return frozenset(str(op.attrs["barrier"]) for op in program.ops if op.name == "arrive" and op.attrs.get("order") == "cluster") | frozenset(send_barriers(program))
 
 
 def member_barriers(program: Program, role: Role, body: tuple[Stmt, ...]) -> frozenset[int]:

@@ -85,7 +85,7 @@ def _join(*terms: str) -> str:
     return " + ".join(t for t in terms if t)
 
 
-def _tile_chunk(t: FragT, per: int) -> str:
+def tile_chunk(t: FragT, per: int) -> str:
     """C text (u32) of the first 16-byte chunk that this warp owns; `per` elements a chunk."""
     if not warp_col(t):
         return ""
@@ -112,7 +112,7 @@ def matrix_addresses(r: Rect, first_row: str, column_chunk: str, *, wide: bool =
 
 def _store_tile_16(ctx: Context, op: Op, x: Expr, t: FragT, r: Rect, layout: ViewLayout) -> None:
     columns = tile_columns(t, ctx.role.warps)
-    first = _tile_chunk(t, 8)
+    first = tile_chunk(t, 8)
     with each_block(ctx, t, 4 * columns) as (row, block):
         if not ctx.has("STMATRIX"):
             if r.transposed:
@@ -146,7 +146,7 @@ def _store_words(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout, r
 def _store_tile_8(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout) -> None:
     """Two neighbouring bytes a row half and column block: no matrix instruction stores 8-bit accumulators on these targets."""
     columns = tile_columns(t, ctx.role.warps)
-    first = _tile_chunk(t, 16)
+    first = tile_chunk(t, 16)
     store16 = ctx.use(STORE_16)
     with each_block(ctx, t, 4 * columns) as (row, block), ctx.out.unrolled("j_", columns):
         ctx.out.line(f"const u32 word_ = {word(ctx, x, t, Index((*block, Term('j_', 4, columns))))};")
@@ -163,7 +163,7 @@ def _load_tile(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: Vi
         not_lowered(f"this load of an 8-bit `{t.form}` tile", op.span)
     wn = t.warps[1] if t.warps and t.form == "acc" else 1
     chunks = t.cols // wn * bits // 128
-    first = _tile_chunk(t, 8) if t.form == "acc" else ""
+    first = tile_chunk(t, 8) if t.form == "acc" else ""
     if chunks % 2:
         not_lowered("a matrix load of an odd number of 16-byte columns", op.span)
     with each_block(ctx, t, 2 * chunks) as (row, block), ExitStack() as stack:
@@ -213,12 +213,12 @@ def _load_b(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewL
 # ------------------------------------------------------------------ 32-bit tiles, vectors, scalars
 
 
-def _tile_f32(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[str, Index], None]) -> None:
+def tile_pieces(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[str, Index], None]) -> None:
     """Visit the 8-byte pieces of an f32 `acc` tile: address and index of the first of the two elements."""
     if r.transposed or t.dtype not in ("f32", "tf32"):
         not_lowered(f"an access of {t} in shared memory", op.span)
     columns = tile_columns(t, ctx.role.warps)
-    first = _tile_chunk(t, 4)
+    first = tile_chunk(t, 4)
     with each_block(ctx, t, 4 * columns) as (row, block), ctx.out.unrolled("j_", columns):
         for half in (0, 1):
             ctx.out.line(f"const u32 row{half}_ = {_join(row, '8u' if half else '', '(lane >> 2)')};")
@@ -246,13 +246,13 @@ def store(ctx: Context, op: Op) -> None:
             pair = [element(ctx, x, At(t, at.plus(p))) for p in (0, 1)]
             ctx.out.line(f"{ctx.use(STORE_F32X2)}({address}, {pair[0]}, {pair[1]});")
 
-        _tile_f32(ctx, op, t, r, layout, put)
+        tile_pieces(ctx, op, t, r, layout, put)
     elif t.form == "vec":
         vec_pieces(ctx, op, t, r, layout, lambda at, address: put_piece(ctx, x, t, at, address))
     elif t.form == "rowvec" and t.dtype == "f32" and not t.warps:
         with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
             row = rowvec_row(ctx, t, loop("i_"))
-            address = _vector_address(r, layout, row)
+            address = vector_address(r, layout, row)
             put = f"{ctx.use(STORE_F32)}({address}, {element(ctx, x, At(t, loop('i_')))});"
             ctx.out.line(f"if ({who}) {put}" if (who := first_of_row(ctx, t, "i_")) else put)
     elif t.form == "scalar" and t.dtype == "f32":
@@ -261,7 +261,7 @@ def store(ctx: Context, op: Op) -> None:
         not_lowered(f"a store of {t} to shared memory", op.span)
 
 
-def _vector_address(r: Rect, layout: ViewLayout, position: str) -> str:
+def vector_address(r: Rect, layout: ViewLayout, position: str) -> str:
     """Address of an element of a 1-D (or one-column) view."""
     if layout.rows > 1 and r.cols == 1:
         return element_address(r, layout, f"(u32)({position})", "0")
@@ -284,7 +284,7 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
             pair = [f"{place.name}[{at.plus(p).text}]" for p in (0, 1)]
             ctx.out.line(f"{ctx.use(LOAD_F32X2)}({pair[0]}, {pair[1]}, {address});")
 
-        _tile_f32(ctx, op, t, r, layout, get)
+        tile_pieces(ctx, op, t, r, layout, get)
     elif t.form == "vec":
         vec_pieces(ctx, op, t, r, layout, lambda at, address: get_piece(ctx, place, at, address))
     elif t.form == "colvec":
@@ -292,7 +292,7 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     elif t.form == "rowvec" and bits == 32:
         with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
             device = LOAD_F32 if t.dtype == "f32" else LOAD_I32
-            ctx.out.line(f"{place.name}[i_] = {ctx.use(device)}({_vector_address(r, layout, rowvec_row(ctx, t, loop('i_')))});")
+            ctx.out.line(f"{place.name}[i_] = {ctx.use(device)}({vector_address(r, layout, rowvec_row(ctx, t, loop('i_')))});")
     else:
         not_lowered(f"a load of {t} from shared memory", op.span)
     return ""

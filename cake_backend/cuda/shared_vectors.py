@@ -70,20 +70,20 @@ def vec_pieces(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body
 
 
 def put_piece(ctx: Context, x: Expr, t: FragT, at: Index, address: str) -> None:
-    per, bits = packing(t), _piece_bits(t)
+    per, bits = packing(t), piece_bits(t)
     words = [word(ctx, x, t, at.plus(per * w)) for w in range(bits // 32)]
     if ctype(t) == "float":
         words = [f"__float_as_uint({w})" for w in words]
     ctx.out.line(f"{ctx.use(access('store', bits))}({address}, {', '.join(words)});")
 
 
-def _piece_bits(t: FragT) -> int:
+def piece_bits(t: FragT) -> int:
     """Bits that a thread moves at a time of a `vec`."""
     return min(128, (t.chunk or 1) * DTYPES[t.dtype].bits)
 
 
 def get_piece(ctx: Context, place: Place, at: Index, address: str) -> None:
-    per, bits = packing(place.type), _piece_bits(place.type)
+    per, bits = packing(place.type), piece_bits(place.type)
     regs = [f"{place.name}[{at.plus(per * w).divided(per)}]" for w in range(bits // 32)]
     if ctype(place.type) != "u32":
         regs = [f"(u32&){x}" for x in regs]

@@ -14,6 +14,7 @@ from cake_backend.cuda.pins import flush, pin_places, pin_stages
 from cake_backend.cuda.preamble import NAMED_ARRIVE, NAMED_SYNC, PDL_LAUNCH, PDL_WAIT
 from cake_backend.cuda.rings import barrier_address, phase, position, slot_index
 from cake_backend.cuda.scalars import factor, scalar
+from cake_ir.derive.sends import send_barriers
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
@@ -39,6 +40,11 @@ def wait(ctx: Context, op: Op) -> None:
         index, count = (slot_index(ctx, stage, stages), position(ctx, stage)) if stage is not None else ("0u", "0u")
         args += ["hang", f"{role}u", f"{number}u", index, count, f"(u32){ctx.role.tile}"]
     ctx.out.line(f"{ctx.use(device)}({', '.join(args)});")
+    sends = send_barriers(ctx.program).get(name)
+    if sends is not None:
+        who = ([] if ctx.role.single else ["thread == 0"]) + ([f"{ctx.role.index} == 0"] if ctx.role.role.members > 1 else [])
+        call = f"{ctx.use(mbarrier.EXPECT_TX)}({barrier_address(ctx, name, stage)}, {sends.bytes}u);"
+        ctx.out.line(f"if ({' && '.join(who)}) {call}" if who else call)
 
 
 def arrive(ctx: Context, op: Op) -> None:

@@ -144,7 +144,7 @@ def _scan(
         elif isinstance(s, If):
             _branches(program, s, trips, bound, groups, out)
         op = op_of(s)
-        if op is not None and any(isinstance(e, Issue) and e.done == "tx" for e in effects_of(op, program)):
+        if op is not None and any(isinstance(e, Issue) and e.done == "tx" and e.engine != "st_async" for e in effects_of(op, program)):
             _add(program, op, trips, bound, groups, out)
 
 

@@ -17,6 +17,7 @@ from cake_backend.simulate.machine import Machine
 from cake_backend.simulate.memory import Pool
 from cake_backend.simulate.roles import around
 from cake_backend.simulate.state import Cluster, Cta, Warp
+from cake_ir.derive.sends import send_barriers
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import GridDependency
@@ -159,6 +160,8 @@ def _cta(p: Program, cta: Cta) -> Cta:
     for b in p.barriers.values():
         count = derived.expected_arrivals(p, b)
         cta.barriers[b.name] = [MBarrier([], b.name, i, count, count) for i in range(p.rings[b.pipeline].stages)]
+        for bar in cta.barriers[b.name] if b.name in send_barriers(p) else ():
+            bar.expect(send_barriers(p)[b.name].bytes)
     for n in p.named.values():
         roles = [p.roles[r] for r in n.roles]
         for member in range(max(r.members for r in roles)) if n.per_member else (0,):

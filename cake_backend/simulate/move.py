@@ -234,5 +234,5 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
 
 REFUSED: dict[str, str] = {
     "view.tma_gather": "row gather by the copy engine",
-    "view.send": "stores to a peer CTA",
+
 }  # fmt: skip

@@ -13,6 +13,7 @@ from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
 from cake_ir.derive.clusters import arrival_targets
 from cake_ir.derive.mma_groups import mma_groups
+from cake_ir.derive.sends import send_barriers
 from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, FenceProxy, Flag, GridDependency, Sync, Turn, Wait
 from cake_ir.program import Expr
 from cake_ir.types import SlotT
@@ -42,6 +43,7 @@ def wait(site: Site, effect: Wait) -> Step:
     b = site.machine.program.barriers[name]
     at, running = position(site), counts(site)
     flip = int(b.primed)
+    sends = send_barriers(site.machine.program).get(name)
 
     def step(warp: Warp, vals: Vals) -> Any:
         n = at(vals)
@@ -50,6 +52,11 @@ def wait(site: Site, effect: Wait) -> Step:
         parity = (n // len(objects) & 1 if running else 0) ^ flip
         if not bar.passed(parity):
             return site.machine.block(warp, bar, f"`{name}` stage {bar.stage} parity {parity}")
+        if sends is not None and warp.elected and warp.member == 0:
+            try:
+                bar.expect(sends.bytes)  # of the next phase
+            except OverArrival as exc:
+                raise site.machine.over_arrival(site, warp, name, bar.stage, exc) from None
         return None
 
     return step

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cake_ir.derive.clusters import arrival_targets, is_tx_load
+from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import Site, members_at, sites
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit
@@ -67,6 +68,10 @@ def arrivals(program: Program) -> dict[str, Arrivals]:
             by.setdefault((name, site.role), []).append(site)
     out: dict[str, Arrivals] = {}
     for barrier in program.barriers.values():
+        if (sends := send_barriers(program).get(barrier.name)) is not None:
+            # The one arrival of a phase is the receiver's own announcement of its bytes.
+            out[barrier.name] = Arrivals(barrier, (Share(sends.sends[0].role, 1, 1, sends.sends),), (), 1)
+            continue
         shares, strangers = [], []
         for role in dict.fromkeys((*barrier.prod, *(r for b, r in by if b == barrier.name))):
             found = tuple(by.get((barrier.name, role), ()))

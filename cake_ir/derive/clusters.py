@@ -28,8 +28,8 @@ def along(program: Program, axis: int, rank: int) -> tuple[int, ...]:
 
 
 def is_tx_load(site: Site, program: Program) -> bool:
-    """Whether the operation is an asynchronous copy that completes by bytes on a barrier."""
-    return any(isinstance(e, Issue) and e.done == "tx" for e in effects_of(site.op, program))
+    """Whether the operation is an asynchronous copy that completes by bytes on a barrier of this CTA, which it arms."""
+    return any(isinstance(e, Issue) and e.done == "tx" and e.engine != "st_async" for e in effects_of(site.op, program))
 
 
 @lru_cache(maxsize=64)

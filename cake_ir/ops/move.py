@@ -135,6 +135,14 @@ def _view_store(call: Call) -> Type:
     return NONE
 
 
+def _send(call: Call) -> Type:
+    barrier = call.scope.declared(str(call.attrs["barrier"]))
+    if barrier.arrive != "tx" or barrier.scope != "cluster":
+        call.fault("S012", f"sends complete by bytes of other CTAs on `{barrier.name}`, which is declared arrive=\"{barrier.arrive}\", scope=\"{barrier.scope}\"", "barrier",
+                   related=((barrier.span, "declared here"),), help='declare it `arrive="tx", scope="cluster"`')  # fmt: skip
+    return _view_store(call)
+
+
 def _load(call: Call) -> Type:
     tensor = call.scope.declared(str(call.attrs["tensor"]))
     shape = call.attrs["shape"]
@@ -200,8 +208,8 @@ SPECS = (
            doc="Read shared memory into an `acc`, `a` or `b` fragment with ldmatrix."),
     OpSpec("ld", "move", (P("view", "view"), P("i", "scalar", 0)), _view_ld, _SMEM_READ, on="view",
            doc="Read one uniform scalar from shared memory."),
-    OpSpec("send", "cluster", (P("view", "view"), P("x", "value|view"), P("cta", "scalar"), P("barrier", "barrier"), P("stage", "slot", None)),
-           effects=always(Issue("st_async", (Touch("view", "w", "smem", "async"),), "tx")), on="view", needs="CLUSTER", build=False,
+    OpSpec("send", "cluster", (P("view", "view"), P("x", "value"), P("cta", "scalar"), P("barrier", "barrier"), P("stage", "slot", None)),
+           _send, always(Issue("st_async", (Touch("view", "w", "smem"),), "tx", "all")), on="view", needs="CLUSTER",
            doc="Write to the shared memory of a peer CTA, completing by bytes on its barrier."),
     OpSpec("load", "move", (P("tensor", "gmem"), _COORDS, P("shape", "shape"), P("form", "str", "vec"), P("like", "value", None),
                             P("mask", "value", None), _CACHE, P("clip", "bool", False), P("fill", "float", 0)),

@@ -25,6 +25,7 @@ from cake_ir.types import ScalarT
 from cake_ir.walk.agents import BLOCKED
 from cake_ir.walk.code import Context
 from cake_verify.analyses import steps_memory as memory
+from cake_verify.analyses import steps_send as sends
 from cake_verify.analyses import steps_sync as synchronise
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.rows import check_rows
@@ -123,6 +124,8 @@ class Machine:
         return None
 
     def _issue(self, op: Op, role: str, effect: Issue) -> Step | None:
+        if effect.engine == "st_async":
+            return sends.send(self.plan, op, role)
         if effect.done == "tx":
             return memory.load_tx(self.plan, op, role)
         if effect.engine == "bulk":

@@ -9,6 +9,7 @@ from typing import Any
 from cake_ir.derive.arrivals import arrivals, units
 from cake_ir.derive.clusters import along, arrival_targets, axis_of
 from cake_ir.derive.issue import issue_roles
+from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import sites
 from cake_ir.derive.transactions import TxSet, transactions
 from cake_ir.program import Assign, Expr, Op, Program, statements
@@ -47,6 +48,7 @@ class Plan:
         self.set_of: dict[int, TxSet] = {s.op.id: t for t in self.sets for s in t.loads}
         self.places, self.registers = register_touches(program, self.code)
         self.regions = Regions(program)
+        self.sends = send_barriers(program)
         self.cluster = program.launch.cluster
         self.ranks = self.cluster[0] * self.cluster[1]
         self._lookups: dict[tuple[str, int, int, int, int, int], Lookup] = {}
@@ -155,6 +157,8 @@ class Plan:
                 barrier = self.program.barriers[name]
                 count = self.arrivals[name].count
                 cta.bars.append([Bar(i, rank, s, count) for s in range(self.program.rings[barrier.pipeline].stages)])
+                for bar in cta.bars[-1] if name in self.sends else ():
+                    bar.pend, bar.tx, bar.arm = 0, self.sends[name].bytes, self.sends[name].bytes
             for turns in self.program.turns.values():
                 members = self.program.roles[turns.role].members
                 cta.turns[turns.name] = [[1 if i == 0 else 0, 0] for i in range(members)]

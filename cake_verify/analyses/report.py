@@ -18,6 +18,7 @@ _REPORTS: dict[str, Callable[[Replay, Found], Fault]] = {
     "S011": barrier.stores_at_exit, "S013": barrier.rows_left, "S015": barrier.turns, "S016": use.too_early, "S018": barrier.left_open, "S019": barrier.early_pass,
     "S020": barrier.late_pass, "S021": barrier.unstable, "S022": barrier.over_arrival, "S025": barrier.never_waited, "S027": use.uninitialised,
     "S029": use.undefined, "S030": barrier.coordinates, "S031": barrier.before_step, "S032": barrier.outside_view,
+    "S038": barrier.outside_cluster,
 }  # fmt: skip
 
 

@@ -285,6 +285,16 @@ def outside_view(r: Replay, found: Found) -> Fault:
                  help="the part has to lie inside the view for every member", trace=trace(r, [], (m, "outside the view")))  # fmt: skip
 
 
+def outside_cluster(r: Replay, found: Found) -> Fault:
+    """A send to a CTA that the cluster does not have."""
+    m, op = _now(r, found)
+    rank, ranks = found.data["rank"], found.data["ranks"]
+    launch = r.plan.program.launch
+    return Fault("S038", f"{call(op)} goes to CTA {rank}, the cluster has {ranks}", op.spans.get("cta", op.span), ((launch.spans.get("cluster", launch.span), f"{ranks} CTAs"),),
+                 facts={"expected": ranks, "found": rank, "setting": str(r.setting)}, help="`cta` is a rank in the cluster, as `lm.cta_rank()` gives it",
+                 trace=trace(r, [], (m, "no such CTA")))  # fmt: skip
+
+
 def _taken_from(r: Replay, role: str, op: Op) -> Span:
     """Where the part of a view that an operation uses is taken: the line that names it, or the operation itself."""
     for operand, _, _ in r.touches(op):

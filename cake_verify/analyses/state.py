@@ -44,10 +44,11 @@ class Bar:
     """One mbarrier object: `n` phases are complete, the open one misses `pend` arrivals and `tx` bytes.
 
     `ak`/`ap` gather knowledge, `cm` the contributions of the open phase; `cb` is the open phase's own bit (0 until needed); `wr` holds
-    the wait-returns on the last complete phase; `waited` is how many phases somebody has waited for; `loaded` marks phases with loads.
+    the wait-returns on the last complete phase; `waited` is how many phases somebody has waited for; `loaded` marks phases with loads;
+    `arm` is what a phase expects of peers' sends, announced behind the wait for the one before.
     """
 
-    __slots__ = ("ak", "ap", "cb", "cm", "coords", "count", "cta", "decl", "loaded", "n", "pend", "stage", "tokens", "tx", "waited", "wr")
+    __slots__ = ("ak", "ap", "arm", "cb", "cm", "coords", "count", "cta", "decl", "loaded", "n", "pend", "stage", "tokens", "tx", "waited", "wr")
 
     def __init__(self, decl: int, cta: int, stage: int, count: int) -> None:
         self.decl, self.cta, self.stage, self.count = decl, cta, stage, count
@@ -56,13 +57,14 @@ class Bar:
         self.tx = self.ak = self.ap = self.cm = self.cb = self.wr = 0
         self.waited = 0
         self.loaded = 0
+        self.arm = 0
         self.tokens: list[Token] = []
         self.coords: dict[int, tuple[int, ...]] = {}
 
     @property
     def open(self) -> bool:
         """Whether the open phase has been given something but is not complete."""
-        return self.pend != self.count or self.tx != 0
+        return (self.pend != self.count or self.tx != 0) and not (self.arm and not self.pend and self.tx == self.arm)
 
 
 class Meet:

@@ -10,6 +10,7 @@ from cake_ir.program import Op
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, open_epoch, open_waits
+from cake_verify.analyses.steps_send import announce
 
 Values = tuple[Any, ...]
 
@@ -18,6 +19,7 @@ def wait(plan: Plan, op: Op, role: str) -> Step:
     """Wait for the phase that belongs to the slot; take what its contributors knew."""
     share = plan.share(op, role)
     b, stages, offset = share.barrier, share.stages, share.offset
+    sent = plan.sends.get(str(op.attrs["barrier"]))
     at = plan.code.ops[op.id].index.get("stage")
 
     def step(m: Member, v: Values) -> Any:
@@ -42,6 +44,8 @@ def wait(plan: Plan, op: Op, role: str) -> Step:
         if bar.n != k + 1:
             raise Found("S020", bar=bar, phase=k + 1, missing=bit)
         bar.wr |= bit
+        if sent is not None and m.index == 0:
+            announce(m, bar, sent)
         return None
 
     return step

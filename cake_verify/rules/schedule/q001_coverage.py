@@ -87,6 +87,11 @@ def _names(program: Program, s: Site, e: Expr, depth: int = 8) -> set[str]:
                             out |= _names(program, s, x, depth - 1)
         elif node.op == "slot_index":
             out.add("slot")
+        elif node.op == "cta_rank":  # a block's place in its cluster is part of its tile's place along the cluster's axes
+            for loop in s.loops:
+                if loop.kind == "tiles" and isinstance(loop.var_type, TileT):
+                    d = program.schedulers[str(loop.scheduler)]
+                    out |= {f"{loop.var}.{name}" for name, extent in zip(d.names, d.cluster, strict=False) if extent > 1}
     return out
 
 

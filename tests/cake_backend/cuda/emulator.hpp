@@ -253,6 +253,14 @@ static int draw_tile(int* counter, int total, int clusters) { int drawn = (*coun
 static void put_tile(u32 slot, int tile) { std::memcpy(emu::at(slot, 4), &tile, 4); }
 static void put_tile_remote(u32 slot, int tile, u32 cta) { std::memcpy(emu::cluster[cta].smem.data() + slot - 1024, &tile, 4); }
 static int get_tile(u32 slot) { int tile; std::memcpy(&tile, emu::at(slot, 4), 4); return tile; }
+static u32 map_shared(u32 a, u32 cta) { if (cta >= emu::cluster.size()) emu::fail("a CTA outside the cluster"); return a | (cta + 1) << 24; }
+static void emu_send(u32 a, u32 bar, const u32* v, int n) {
+  if (a % n) emu::fail("a misaligned send"); emu::Cta& c = emu::cluster[(a >> 24) - 1]; std::memcpy(c.smem.data() + (a & 0xffffff) - 1024, v, n);
+  emu::Barrier& b = emu::barrier_of(c, bar & 0xffffff); b.tx -= n; emu::settle(b);
+}
+static void send_32(u32 a, u32 bar, u32 x) { emu_send(a, bar, &x, 4); }
+static void send_64(u32 a, u32 bar, u32 x, u32 y) { u32 v[2] = {x, y}; emu_send(a, bar, v, 8); }
+static void send_128(u32 a, u32 bar, u32 x, u32 y, u32 z, u32 w) { u32 v[4] = {x, y, z, w}; emu_send(a, bar, v, 16); }
 static void flag_signal(int* flag, int value) { *flag = value; emu::progress(); }
 static void flag_spin(const int* flag, int value) { while (*flag < value) emu::yield(); }
 static void fence_proxy_async_global() {}
