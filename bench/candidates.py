@@ -118,6 +118,7 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
+    yield BenchCandidate("cake_gemm_cluster2_160", "gemm", "hopper_cluster", shapes=("m256_n5120_*", "m256_n8192_*"))  # 128 CTAs for 64 tiles
     for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
 
