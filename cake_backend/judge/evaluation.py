@@ -73,7 +73,7 @@ def evaluate(
     run = _Run(text, dict(params or {}), task, target, device, wanted, progress or _silent, cancel, schedule)
     record = run.perform()
     if workdir is not None:
-        _keep(Path(workdir), record, run.built)
+        keep_files(Path(workdir), record, run.built)
     return record
 
 
@@ -288,7 +288,8 @@ def _headline(shapes: list[dict[str, Any]]) -> dict[str, Any]:
     return {k: last[k] for k in ("shape", "seconds", "tflops", "gbytes_per_s", "floor_over_time") if k in last}
 
 
-def _keep(folder: Path, record: dict[str, Any], built: Built | None) -> None:
+def keep_files(folder: Path, record: Mapping[str, Any], built: Built | None) -> None:
+    """Write text, manifest, cubin and log of every module, and the record, to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     if built is not None:
         if built.text and built.build is None:

@@ -38,8 +38,9 @@ def read_source(
     prefer: str | None = None,
     schedule: str | None = None,
     allow_undecided: bool = True,
+    verified: Mapping[str, Any] | None = None,
 ) -> Source:
-    """Never raises for what the text holds.
+    """Never raises for what the text holds. `verified` is the verdict of this very question, where it has been asked already.
 
     `target` is what to build for, whatever the schedule names; without it a schedule for several targets is built for
     `prefer` (the device that is here) if it names that one, else for its first.
@@ -53,12 +54,11 @@ def read_source(
     templates = list(module.schedules) if planned else [t for t in (module.schedule(schedule),) if t is not None]
     if not target and templates and all(not t.targets or prefer in t.targets for t in templates):
         target = prefer
-    verdict = verify_text(text, params=params, target=target, schedule=schedule)
-    out = Source(verdict.to_json())
-    if verdict.verdict == "fail":
-        first = verdict.errors[0]
+    out = Source(dict(verified) if verified is not None else verify_text(text, params=params, target=target, schedule=schedule).to_json())
+    if out.verdict["verdict"] == "fail":
+        first = next(d for d in out.verdict["diagnostics"] if d["severity"] == "error")
         out.status = Status.STATIC_REJECT
-        out.summary = f"rejected by gate {first.gate}, line {first.span.line}: [{first.code}] {first.message}"
+        out.summary = f"rejected by gate {first['gate']}, line {first['span']['line']}: [{first['code']}] {first['message']}"
         return out
     if len(module.schedules) > 1 and schedule is None and not planned:
         names = ", ".join(f"`{t.name}`" for t in module.schedules)
@@ -69,9 +69,9 @@ def read_source(
     if not target and not all(t.targets for t in templates):
         out.status, out.summary = Status.UNDECIDED, "no target: the schedule names none and none was asked for"
         return out
-    if verdict.verdict == "undecided":
-        note = next((d for d in verdict.diagnostics if d.severity == "note"), None)
-        out.findings.append({"kind": "undecided", "text": note.message if note else "the gates could not decide"})
+    if out.verdict["verdict"] == "undecided":
+        note = next((d for d in out.verdict["diagnostics"] if d["severity"] == "note"), None)
+        out.findings.append({"kind": "undecided", "text": note["message"] if note else "the gates could not decide"})
         if not allow_undecided:
             out.status, out.summary = Status.UNDECIDED, out.findings[-1]["text"]
             return out

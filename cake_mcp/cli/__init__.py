@@ -8,6 +8,7 @@ COMMANDS = {
     "verify": "prove schedules safe, or say what is wrong and where; needs no workspace",
     "run": "compile a schedule and judge it, on a GPU or in the simulator",
     "rank": "order schedules by predicted time",
+    "tune": "search parameter variants: verify, rank, compile, and time the survivors within a GPU budget",
     "explain": "print the page of a diagnostic code",
     "review": "list, show, approve or reject what was proposed (people only)",
     "doctor": "say what this machine can do, and what Cake does instead",

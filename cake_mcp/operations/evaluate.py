@@ -65,9 +65,19 @@ def perform(workspace: Workspace, job: Job, owner: str) -> str:
     with store.database.write():
         if not store.jobs.finish(job.id, owner, run=identifier):
             raise RuntimeError("the job was cancelled or adopted while its work was being done")
+        keep(workspace, candidate, record, identifier=identifier, task=job.request["task"], folder=folder, job=job.id)
+    return identifier
+
+
+def keep(
+    workspace: Workspace, candidate: Candidate, record: Mapping[str, Any], *, identifier: str, task: str, folder: Path, job: str | None = None
+) -> None:
+    """Store a record as a run of the candidate, with its prediction and, where it counts against the candidate, its failure."""
+    store = workspace.store
+    with store.database.write():
         store.runs.record(
-            candidate.id, record, status=record["status"], evidence=record["evidence"], identifier=identifier, job=job.id,
-            task=job.request["task"], device=record.get("device"), target=record.get("target"), folder=str(folder),
+            candidate.id, record, status=record["status"], evidence=record["evidence"], identifier=identifier, job=job, task=task,
+            device=record.get("device"), target=record.get("target"), folder=str(folder),
         )  # fmt: skip
         if record.get("prediction"):
             store.predictions.record(candidate.id, record.get("device"), record["prediction"])
@@ -76,7 +86,6 @@ def perform(workspace: Workspace, job: Job, owner: str) -> str:
                 candidate.id, stage="judge", code=record["status"], message=record["summary"], run=identifier,
                 environment={name: record[name] for name in _ENVIRONMENT if record.get(name) is not None},
             )  # fmt: skip
-    return identifier
 
 
 def _record(workspace: Workspace, candidate: Candidate, job: Job, progress: Any, folder: Path) -> dict[str, Any]:

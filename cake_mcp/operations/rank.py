@@ -42,7 +42,7 @@ def rank(
     if not 1 <= len(candidates) <= MAX_CANDIDATES:
         raise Misuse(f"between 1 and {MAX_CANDIDATES} candidates can be ranked at a time, found {len(candidates)}")
     wanted = tasks.get(workspace, task or _task_of(workspace, candidates))
-    chosen = _shape_of(wanted, shape)
+    chosen = shape_of(wanted, shape)
     rejected: dict[str, str] = {}
     entries: list[tuple[str, Any, Any]] = []
     for candidate in candidates:
@@ -51,7 +51,7 @@ def rank(
             rejected[candidate.id] = made
         else:
             entries.append((candidate.id, made, _compiled(workspace, candidate, made.target)))
-    board = _device(workspace, device, entries)
+    board = board_of(workspace, device, entries[0][1].target if entries else "sm_90a")
     return _rank(wanted, chosen, board, entries, rejected, budget)
 
 
@@ -75,7 +75,8 @@ def _task_of(workspace: Workspace, candidates: list[Candidate]) -> str:
     raise Misuse(f"the candidates are for different tasks ({', '.join(sorted(names))}); name one, or rank them apart")
 
 
-def _shape_of(task: "Task", name: str | None) -> "Shape":
+def shape_of(task: "Task", name: str | None) -> "Shape":
+    """The shape of that name, or the task's largest timed one. Raises `Misuse` for a name that it has not."""
     if name is None:
         timed = [shape for shape in task.shapes if shape.kind == "bench"] or list(task.shapes)
         return max(timed, key=lambda shape: sum(task.work(shape.axes).values()))
@@ -107,7 +108,8 @@ def _compiled(workspace: Workspace, candidate: Candidate, target: str) -> Any:
     return None
 
 
-def _device(workspace: Workspace, name: str | None, entries: list[tuple[str, Any, Any]]) -> str:
+def board_of(workspace: Workspace, name: str | None, target: str) -> str:
+    """The board to predict for: the named one, the workspace's, or a common one of the target. Raises `Misuse` for one that nobody knows."""
     from cake_ir.targets import DEVICES
 
     wanted = name or workspace.settings.device
@@ -115,6 +117,5 @@ def _device(workspace: Workspace, name: str | None, entries: list[tuple[str, Any
         if wanted not in DEVICES:
             raise unknown("device", wanted, DEVICES)
         return wanted
-    target = entries[0][1].target if entries else "sm_90a"
     boards = [board for board, device in DEVICES.items() if device.target == target]
     return "H200-SXM" if "H200-SXM" in boards else boards[0]
