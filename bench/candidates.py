@@ -118,7 +118,8 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
-    yield BenchCandidate("cake_gemm_cluster2_160", "gemm", "hopper_cluster", shapes=("m256_n5120_*", "m256_n8192_*"))  # 128 CTAs for 64 tiles
+    yield BenchCandidate("cake_gemm_cluster2_160", "gemm", "hopper_cluster", main=False, shapes=("m256_n5120_*",))  # 128 CTAs for 64 tiles
+    yield BenchCandidate("cake_gemm_send2_160", "gemm", "hopper_send", shapes=("m256_n5120_*", "m256_n10240_*"))
     for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
 
@@ -151,14 +152,20 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("split_64x32_m2", "hopper_split", {"BN": 32, "STAGES": 8}, few, True),
         ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, few, True),  # N 7168: 128 tiles
         ("64x192", "hopper_wide", {"MEMBERS": 1, "CLUSTER": 1, "STAGES": 6}, few, True),  # the same by one member, three times the copies in flight
-        # Clusters share K, so that 128 CTAs have large tiles: half the operand traffic of the narrow ones, and one more trip through L2.
-        ("cluster4_128x128", "hopper_cluster", {}, middle, False),  # N 2112: 34 clusters, two more than fit at once
-        ("cluster4_128x160", "hopper_cluster", {"BN": 160, "STAGES": 5, "LOAD_WARPS": 4, "REGS": 232, "LOAD_REGS": 40}, middle, True),  # N 2112: 28 clusters
-        ("cluster2_128x128", "hopper_cluster", {"SPLIT": 2}, middle, True),  # N 4096: 64 clusters
-        ("cluster4_64x64", "hopper_cluster", {"MEMBERS": 1, "BN": 64, "STAGES": 6, "CTAS": 2}, few, True),  # N 2112: 33 clusters
-        ("cluster4_64x96", "hopper_cluster", {"MEMBERS": 1, "BN": 96, "STAGES": 10}, few, False),  # N 2112: 22 clusters
-        ("cluster4_64x128", "hopper_cluster", {"MEMBERS": 1, "STAGES": 9}, few, True),  # N 4096: 32 clusters
-        ("cluster2_64x112", "hopper_cluster", {"SPLIT": 2, "MEMBERS": 1, "BN": 112, "STAGES": 9}, few, True),  # N 7168: 64 clusters
+        # Clusters share K, so that 128 CTAs have large tiles: half the operand traffic of the narrow ones. The CTAs add up through each
+        # other's shared memory (send) or through L2 (cluster).
+        ("send4_128x128", "hopper_send", {}, middle, False),  # N 2112: 34 clusters, two more than fit at once
+        ("send4_128x160", "hopper_send", {"BN": 160, "STAGES": 4, "LOAD_WARPS": 4, "REGS": 232, "LOAD_REGS": 40}, middle, True),  # N 2112: 28 clusters
+        ("cluster4_128x160", "hopper_cluster", {"BN": 160, "STAGES": 5, "LOAD_WARPS": 4, "REGS": 232, "LOAD_REGS": 40}, middle, False),
+        ("send2_128x128", "hopper_send", {"SPLIT": 2}, middle, True),  # N 4096: 64 clusters
+        ("cluster2_128x128", "hopper_cluster", {"SPLIT": 2}, middle, False),
+        ("send4_64x64", "hopper_send", {"MEMBERS": 1, "BN": 64, "CTAS": 2}, few, True),  # N 2112: 33 clusters
+        ("cluster4_64x64", "hopper_cluster", {"MEMBERS": 1, "BN": 64, "STAGES": 6, "CTAS": 2}, few, False),
+        ("send4_64x96", "hopper_send", {"MEMBERS": 1, "BN": 96, "STAGES": 9}, few, False),  # N 2112: 22 clusters
+        ("send4_64x128", "hopper_send", {"MEMBERS": 1, "STAGES": 8}, few, True),  # N 4096: 32 clusters
+        ("cluster4_64x128", "hopper_cluster", {"MEMBERS": 1, "STAGES": 9}, few, False),
+        ("send2_64x112", "hopper_send", {"SPLIT": 2, "MEMBERS": 1, "BN": 112, "STAGES": 8}, few, True),  # N 7168: 64 clusters
+        ("cluster2_64x112", "hopper_cluster", {"SPLIT": 2, "MEMBERS": 1, "BN": 112, "STAGES": 9}, few, False),
         ("64x96", "hopper", {"MEMBERS": 1, "CLUSTER": 1, "BN": 96, "CW": 96, "CSTAGES": 1, "STAGES": 10}, few, False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
@@ -178,13 +185,14 @@ def _tiny_gemm() -> Iterator[BenchCandidate]:
     ):  # fmt: skip
         params = {"BN": bn, "WARPS": warps, "STAGES": stages, "CTAS": ctas}
         yield BenchCandidate(f"cake_tiny_{bn}_w{warps}s{stages}c{ctas}", "tiny_gemm", "hopper", params=params, main=main, shapes=shapes)
-    for split, bn, warps, stages, shapes in (  # clusters share K, their sums meet in L2: 128 CTAs also where there are few columns
+    for split, bn, warps, stages, shapes in (  # clusters share K: 128 CTAs also where there are few columns
         (8, 8, 14, 1, ("*_n128_k7168",)), (8, 8, 7, 2, ("*_n128_k7168",)), (4, 8, 14, 2, ("*_n128_k7168", "*_n256_*")), (8, 16, 14, 1, ("*_n256_*",)),
         (8, 24, 7, 2, ("*_n384_*",)), (2, 8, 14, 4, ("*_n384_*",)), (8, 8, 6, 1, ("*_n128_k2880",)), (4, 8, 6, 2, ("*_n128_k2880",)),
         (4, 16, 6, 2, ("*_n512_*",)), (2, 8, 8, 3, ("*_n512_*",)), (2, 16, 8, 2, ("*_n1024_*",)),
     ):  # fmt: skip
         params = {"SPLIT": split, "BN": bn, "WARPS": warps, "STAGES": stages}
-        yield BenchCandidate(f"cake_tiny_cluster{split}_{bn}_w{warps}s{stages}", "tiny_gemm", "hopper_cluster", params=params, main=warps != 7, shapes=shapes)
+        for how in ("send", "cluster"):  # through the peers' shared memory, or through global memory
+            yield BenchCandidate(f"cake_tiny_{how}{split}_{bn}_w{warps}s{stages}", "tiny_gemm", f"hopper_{how}", params=params, main=how == "send", shapes=shapes)
     for mr, kc, warps, ctas, shapes in (  # a CTA a column, no tensor core: the least latency, 16 bytes a thread and row in flight at once
         (1, 3072, 12, 4, ("m1_n128_k2880", "m1_n512_k2880")), (4, 3072, 12, 3, ("m[14]_n128_k2880", "m[14]_n512_k2880")),
         (8, 3072, 12, 2, ("m8_n128_k2880", "m8_n512_k2880")), (1, 7168, 28, 2, ("m1_n128_*", "m1_n256_*", "m1_n384_*")),

@@ -21,6 +21,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"BN": 112, "CW": 112, "CSTAGES": 1}), ("hopper", {"BN": 160, "CW": 32, "STAGES": 4}),
     ("hopper", {"MEMBERS": 3, "STAGES": 4, "REGS": 160, "LOAD_REGS": 32}), ("hopper", {"CLUSTER": 1}), ("hopper_wide", {}), ("hopper_pair", {}), ("hopper_split", {}),
     ("hopper_split", {"BN": 16, "MEMBERS": 4, "STAGES": 4, "REGS": 104, "LOAD_REGS": 64}), ("hopper_split", {"BN": 56, "STAGES": 6}),
+    ("hopper_send", {}), ("hopper_send", {"SPLIT": 2, "BN": 112, "STAGES": 3}), ("hopper_send", {"MEMBERS": 1, "BN": 64, "CTAS": 2}),
 )  # fmt: skip
 
 

@@ -41,3 +41,11 @@ def test_a_simulated_run_of_the_plan_that_shares_k_over_a_cluster_is_right() -> 
     options = {"policies": 1, "shapes": ["sim_tails", "edge_ragged"], "distributions": ["normal", "integers"], "heldout": 0, "timing": False}
     record = evaluate(TEXTS["gemm", "hopper_cluster"], params={"BN": 96}, task=cake_kernels.tasks()["gemm"], device="simulate", options=options)
     assert record["status"] == "PASSED_UNTIMED", record["summary"]
+
+
+@pytest.mark.parametrize("params", [{}, {"SPLIT": 4, "BN": 128, "STAGES": 3}], ids=str)
+def test_ctas_that_send_each_other_their_sums_are_proved_safe_and_right(params: dict[str, Any]) -> None:
+    verdict = verify_text(TEXTS["gemm", "hopper_send"], params=params)
+    assert verdict.verdict == "pass", verdict.to_text()
+    for shape, distribution in (("sim_tails", "normal"), ("edge_ragged", "integers")):
+        assert not failures(judged("gemm", "hopper_send", params, shape, distribution)), shape

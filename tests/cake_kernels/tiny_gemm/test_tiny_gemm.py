@@ -20,6 +20,7 @@ SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge")]
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"BN": 16, "WARPS": 4}), ("hopper", {"BN": 24, "STAGES": 4}), ("hopper", {"BN": 40, "STAGES": 3}),
     ("hopper_rows", {"MR": 1, "KC": 1024, "WARPS": 4}), ("hopper_rows", {"MR": 4, "KC": 1024, "WARPS": 2}), ("hopper_rows", {"MR": 8, "KC": 2048, "WARPS": 8}),
+    ("hopper_send", {}), ("hopper_send", {"SPLIT": 4, "BN": 16, "WARPS": 4}), ("hopper_send", {"SPLIT": 2, "BN": 24, "WARPS": 2}),
 )  # fmt: skip
 
 
