@@ -111,11 +111,11 @@ def _percent(part: int, whole: int) -> str:
 
 def table(figures: dict[str, Any]) -> str:
     """The figures as a table for people."""
-    head = f"{'class':22s} {'n':>5} {'ref':>4} {'?':>3} {'ctr':>4} {'harmful':>7} {'caught%':>7} {'harmless':>8} {'flagged':>7} {'undec':>5} {'prim%':>6} {'top4%':>6} {'role%':>6} {'fix%':>6}"
+    head = f"{'class':22s} {'n':>5} {'ref':>4} {'?':>3} {'ctr':>7} {'harmful':>7} {'caught%':>7} {'harmless':>8} {'flagged':>7} {'undec':>5} {'prim%':>6} {'top4%':>6} {'role%':>6} {'fix%':>6}"
     lines = [head, "-" * len(head)]
     for r in [*figures["classes"], figures["total"], figures["values"]]:
         lines.append(
-            f"{r['class']:22s} {r['mutants']:5d} {r['refused']:4d} {r['unknown']:3d} {r['contract']:4d} {r['harmful']:7d} {_percent(r['caught'], r['harmful']):>7} {r['harmless']:8d} "
+            f"{r['class']:22s} {r['mutants']:5d} {r['refused']:4d} {r['unknown']:3d} {r['contract_caught']:3d}/{r['contract']:3d} {r['harmful']:7d} {_percent(r['caught'], r['harmful']):>7} {r['harmless']:8d} "
             f"{len(r['false_alarms']):7d} {r['undecided']:5d} {_percent(r['primary'], r['caught']):>6} {_percent(r['first_four'], r['caught']):>6} "
             f"{_percent(r['right_role'], r['role_known']):>6} {_percent(r['repairs'].get('good', 0), r['repairs_tried']):>6}"
         )

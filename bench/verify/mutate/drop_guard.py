@@ -2,10 +2,10 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject
+from bench.verify.mutate.subject import Subject, communicates
 
 
 def make(s: Subject) -> None:
     for p in s.statements:
         if isinstance(p.node, ast.If):
-            s.mutant("drop-guard", f"without `if {s.source(p.node.test)}`", (p.node.test, "True"), at=p)
+            s.mutant("drop-guard" if communicates(p.node) else "wrong-guard", f"without `if {s.source(p.node.test)}`", (p.node.test, "True"), at=p)
