@@ -39,6 +39,7 @@ class Run:
     undecided: bool = False
     strict: bool = False
     extents: Mapping[str, int] = field(default_factory=dict)
+    programs: dict[str, Program] = field(default_factory=dict)
 
     def add(self, faults: Iterable[Fault], schedule: str | None, target: str | None) -> bool:
         """Keep faults; whether one of them is an error."""
@@ -140,8 +141,13 @@ def verify_text(
     extents: Mapping[str, int] | None = None,
     filename: str = "<text>",
     strict: bool = False,
+    repair: bool = False,
+    repair_seconds: float = 2.0,
 ) -> Verdict:
     """The verdict on every schedule of a text (or the one called `schedule`). Never raises for what the text holds.
+
+    `repair` looks for small edits under which the text verifies, for at most `repair_seconds` of processor time, and puts them in front of
+    the first error's fixes: they are verified again, not checked for what they compute.
 
     `target` is what to verify for, whatever the schedule names; `default_target` is for schedules that name none. `params` are values
     of tunables, given to the schedules that declare them; `extents` values of run-time scalars by name.
@@ -163,7 +169,12 @@ def verify_text(
         _verify_template(run, template, wanted, dict(params or {}))
     if module.plan is not None and schedule is None:
         _verify_plan(run, module, target, default_target, dict(params or {}))
-    return _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
+    verdict = _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
+    if repair and verdict.verdict == "fail":
+        from cake_verify import repair as search  # imports this module's result types; only wanted here
+
+        return search.of_verdict(text, verdict, run.programs, params, target, default_target, schedule, repair_seconds)
+    return verdict
 
 
 def _chosen(run: Run, module: Module, schedule: str | None, params: dict[str, Any]) -> tuple[Template, ...]:
@@ -203,6 +214,7 @@ def _verify_template(run: Run, template: Template, targets: tuple[str, ...], par
         if made.program is not None:
             programs.append(made.program)
     if programs:
+        run.programs[template.name] = programs[0]
         verify_program(run, programs[0], tuple(programs[1:]))
 
 

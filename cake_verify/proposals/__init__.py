@@ -1,0 +1,98 @@
+"""Edits that might mend a schedule: what people get wrong, taken back, nearest to where the fault was seen first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from cake_ir.program import Program
+from cake_verify.diagnostic import Diagnostic
+from cake_verify.proposals import declarations, operands, slots, statements
+from cake_verify.proposals.source import Proposal, Source, applied
+
+MAKERS: tuple[Callable[[Source], Iterator[Proposal]], ...] = (
+    statements.repeated, statements.missing, statements.swapped, statements.removed, statements.meetings, slots.slots, slots.bounds, slots.guards, slots.drains,
+    declarations.offsets, declarations.stages, declarations.barriers, declarations.registers, declarations.layouts, declarations.columns,
+    operands.named, operands.views, operands.parts, operands.coordinates, operands.products, operands.bounded, operands.copies,
+)  # fmt: skip
+
+FIRST: dict[str, tuple[str, ...]] = {
+    "D009": ("init", "neutral", "later", "copy"),
+    "D014": ("pool", "offset", "bound", "part"),
+    "D015": ("offset", "swizzle", "stages"),
+    "D016": ("swizzle", "view", "operands"),
+    "H002": ("stages", "offset"),
+    "H003": ("swizzle", "offset"),
+    "H006": ("regs",),
+    "H012": ("drain", "insert-drain"),
+    "Q001": ("part", "coordinate", "condition", "guard"),
+    "Q002": ("bound", "step", "no-step", "extra-step", "duplicate", "round", "condition", "guard"),
+    "Q006": ("slot", "step", "condition", "guarded", "guard", "swap"),
+    "S002": ("barrier", "roles"),
+    "S003": ("duplicate", "view", "insert-wait", "insert-sync", "drain", "insert-drain", "slot-back", "later", "stages", "slot"),
+    "S004": ("insert-wait", "insert-sync", "insert-commit", "swap", "drain", "insert-copy-wait", "later", "barrier", "view"),
+    "S005": ("drain", "insert-drain", "later", "slot-back", "swap"),
+    "S006": ("insert-fence", "swap", "insert-sync"),
+    "S007": ("offset", "insert-sync", "part"),
+    "S008": ("duplicate", "barrier", "insert-arrive", "insert-wait", "bound", "guard", "condition", "roles", "primed", "slot", "slot-back", "step", "unguard"),
+    "S010": ("named", "duplicate", "insert-sync", "remove"),
+    "S011": ("insert-store-wait", "drain", "offset"),
+    "S013": ("part", "coordinate", "bound"),
+    "S014": ("insert-tmem-wait", "insert-commit"),
+    "S015": ("insert-turn", "duplicate", "swap", "remove"),
+    "S016": ("earlier", "unguard", "guard"),
+    "S018": ("arrive", "barrier", "duplicate", "condition"),
+    "S019": ("insert-wait", "guard", "step", "no-step"),
+    "S020": ("primed", "duplicate", "insert-wait", "later", "slot", "stages"),
+    "S021": ("duplicate", "slot-back", "slot", "insert-wait", "barrier", "later", "step"),
+    "S022": ("duplicate", "slot-back", "slot", "barrier", "guard", "condition", "remove", "step"),
+    "S023": ("duplicate", "barrier", "insert-arrive", "swap", "stages", "step", "primed", "slot", "bound"),
+    "S025": ("insert-wait", "bound", "insert-drain", "drain", "arrive", "barrier"),
+    "S027": ("whole", "copy", "view", "bound", "slot", "barrier", "insert-wait"),
+    "S028": ("view", "copy", "bound", "slot"),
+    "S029": ("init", "neutral", "guard", "insert-drain"),
+    "S031": ("slot", "step", "condition", "guarded", "guard"),
+    "S032": ("stages", "part", "slot"),
+    "S033": ("clip",),
+    "S034": ("coordinate", "exchange", "part", "operands", "view", "slot"),
+    "S035": ("init", "duplicate", "bound", "round", "columns", "coordinate"),
+    "S036": ("view",),
+}
+"""Kinds of edits that mend a fault of each code, likeliest first."""
+
+_OTHER = 6.0
+_FAR = 30
+
+
+def propose(text: str, program: Program, errors: Sequence[Diagnostic]) -> list[Proposal]:
+    """Edits for the faults of one schedule, likeliest first. Raises `SyntaxError` or `ValueError` for a text that is not its."""
+    source = Source(text, program)
+    places = _places(errors)
+    first = FIRST.get(errors[0].code, ()) if errors else ()
+    scored: list[tuple[float, int, Proposal]] = []
+    seen: set[tuple[object, ...]] = set()
+    for maker in MAKERS:
+        for p in maker(source):
+            key = tuple((e.span, e.text) for e in p.edits)
+            if key in seen:
+                continue
+            seen.add(key)
+            kind = first.index(p.kind) * 0.35 if p.kind in first else _OTHER
+            scored.append((kind + p.rank + _distance(p.line, places), len(scored), p))
+    scored.sort(key=lambda t: t[:2])
+    return [p for _, _, p in scored]
+
+
+def _places(errors: Sequence[Diagnostic]) -> list[tuple[float, int, int]]:
+    """Where faults were seen, with what it costs to be near there instead of at the first place."""
+    out: list[tuple[float, int, int]] = []
+    for i, e in enumerate(errors[:3]):
+        out.append((1.5 * i, e.span.line, e.span.end_line))
+        out += [(0.4 + 0.25 * k + 1.5 * i, span.line, span.end_line) for k, (span, _) in enumerate(e.related[:4])]
+    return out
+
+
+def _distance(line: int, places: list[tuple[float, int, int]]) -> float:
+    return min((cost + 0.3 * min(max(lo - line, line - hi, 0), _FAR) for cost, lo, hi in places), default=0.0)
+
+
+__all__ = ["Proposal", "applied", "propose"]

@@ -1,0 +1,201 @@
+"""Edits of what operations name: barriers, views, parts of tiles, coordinates, the start of a sum."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from cake_ir.program import Program
+from cake_verify.proposals.source import Placed, Proposal, Source, called, option
+
+
+def named(s: Source) -> Iterator[Proposal]:
+    """Another barrier of the ring, first those that the role gives to or waits for nowhere yet."""
+    p = s.program
+    for q in s.statements:
+        if not isinstance(q.node, ast.Expr) or q.call is None:
+            continue
+        place = option(q.call, "barrier") or (q.call.args[0] if q.name in ("wait", "arrive", "commit") and q.call.args else None)
+        name = s.source(place) if place is not None else ""
+        if place is None or name not in p.barriers:
+            continue
+        for b in p.barriers.values():
+            if b.name == name or b.pipeline != p.barriers[name].pipeline:
+                continue
+            side = b.cons if q.name == "wait" else b.prod
+            meant = q.role in side
+            mine = p.barriers[name].cons if q.name == "wait" else p.barriers[name].prod
+            idle = not any(x.role == q.role and x.call is not None and b.name in (s.source(a) for a in (*x.call.args, *(k.value for k in x.call.keywords))) and (x.name == "wait") == (q.name == "wait") for x in s.statements)
+            yield Proposal("barrier", (s.replace(place, b.name),), f"name `{b.name}`", q.line, (0.0 if meant and idle else 0.5 if meant else 2.0) - (0.3 if q.role not in mine else 0.0))
+
+
+def views(s: Source) -> Iterator[Proposal]:
+    """Another view of the same shape, first those that are otherwise not used that way."""
+    p = s.program
+    uses = Counter(n.id for q in s.statements for n in _own(q.node) if isinstance(n, ast.Name) and n.id in p.views)
+    for q in s.statements:
+        for n in _own(q.node):
+            if not isinstance(n, ast.Name) or n.id not in p.views or not isinstance(n.ctx, ast.Load):
+                continue
+            mine = p.views[n.id]
+            for v in p.views.values():
+                if v.name != n.id and (v.shape, v.dtype, v.stages) == (mine.shape, mine.dtype, mine.stages):
+                    rank = 0.0 if uses[v.name] < uses[n.id] else 1.0
+                    yield Proposal("view", (s.replace(n, v.name),), f"use `{v.name}`", q.line, rank)
+
+
+def _own(node: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement, without those of statements inside it."""
+    if isinstance(node, ast.For):
+        yield from ast.walk(node.iter)
+    elif isinstance(node, ast.If):
+        yield from ast.walk(node.test)
+    elif not isinstance(node, ast.With):
+        yield from ast.walk(node)
+
+
+def parts(s: Source) -> Iterator[Proposal]:
+    """Whole views for parts of them; where a part starts, as elsewhere in the role."""
+    starts: dict[str, Counter[str]] = {}
+    found: list[tuple[Placed, ast.Call]] = []
+    for q in s.statements:
+        for n in _own(q.node):
+            if isinstance(n, ast.Call) and called(n) in ("rows", "cols") and len(n.args) == 2 and isinstance(n.func, ast.Attribute):
+                found.append((q, n))
+                starts.setdefault(q.role, Counter())[s.source(n.args[0])] += 1
+    for q, n in found:
+        assert isinstance(n.func, ast.Attribute)
+        constant = isinstance(n.args[0], ast.Constant)
+        if constant and q.name in ("tma_load", "cp_async"):
+            base = n.func.value
+            whole = s.source(base.value) if isinstance(base, ast.Subscript) and q.call is not None and option(q.call, "stage") is not None else s.source(base)
+            yield Proposal("whole", (s.replace(n, whole),), f"fill all of `{whole}`", q.line)
+        text = s.source(n.args[0])
+        for other, _ in starts[q.role].most_common(4):
+            if other != text and not other.isdigit():
+                yield Proposal("part", (s.replace(n.args[0], other),), f"start at `{other}`", q.line, 0.0 if constant else 0.3)
+        for x in ast.walk(n.args[0]):
+            yield from _member(s, q, x)
+    for q in s.statements:
+        for n in _own(q.node):
+            if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and isinstance(n.left, ast.Constant) and isinstance(n.right, ast.Attribute) and n.right.attr == "index":
+                yield Proposal("part", (s.replace(n, s.source(n.right)),), f"take this member's own part: `{s.source(n.right)}`", q.line, -0.5)
+
+
+def _member(s: Source, q: Placed, x: ast.AST) -> Iterator[Proposal]:
+    return iter(())
+
+
+def coordinates(s: Source) -> Iterator[Proposal]:
+    """Coordinates exchanged, without a constant, or as a neighbour has them."""
+    given: list[tuple[Placed, ast.Call, ast.Tuple]] = []
+    for q in s.statements:
+        for n in _own(q.node):
+            if isinstance(n, ast.Call) and isinstance(c := option(n, "coords"), ast.Tuple):
+                given.append((q, n, c))
+    for q, _, c in given:
+        e = c.elts
+        if len(e) > 1:
+            for i in range(len(e) - 1):
+                yield Proposal("exchange", (s.replace(e[i], s.source(e[i + 1])), s.replace(e[i + 1], s.source(e[i]))), "exchange the coordinates", q.line, 0.1 * i)
+        for x in e:
+            for n in ast.walk(x):
+                if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Add, ast.Sub)) and isinstance(n.right, ast.Constant):
+                    yield Proposal("coordinate", (s.replace(n, s.source(n.left)),), f"write `{s.source(n.left)}`", q.line)
+        for r, _, d in given:
+            if r.role == q.role and len(d.elts) == len(e):
+                for a, b in zip(e, d.elts, strict=True):
+                    if s.source(a) != s.source(b) and _names(a) <= _names(b):
+                        yield Proposal("coordinate", (s.replace(a, s.source(b)),), f"write `{s.source(b)}`", q.line, 1.0)
+
+
+def _names(e: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+
+
+def products(s: Source) -> Iterator[Proposal]:
+    """Where a sum starts, and which operand is which."""
+    for q in s.statements:
+        if q.name == "mma" and q.call is not None and len(q.call.args) >= 3:
+            init = option(q.call, "init")
+            loops = [x for x in q.around if isinstance(x, ast.For) and isinstance(x.iter, ast.Call) and called(x.iter) in ("range", "static_range") and isinstance(x.target, ast.Name)]
+            depth = 1 if loops and called(loops[-1].iter) == "range" else len(loops)  # type: ignore[arg-type]  # calls, see above
+            if init is None or s.source(init) in ("True", "False"):
+                used = loops[-depth:] if depth else []
+                terms = [f"{x.target.id} == {s.source(x.iter.args[0]) if len(x.iter.args) > 1 else '0'}" for x in used]  # type: ignore[union-attr, attr-defined]  # loops over names
+                if terms:
+                    yield Proposal("init", (s.with_option(q.call, "init", f"({' and '.join(terms)})"),), f"start from zero where {' and '.join(terms)}", q.line)
+            if init is not None and s.source(init) == "True":
+                yield Proposal("init", (s.without_option(q.call, "init"),), "add to what is there", q.line, 0.3)
+            elif init is None:
+                yield Proposal("init", (s.with_option(q.call, "init", "True"),), "start from zero", q.line, 0.1 if not loops else 0.4)
+            a, b = q.call.args[1:3]
+            yield Proposal("operands", (s.replace(a, s.source(b)), s.replace(b, s.source(a))), "exchange the operands", q.line)
+            for x in (a, b):
+                text = s.source(x)
+                yield Proposal("operands", (s.replace(x, text[:-2] if text.endswith(".T") else f"{text}.T"),), "the other way round", q.line, 0.3)
+        for n in _own(q.node):
+            if isinstance(n, ast.Call) and called(n) == "frag" and option(n, "init") is None:
+                name = q.node.targets[0].id if isinstance(q.node, ast.Assign) and isinstance(q.node.targets[0], ast.Name) else ""
+                text = _neutral(s, q.role, name)
+                yield Proposal("neutral", (s.with_option(n, "init", text),), f"declare it with `init={text}`", q.line, 0.0 if text != "0.0" else 0.1)
+
+
+def _neutral(s: Source, role: str, name: str) -> str:
+    """What a running value starts from: the least number where it is a maximum, the greatest for a minimum, else zero."""
+    for q in s.of_role(role):
+        for n in _own(q.node):
+            if isinstance(n, ast.Call) and called(n) in ("max", "min") and any(isinstance(a, ast.Name) and a.id == name for a in n.args):
+                return "-lm.inf" if called(n) == "max" else "lm.inf"
+    return "0.0"
+
+
+def bounded(s: Source) -> Iterator[Proposal]:
+    """Accesses of global memory that stay inside."""
+    for q in s.statements:
+        for n in _own(q.node):
+            if isinstance(n, ast.Call) and called(n) in ("load", "store", "atomic") and isinstance(n.func, ast.Attribute) and s.source(n.func.value) == "lm":
+                if option(n, "clip") is None and option(n, "mask") is None:
+                    yield Proposal("clip", (s.with_option(n, "clip", "True"),), "leave out what lies outside: `clip=True`", q.line)
+
+
+def copies(s: Source) -> Iterator[Proposal]:
+    """A load of a tensor that nothing reads into a view that nothing fills."""
+    p = s.program
+    filled = {s.source(n.func.value).split("[")[0].split(".")[0] for q in s.statements for n in _own(q.node) if isinstance(n, ast.Call) and called(n) in ("tma_load", "cp_async", "store") and isinstance(n.func, ast.Attribute)}
+    touched = {str(op.attrs.get("tensor")) for op in p.ops}
+    for v in p.views.values():
+        if v.name in filled or len(v.shape) != 2:
+            continue
+        for t in p.tensors.values():
+            if t.name in touched or t.rank != 2 or t.dtype not in (None, v.dtype):
+                continue
+            for q in s.statements:
+                if q.name in ("tma_load", "cp_async") and q.call is not None and isinstance(c := option(q.call, "coords"), ast.Tuple) and len(c.elts) == 2:
+                    like = p.tensors.get(s.source(q.call.args[0])) if q.call.args else None
+                    if like is None:
+                        continue
+                    coords = _coords(s, p, q, c, like.axes, t.axes, v.shape)
+                    rest = "".join(f", {k.arg}={s.source(k.value)}" for k in q.call.keywords if k.arg in ("stage", "barrier"))
+                    text = f"{v.name}.{q.name}({t.name}, coords=({', '.join(coords)}){rest})"
+                    yield Proposal("copy", (s.after(q.node, text),), f"insert `{text}`", q.line, 0.0)
+
+
+def _coords(s: Source, p: Program, q: Placed, c: ast.Tuple, like: tuple[str | int, ...], axes: tuple[str | int, ...], shape: tuple[int, ...]) -> list[str]:
+    """Coordinates for a tensor: those of a neighbour on the same axis, tile fields on the others."""
+    have = {str(a): s.source(e) for a, e in zip(reversed(like), c.elts, strict=False)} if like else {}
+    tiles = next((x for x in q.around if isinstance(x, ast.For) and isinstance(x.iter, ast.Call) and called(x.iter) == "tiles"), None)
+    var = tiles.target.id if tiles is not None and isinstance(tiles.target, ast.Name) else ""
+    out = []
+    for k, a in enumerate(reversed(axes) if axes else ("", "")):
+        n = shape[1 - k]
+        if str(a) in have:
+            out.append(have[str(a)])
+        elif k == 0 and not axes:
+            out.append(s.source(c.elts[0]))
+        else:
+            fields = [f for d in p.schedulers.values() for f in d.names]
+            field = next((f for f in fields if f.lower() == str(a).lower()), fields[-1] if fields else "")
+            out.append(f"{var}.{field} * {n}" if var and field else "0")
+    return out

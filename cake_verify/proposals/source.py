@@ -1,0 +1,185 @@
+"""A schedule's text taken apart for edits: its statements in their places, its declarations, and spans of nodes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from cake_ir.fault import Edit, Fix, Grade
+from cake_ir.program import Program
+from cake_ir.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An edit that might mend something: what kind of edit, and how far from where the fault was seen (0 is there)."""
+
+    kind: str
+    edits: tuple[Edit, ...]
+    title: str
+    line: int
+    rank: float = 0.0
+
+    def fix(self, grade: Grade) -> Fix:
+        return Fix(self.edits, grade, self.title)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A statement of a role block: the statements it stands among, its place there, the loops and branches around it."""
+
+    node: ast.stmt
+    role: str
+    among: list[ast.stmt]
+    index: int
+    around: tuple[ast.For | ast.If, ...]
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @property
+    def call(self) -> ast.Call | None:
+        """The call that the statement consists of, or that it binds to a name."""
+        value = getattr(self.node, "value", None)
+        return value if isinstance(value, ast.Call) else None
+
+    @property
+    def name(self) -> str:
+        """The operation that the statement calls, if it is nothing but a call."""
+        return called(self.call) if isinstance(self.node, ast.Expr) and self.call is not None else ""
+
+    @property
+    def next(self) -> ast.stmt | None:
+        return self.among[self.index + 1] if self.index + 1 < len(self.among) else None
+
+
+def called(call: ast.Call) -> str:
+    """The last part of the name that is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def option(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """What a call gives for a parameter, by name or by place."""
+    found = next((k.value for k in call.keywords if k.arg == name), None)
+    if found is None and position is not None and position < len(call.args):
+        return call.args[position]
+    return found
+
+
+@dataclass
+class Source:
+    """One schedule: its text, syntax tree and program."""
+
+    text: str
+    program: Program
+    lines: list[str] = field(init=False)
+    function: ast.FunctionDef = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lines = self.text.split("\n")
+        found = [n for n in ast.parse(self.text).body if isinstance(n, ast.FunctionDef) and n.name == self.program.name]
+        if not found:
+            raise ValueError("the text does not hold the schedule")
+        self.function = found[0]
+
+    @cached_property
+    def statements(self) -> list[Placed]:
+        """Every statement of every role block in text order."""
+        out: list[Placed] = []
+
+        def walk(body: list[ast.stmt], role: str, around: tuple[ast.For | ast.If, ...]) -> None:
+            for i, node in enumerate(body):
+                out.append(Placed(node, role, body, i, around))
+                if isinstance(node, (ast.For, ast.If)):
+                    walk(node.body, role, (*around, node))
+                    walk(node.orelse, role, (*around, node))
+                elif isinstance(node, ast.With):
+                    walk(node.body, role, around)
+
+        for node in self.function.body:
+            if isinstance(node, ast.With):
+                walk(node.body, self.source(node.items[0].context_expr), ())
+        return out
+
+    @cached_property
+    def declarations(self) -> dict[str, ast.Call]:
+        """The call that declares each name."""
+        out: dict[str, ast.Call] = {}
+        for node in self.function.body:
+            if isinstance(node, ast.Assign):
+                target, value = node.targets[0], node.value
+                pairs = zip(target.elts, value.elts, strict=False) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
+                out.update({t.id: v for t, v in pairs if isinstance(t, ast.Name) and isinstance(v, ast.Call)})
+        return out
+
+    def declared(self, kind: str) -> Iterator[tuple[str, ast.Call]]:
+        """Declarations made by one call (`pipeline`, `barrier`, `view`, ..)."""
+        return ((name, call) for name, call in self.declarations.items() if called(call) == kind)
+
+    def of_role(self, role: str) -> list[Placed]:
+        return [p for p in self.statements if p.role == role]
+
+    # ------------------------------------------------------------ text and spans
+
+    def source(self, node: ast.AST) -> str:
+        """The text of a node (what `ast.get_source_segment` gives, without taking the whole text apart each time)."""
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1  # type: ignore[attr-defined]  # statements and expressions have places
+        a, b = self._column(first + 1, node.col_offset) - 1, self._column(last + 1, node.end_col_offset) - 1  # type: ignore[attr-defined]
+        if first == last:
+            return self.lines[first][a:b]
+        return "\n".join([self.lines[first][a:], *self.lines[first + 1 : last], self.lines[last][:b]])
+
+    def _column(self, line: int, offset: int) -> int:
+        text = self.lines[line - 1]
+        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode()) + 1
+
+    def span(self, node: ast.AST) -> Span:
+        """The span of a node; columns count characters from 1."""
+        first, last = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]  # statements and expressions have places
+        return Span(first, self._column(first, node.col_offset), last, self._column(last, node.end_col_offset))  # type: ignore[attr-defined]
+
+    # ------------------------------------------------------------ edits
+
+    def replace(self, node: ast.AST, text: str) -> Edit:
+        return Edit(self.span(node), text)
+
+    def remove(self, node: ast.stmt) -> Edit:
+        """Take a statement out; `pass` keeps its block valid."""
+        return self.replace(node, "pass")
+
+    def before(self, node: ast.stmt, text: str) -> Edit:
+        """A statement in front of another one, indented like it."""
+        span = self.span(node)
+        return Edit(span.start(), text + "\n" + " " * (span.column - 1))
+
+    def after(self, node: ast.stmt, text: str) -> Edit:
+        """A statement behind another one, indented like it."""
+        span = self.span(node)
+        return Edit(span.end(), "\n" + " " * (span.column - 1) + text)
+
+    def with_option(self, call: ast.Call, name: str, text: str) -> Edit:
+        """A call with an option set."""
+        given = option(call, name)
+        if given is not None:
+            return self.replace(given, text)
+        end = self.span(call)
+        at = Span(end.end_line, end.end_column - 1, end.end_line, end.end_column - 1)
+        return Edit(at, f"{', ' if call.args or call.keywords else ''}{name}={text}")
+
+    def without_option(self, call: ast.Call, name: str) -> Edit:
+        """A call without an option."""
+        parts = [self.source(a) for a in call.args] + [f"{k.arg}={self.source(k.value)}" for k in call.keywords if k.arg != name]
+        return self.replace(call, f"{self.source(call.func)}({', '.join(parts)})")
+
+
+def applied(text: str, edits: tuple[Edit, ...]) -> str:
+    """A text with edits applied, last first, so that earlier places stay valid."""
+    lines = text.split("\n")
+    for e in sorted(edits, key=lambda e: (e.span.line, e.span.column), reverse=True):
+        first, last = e.span.line - 1, e.span.end_line - 1
+        head, tail = lines[first][: e.span.column - 1], lines[last][e.span.end_column - 1 :]
+        lines[first : last + 1] = (head + e.text + tail).split("\n")
+    return "\n".join(lines)
