@@ -226,6 +226,14 @@ def rowvec_row(ctx: Context, t: FragT, i: Index) -> str:
     return _sum(warp_row(ctx, t, "acc"), block, _times(half, 8), "(int)(lane >> 2)")
 
 
+def run_exists(ctx: Context, t: FragT, i: Index) -> str:
+    """C text of the test that element i of the row vector of a `vec` belongs to a row; empty where all do."""
+    runs = t.rows * (t.chunk or 1)
+    if t.form != "rowvec" or t.parent != "vec" or runs % ctx.role.threads == 0:
+        return ""
+    return f"{_paren(i.text)} * {ctx.role.threads} + (int)thread < {runs}"
+
+
 def first_of_row(ctx: Context, t: FragT, i: str) -> str:
     """C text of the test that picks one of the lanes that share a row; empty where no two do."""
     if t.parent != "vec":

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from cake_backend.cuda import conversions
+from cake_backend.cuda import vectors
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.congruence import assumed_divisor, multiple_of
 from cake_backend.cuda.context import Context, Place
-from cake_backend.cuda.conversions import UNPACK_BF16, UNPACK_F16
 from cake_backend.cuda.edges import outer_tests
 from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, ctype, elements, first_of_row, loop, packing
+from cake_backend.cuda.fragments import Index, ctype, elements, loop, packing
 from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.per_element import gather, is_gather, scatter
 from cake_backend.cuda.positions import TILES, At, vec_element
@@ -179,15 +178,8 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
         _load_vec(ctx, op, place, a, mask_e)
     elif t.form in TILES and DTYPES[t.dtype].bits in (16, 32):
         _load_tile(ctx, op, place, a, mask_e)
-    elif t.form in ("rowvec", "colvec") and DTYPES[t.dtype].bits == 32:
-        with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
-            at = At(t, loop("i_"))
-            where = at.row(ctx) if t.form == "rowvec" else at.col(ctx)
-            guards = [element(ctx, mask_e, at)] if mask_e is not None else []
-            guards += [c] if (c := a.clip("", where)) else []
-            value = f"({a.base()})[{where}]"
-            fill = op.attrs.get("fill") or 0
-            ctx.out.line(f"{place.name}[i_] = {' && '.join(guards)} ? {value} : {fill};" if guards else f"{place.name}[i_] = {value};")
+    elif t.form in ("rowvec", "colvec"):
+        vectors.load_global(ctx, place, a.base(), [c] if (c := a.clip("", "where_")) else [], mask_e, op.attrs.get("fill") or 0, op.span)
     else:
         not_lowered(f"a load of {t} from global memory", op.span)
     return ""
@@ -288,7 +280,7 @@ def store(ctx: Context, op: Op) -> None:
     elif t.form in TILES and bits in (16, 32):
         _store_tile(ctx, a, x, t, mask_e, bits)
     elif t.form in ("rowvec", "colvec"):
-        _store_vector(ctx, a, x, t, mask_e)
+        vectors.store_global(ctx, x, t, a.base(), [c] if (c := a.clip("", "where_")) else [], mask_e)
     elif t.form == "scalar":
         guard = "thread == 0"
         ctx.out.line(f"if ({guard}) *({a.base()}) = {_memory_value(ctx, x, t, Index())};")
@@ -321,18 +313,7 @@ def _bits(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
 
 def _memory_value(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
     """The element as its type in memory."""
-    value = element(ctx, x, At(t, at))
-    if t.dtype in ("f32", "tf32", "i32", "u32"):
-        return value
-    if t.dtype in ("bf16", "f16"):
-        return f"(u16){conversions.pack(ctx, t.dtype, [value, '0.0f'], x.span)}"
-    if t.dtype in ("e4m3", "e5m2"):
-        return f"(u8){conversions.pack(ctx, t.dtype, [value, '0.0f', '0.0f', '0.0f'], x.span)}"
-    if t.dtype in ("i8", "u8"):
-        return f"({t.dtype})({value})"
-    if t.dtype == "ue8m0":
-        return f"(u8)(__float_as_uint({value}) >> 23)"
-    return not_lowered(f"an element-wise store of {t.dtype}", x.span)
+    return vectors.memory_value(ctx, t.dtype, element(ctx, x, At(t, at)), x.span)
 
 
 def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, bits: int) -> None:
@@ -350,26 +331,11 @@ def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, b
         ctx.out.line(f"if ({' && '.join(guards)}) {text}" if guards else text)
 
 
-def _store_vector(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None) -> None:
-    """One lane an element: the first of those that share the row, the first quad-row of the first warp for columns."""
-    with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
-        at = At(t, loop("i_"))
-        where = at.row(ctx) if t.form == "rowvec" else at.col(ctx)
-        who = first_of_row(ctx, t, "i_") if t.form == "rowvec" else "(lane >> 2) == 0"
-        if t.form == "rowvec" and t.warps and t.warps[1] > 1:
-            who += f" && warp / {t.warps[0]}u == 0"
-        if t.form == "colvec" and ctx.role.warps > 1:
-            who += f" && warp % {t.warps[0]}u == 0" if t.warps else " && warp == 0"
-        guards = ([who] if who else []) + ([element(ctx, mask, at)] if mask is not None else [])
-        guards += [c] if (c := a.clip("", operand(where))) else []
-        text = f"({a.base()})[{where}] = {_memory_value(ctx, x, t, loop('i_'))};"
-        ctx.out.line(f"if ({' && '.join(guards)}) {text}" if guards else text)
-
-
 def _store_scalar(ctx: Context, op: Op, x: Expr) -> None:
-    t = FragT("scalar", 1, 1, x.type.dtype if isinstance(x.type, ScalarT) else "i32")
-    a = Access(ctx, op, t)
-    text = f"*({a.base()}) = {scalar(ctx, x)};"
+    dtype = ctx.program.tensors[str(op.attrs["tensor"])].dtype or (x.type.dtype if isinstance(x.type, ScalarT) else "i32")
+    a = Access(ctx, op, FragT("scalar", 1, 1, dtype))
+    x = Expr("const", (), x.attrs, ScalarT(dtype), x.span) if x.op == "const" else x
+    text = f"*({a.base()}) = {vectors.memory_value(ctx, dtype, scalar(ctx, x), x.span)};"
     ctx.out.line(text if ctx.role.single else f"if (thread == 0) {text}")
 
 
@@ -380,11 +346,7 @@ def ld(ctx: Context, op: Op, place: Place | None) -> str:
     tensor = str(op.attrs["tensor"])
     dtype = ctx.program.tensors[tensor].dtype
     text = f"{pointer(ctx, tensor)}[{scalar(ctx, i)}]"
-    if dtype in ("bf16", "f16"):
-        return f"{ctx.use(UNPACK_BF16 if dtype == 'bf16' else UNPACK_F16)}({text}, 0)"
-    if dtype in ("e4m3", "e5m2", "ue8m0"):
-        return not_lowered(f"a scalar read of {dtype}", op.span)
-    return text
+    return vectors.computed(ctx, dtype or "i32", text, op.span)
 
 
 EFFECTS: dict[str, Callable[[Context, Op], None]] = {"store": store}

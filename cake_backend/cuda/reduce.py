@@ -51,6 +51,8 @@ def reduce_into(ctx: Context, target: Place, e: Expr) -> None:
             _over_lanes(ctx, target, op, kind, (4, 8, 16))
     elif t.form == "vec":
         _thread(ctx, target, x, t, op, kind)
+        if e.attrs.get("partial"):
+            return
         if ctx.role.warps > 1:
             not_lowered("a reduction of a `vec` over several warps without scratch", e.span, "add `across=`, `scratch=` and `sync=`")
         _over_lanes(ctx, target, op, kind, (16, 8, 4, 2, 1))
@@ -77,7 +79,11 @@ def _rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) ->
 
 
 def lanes_of(t: FragT) -> tuple[int, ...]:
-    """Distances between the lanes that share a row of a row vector, the order in which they are combined."""
+    """Distances between the lanes that share a row or column of a vector (all of a warp for a scalar), in the order in which they are combined."""
+    if t.form == "scalar":
+        return (16, 8, 4, 2, 1)
+    if t.form == "colvec":
+        return (4, 8, 16)
     return tuple(d for d in (16, 8, 4, 2, 1) if d < (t.chunk or 1)) if t.parent == "vec" else (1, 2)
 
 
@@ -139,7 +145,7 @@ def _thread(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) 
 
 
 def finish_into(ctx: Context, target: Place, e: Expr) -> None:
-    """Complete a partial reduction over the quad."""
+    """Complete a partial reduction over the lanes that share each value."""
     t = e.args[0].type
     assert isinstance(t, FragT)
     assign_elements(ctx, target, prepared(ctx, e.args[0]))

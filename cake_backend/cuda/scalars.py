@@ -267,9 +267,9 @@ def _cast(ctx: Context, e: Expr) -> Text:
         return text, 0
     if want in ("i32", "i64", "u32", "u64") and CTYPE[have] != "float":
         return f"({CTYPE[want]})({text})", ATOM
-    if want == "i32" and have == "f32":
-        return f"__float2int_rn({text})", ATOM
-    return not_lowered(f"a cast of a uniform {have} to {want}", e.span)
+    from cake_backend.cuda.conversions import converted
+
+    return converted(ctx, have, want, text, str(e.attrs.get("round") or "rn"), e.span), ATOM
 
 
 def _unary(ctx: Context, e: Expr) -> Text:

@@ -14,8 +14,9 @@ from cake_backend.cuda.positions import At
 from cake_backend.cuda.preamble import Device, asm_call
 from cake_backend.cuda.rings import barrier_address
 from cake_backend.cuda.scalars import scalar
-from cake_backend.cuda.shared_memory import each_block, tile_chunk, tile_pieces, vector_address
+from cake_backend.cuda.shared_memory import each_block, tile_chunk, tile_pieces
 from cake_backend.cuda.shared_vectors import piece_bits, vec_pieces
+from cake_backend.cuda.vectors import vector_address
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
 from cake_ir.program import Expr, Op

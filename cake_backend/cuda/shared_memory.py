@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from cake_backend.cuda import mma_sync
+from cake_backend.cuda import mma_sync, vectors
 from cake_backend.cuda.addresses import chunk_address, element_address, rect
 from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import element, prepared, word
@@ -14,9 +14,7 @@ from cake_backend.cuda.fragments import (
     Index,
     Term,
     elements,
-    first_of_row,
     loop,
-    rowvec_row,
     tile_blocks,
     tile_columns,
     warp_col,
@@ -249,23 +247,10 @@ def store(ctx: Context, op: Op) -> None:
         tile_pieces(ctx, op, t, r, layout, put)
     elif t.form == "vec":
         vec_pieces(ctx, op, t, r, layout, lambda at, address: put_piece(ctx, x, t, at, address))
-    elif t.form == "rowvec" and t.dtype == "f32" and not t.warps:
-        with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
-            row = rowvec_row(ctx, t, loop("i_"))
-            address = vector_address(r, layout, row)
-            put = f"{ctx.use(STORE_F32)}({address}, {element(ctx, x, At(t, loop('i_')))});"
-            ctx.out.line(f"if ({who}) {put}" if (who := first_of_row(ctx, t, "i_")) else put)
-    elif t.form == "scalar" and t.dtype == "f32":
-        ctx.out.line(f"if (thread == 0) {ctx.use(STORE_F32)}({element_address(r, layout, '0u', '0')}, {element(ctx, x, At(t, Index()))});")
+    elif t.form in ("rowvec", "colvec", "scalar") and bits <= 32:
+        vectors.store_shared(ctx, x, t, r, layout)
     else:
         not_lowered(f"a store of {t} to shared memory", op.span)
-
-
-def vector_address(r: Rect, layout: ViewLayout, position: str) -> str:
-    """Address of an element of a 1-D (or one-column) view."""
-    if layout.rows > 1 and r.cols == 1:
-        return element_address(r, layout, f"(u32)({position})", "0")
-    return element_address(r, layout, "0u", f"(u32)({position})")
 
 
 def load(ctx: Context, op: Op, place: Place | None) -> str:
@@ -289,10 +274,8 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
         vec_pieces(ctx, op, t, r, layout, lambda at, address: get_piece(ctx, place, at, address))
     elif t.form == "colvec":
         _load_colvec(ctx, op, place, t, r, layout)
-    elif t.form == "rowvec" and bits == 32:
-        with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
-            device = LOAD_F32 if t.dtype == "f32" else LOAD_I32
-            ctx.out.line(f"{place.name}[i_] = {ctx.use(device)}({vector_address(r, layout, rowvec_row(ctx, t, loop('i_')))});")
+    elif t.form == "rowvec":
+        vectors.load_shared(ctx, place, r, layout, op.span)
     else:
         not_lowered(f"a load of {t} from shared memory", op.span)
     return ""
@@ -301,8 +284,9 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
 def _load_colvec(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
     """Two neighbouring columns an 8-column block: one 8-byte access (4 bytes for 16-bit elements)."""
     bits = DTYPES[t.dtype].bits
-    if layout.swizzle or r.transposed or bits not in (16, 32):
-        not_lowered(f"a load of {t} from this view", op.span)
+    if layout.swizzle or r.transposed or bits not in (16, 32) or (layout.rows > 1 and r.cols == 1):
+        vectors.load_shared(ctx, place, r, layout, op.span)
+        return
     count = elements(t, ctx.role.warps) // 2
     with ctx.out.unrolled("i_", count):
         at = element_address(r, layout, "0u", "8u * i_ + 2u * (lane & 3u)" + (f" + (u32)({warp_col(t)})" if warp_col(t) else ""))
@@ -320,9 +304,13 @@ def ld(ctx: Context, op: Op, place: Place | None) -> str:
     i = op.operands["i"]
     assert isinstance(i, Expr)
     dtype = ctx.program.views[r.view].dtype
-    if dtype not in ("f32", "i32"):
+    address = element_address(r, layout, "0u", f"(u32)({scalar(ctx, i)})")
+    if dtype in ("f32", "i32"):
+        return f"{ctx.use(LOAD_F32 if dtype == 'f32' else LOAD_I32)}({address})"
+    bits = DTYPES[dtype].bits
+    if bits > 32:
         not_lowered(f"a scalar read of {dtype} from shared memory", op.span)
-    return f"{ctx.use(LOAD_F32 if dtype == 'f32' else LOAD_I32)}({element_address(r, layout, '0u', f'(u32)({scalar(ctx, i)})')})"
+    return vectors.computed(ctx, dtype, f"{ctx.use(vectors.shared_element('load', bits))}({address})", op.span)
 
 
 EFFECTS: dict[str, Callable[[Context, Op], None]] = {"view.store": store}

@@ -77,8 +77,8 @@ def _reduce(site: Site, e: Expr) -> Value:
         return lambda w, vals: rows_of_tile(inner(w, vals), f, partial)
     if t.form == "rows" and e.attrs.get("axis") == 1:
         return lambda w, vals: _straight(inner(w, vals), f)
-    if t.form == "acc" and e.attrs.get("axis") == 0 and wm == 1 and not partial:
-        return lambda w, vals: _columns(inner(w, vals), f)
+    if t.form == "acc" and e.attrs.get("axis") == 0 and wm == 1:
+        return lambda w, vals: _columns(inner(w, vals), f, partial)
     raise NotSimulated(f"a reduction of form `{t.form}` along axis {e.attrs.get('axis')}", e.span)
 
 
@@ -132,14 +132,14 @@ def _straight(x: Array, f: Combine) -> Array:
     return total
 
 
-def _columns(x: Array, f: Combine) -> Array:
-    """Column reduction of one warp: a lane's rows, then the eight lanes that share a column."""
+def _columns(x: Array, f: Combine, partial: bool) -> Array:
+    """Column reduction of one warp: a lane's rows (8, columns), and unless partial the eight lanes that share a column."""
     r, c = x.shape
     lanes = x.reshape(r // 8, 8, c)
     total = lanes[0]
     for i in range(1, r // 8):
         total = f(total, lanes[i])
-    return over_lanes(total.T, f).T
+    return total if partial else over_lanes(total.T, f).T
 
 
 def _vec(site: Site, t: FragT, x: Array, warp: Warp, f: Combine, op: str) -> Array:
@@ -164,6 +164,8 @@ def _finish(site: Site, e: Expr) -> Value:
     if t.form == "rowvec" and t.parent == "vec":
         lanes = t.chunk or 1 if t.partial else 1
         return lambda w, vals: across_lanes(x(w, vals), f, lanes)
+    if t.form == "colvec":
+        return lambda w, vals: over_lanes(np.asarray(x(w, vals)).T, f).T
     return lambda w, vals: over_lanes(np.asarray(x(w, vals)), f)
 
 

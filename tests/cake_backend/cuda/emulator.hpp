@@ -299,6 +299,12 @@ static float load_shared_f32(u32 a) { float x; std::memcpy(&x, emu::at(a, 4), 4)
 static int load_shared_i32(u32 a) { int x; std::memcpy(&x, emu::at(a, 4), 4); return x; }
 static void store_shared_f32(u32 a, float x) { std::memcpy(emu::at(a, 4), &x, 4); }
 static void emu_load(void* p, u32 a, int n) { if (a % n) emu::fail("a misaligned shared load"); std::memcpy(p, emu::at(a, n), n); }
+static u32 load_shared_element_8(u32 a) { return *emu::at(a, 1); }
+static u32 load_shared_element_16(u32 a) { u16 x; emu_load(&x, a, 2); return x; }
+static u32 load_shared_element_32(u32 a) { u32 x; emu_load(&x, a, 4); return x; }
+static void store_shared_element_8(u32 a, u32 x) { *emu::at(a, 1) = (u8)x; }
+static void store_shared_element_16(u32 a, u32 x) { u16 h = (u16)x; if (a % 2) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 2), &h, 2); }
+static void store_shared_element_32(u32 a, u32 x) { if (a % 4) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 4), &x, 4); }
 static void load_shared_32(u32& x, u32 a) { emu_load(&x, a, 4); }
 static void load_shared_64(u32& x, u32& y, u32 a) { u32 v[2]; emu_load(v, a, 8); x = v[0]; y = v[1]; }
 static void load_shared_128(u32& x, u32& y, u32& z, u32& w, u32 a) { u32 v[4]; emu_load(v, a, 16); x = v[0]; y = v[1]; z = v[2]; w = v[3]; }
