@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cake_backend.task import Distribution, Peer, Shape, Task, Tensor
+from cake_backend.task import Distribution, Peer, Task, Tensor
 from cake_kernels.gemm.task import TASK as GEMM
 from cake_kernels.gemm.task import oracle as product
 
@@ -36,8 +36,7 @@ TASK = Task(
     axes=GEMM.axes,
     tensors={**GEMM.tensors, "B": Tensor(("K", "N"), "bf16", doc="N is contiguous")},
     scalars=GEMM.scalars,
-    shapes=tuple(s for s in GEMM.shapes if s.kind != "bench" or s.name in ("square_2048", "square_4096", "square_8192"))
-    + (Shape("m2048_n4096_k4096", {"M": 2048, "N": 4096, "K": 4096}, "bench"),),
+    shapes=tuple(s for s in GEMM.shapes if s.kind != "bench" or s.name in ("square_4096", "square_8192", "m2048_n4096_k4096")),
     distributions=tuple(Distribution(d.name, _turned(d.make), d.exact, d.doc) for d in GEMM.distributions),
     tolerances=GEMM.tolerances,
     oracle=oracle,
