@@ -1,0 +1,1 @@
+"""Stands in front of the real package, in worker processes only."""
