@@ -15,7 +15,10 @@ def outer_tests(ctx: Context, tensor: str, coords: tuple[Expr, ...], first: int)
     out, p = [], ctx.program.tensors[tensor]
     for axis in range(first, len(coords)):
         c, dim = coords[axis], len(coords) - 1 - axis
-        if constant(c) == 0 or isinstance(c.type, FragT) or (p.extents and _tile_of(ctx, c) == p.extents[dim]):
+        known = constant(c)
+        if known is not None and p.extents and isinstance(p.extents[dim], int) and known < int(p.extents[dim]):
+            continue
+        if known == 0 or isinstance(c.type, FragT) or (p.extents and _tile_of(ctx, c) == p.extents[dim]):
             continue
         out.append(f"{operand(scalar(ctx, c))} < {extent(ctx, tensor, dim)}")
     return out
