@@ -18,6 +18,7 @@ from typing import Any
 from cake_backend.executors.lease import LeaseTimeout
 from cake_backend.judge.admission import admit
 from cake_backend.judge.building import Built, build_routine
+from cake_backend.judge.cycles import counted, twin_of
 from cake_backend.judge.devices import Found, find_devices, runs_on, target_of
 from cake_backend.judge.domain import Domain, assumptions, describe, suffix
 from cake_backend.judge.plan import Options, Plan, make_plan, wanted_shapes
@@ -92,6 +93,7 @@ class _Run:
         self.options, self.progress, self.cancel, self.schedule = options, progress, cancel, schedule
         self.built: Built | None = None
         self.domain = Domain(task)
+        self.no_cycles = "not asked for"
         self.start = time.monotonic()
         self.record: dict[str, Any] = {
             "status": Status.INFRA_ERROR.value,
@@ -185,6 +187,10 @@ class _Run:
     def _on_gpu(self, routine: Routine, ordinal: int, gpu: dict[str, Any]) -> dict[str, Any]:
         assert self.built is not None
         candidate = candidate_of(self.built, routine)
+        if self.options.timing and self.options.cycles:
+            made = twin_of(self.built, routine.target, timeout=self.options.compile_timeout)
+            candidate = candidate if isinstance(made, str) else replace(candidate, twin=made)
+            self.no_cycles = made if isinstance(made, str) else ""
         seal = hashlib.sha256(b"".join(candidate.cubins) + candidate.manifest.dumps().encode()).hexdigest()
         plan = make_plan(self.task, candidate.params, self.options, seal=seal, covers=self.domain.covers)
         self.record |= {"device": gpu["name"], "gpu": gpu, "driver": gpu["driver"], "plan": plan.to_json(), "evidence": "measured"}
@@ -207,6 +213,8 @@ class _Run:
         wrong = [c for c in cases if c["status"] != Status.PASSED]
         self.record["numerics"] = {"label": "measured", "ok": bool(cases) and not wrong, "cases": cases, "wrong": len(wrong)}
         if verdict["timing"]:
+            for row in verdict["timing"]:
+                row["cycles"] = self._cycles(session, row["shape"])
             self.record["timing"] = {"label": "measured", **_headline(verdict["timing"]), "shapes": verdict["timing"]}
         if "hang" in verdict:
             self.record["hang"] = verdict["hang"]
@@ -217,6 +225,13 @@ class _Run:
         if counters:
             self.record["counters"] = counters
         return self.end(status, verdict["summary"])
+
+    def _cycles(self, session: Session, shape: str) -> dict[str, Any]:
+        """SM cycles of a timed shape's launches, or why there are none; an absent figure is never 0."""
+        case = next((c.id for c in session.plan.cases if c.timed and c.shape.name == shape), None)
+        launches = counted(session.of("cycles", case)) if case is not None else []
+        fault = next((str(e["error"]) for e in session.of("fault") if e["stage"] == "cycles"), "")
+        return {"launches": launches} if launches else {"absent": self.no_cycles or fault or "the counting twin gave nothing"}
 
     def _with_hang_report(self, routine: Routine, ordinal: int, session: Session, verdict: dict[str, Any]) -> dict[str, Any]:
         """The verdict of a run that trapped or did not end, after the case in question ran once more with waits that report.

@@ -27,6 +27,7 @@ class Options:
     """What the caller wants of a run. `shapes` and `distributions` restrict by name; `heldout` is how many shapes are drawn fresh."""
 
     timing: bool = True
+    cycles: bool = True
     rounds: int = 24
     heldout: int = 2
     repeats: int = 2

@@ -19,6 +19,8 @@ EVENTS = "events.jsonl"
 HANG = "hang.bin"
 FIRST, LAST, TIMED = ".out", ".last", ".timed"
 """Ends of the names of output files: the first run's; the last run's and the last timed one's where bits may differ."""
+CYCLE_WORDS = 6
+"""Words a CTA that a twin counts into: start (two words), end (two), the SM's number, one to align."""
 MAX_LINE = 4 * 2**20
 MAX_LINES = 100_000
 
@@ -32,6 +34,9 @@ EVENT_FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "tried": {"case": str, "contestant": str, "digests": dict, "bands": dict, "modified": list},
     "raced": {"contestant": str, "eager": list, "graph": list, "digests": dict, "telemetry": list},
     "counters": {"case": str, "entry": str, "words": int, "values": list},
+    "cycles": {
+        "case": str, "launch": int, "entry": str, "blocks": int, "sms": int, "slowest_block": int, "median_block": int, "slowest_sm": int,
+    },
     "fault": {"case": (str, type(None)), "stage": str, "kind": str, "error": str},
     "done": {},
 }

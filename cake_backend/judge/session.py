@@ -7,9 +7,9 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from cake_backend.judge.plan import Case, Options, Plan
 from cake_backend.judge.protocol import FIRST, HANG, LAST, TIMED, ProtocolError, read_events, write_request
 from cake_backend.manifest import Manifest
 from cake_backend.task import Task, numpy_dtype
+
+if TYPE_CHECKING:
+    from cake_backend.judge.cycles import Twin
 
 Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]
@@ -39,7 +42,7 @@ class Candidate:
     """A compiled routine: what the worker loads, how it is launched, and the author's names for reports.
 
     `roles` and `barriers` are those of the first cubin; a plan has `more`. `unordered` holds lines of sums without an order: the bits
-    of their results may differ from run to run.
+    of their results may differ from run to run. `twin` counts the cycles of timed cases, where there is one.
     """
 
     cubin: bytes
@@ -49,6 +52,7 @@ class Candidate:
     barriers: tuple[str, ...] = ()
     more: tuple[Further, ...] = ()
     unordered: tuple[int, ...] = ()
+    twin: Twin | None = None
 
     @property
     def cubins(self) -> tuple[bytes, ...]:
@@ -181,7 +185,15 @@ def _write(
             {"id": case.id, "bound": bound, "repeats": case.repeats, "timing": timing, "counters": bool(bound["counters"]),
              "unordered": bool(candidate.unordered)}
         )  # fmt: skip
-    write_request(folder, {"device": device, "poison": plan.poison, "cases": specs}, *candidate.cubins)
+    request: dict[str, Any] = {"device": device, "poison": plan.poison, "cases": specs}
+    cubins = candidate.cubins
+    if candidate.twin is not None:
+        twin = replace(candidate, manifest=candidate.twin.manifest)
+        request["cycles"] = [
+            {"id": case.id, "bound": bind_case(twin, task, case), "first": len(cubins)} for case in plan.cases if case.timed and options.cycles
+        ]
+        cubins += candidate.twin.cubins
+    write_request(folder, request, *cubins)
 
 
 def _quiet_events(folder: Path) -> list[dict[str, Any]]:

@@ -67,6 +67,10 @@ def _before_data(session: Session, candidate: Candidate, out: dict[str, Any]) ->
         return Status.INFRA_ERROR, f"the worker's answer is not one: {session.protocol_error}"
     if session.run is None or session.run.ended.cancelled:
         return Status.CANCELLED, "stopped on request"
+    if session.of("done"):  # whatever ended the process afterwards was no part of the judgement
+        if missing := [c.id for c in session.plan.cases if c.id not in session.outputs]:
+            return Status.INFRA_ERROR, f"{len(missing)} cases have no result although the worker finished"
+        return None
     report = hangs.summarise(session.hang, *candidate.names(session.hang_launch))
     faults = session.of("fault")
     if session.hang:
@@ -79,14 +83,10 @@ def _before_data(session: Session, candidate: Candidate, out: dict[str, Any]) ->
     ended = session.run.ended
     if ended.timed_out:
         return Status.TIMEOUT, f"no answer within {ended.seconds:.0f} s and no wait was reported{_last_case(session)}"
-    if not session.of("done"):
-        out["faults"].append({"kind": "process", "text": ended.describe(), "log": ended.output_tail[-2000:]})
-        if ended.returncode is not None and ended.returncode < 0:
-            return Status.INFRA_ERROR, f"the worker died with {ended.signal_name}{_last_case(session)}"
-        return Status.INFRA_ERROR, f"the worker ended early with {ended.describe()}"
-    if missing := [c.id for c in session.plan.cases if c.id not in session.outputs]:
-        return Status.INFRA_ERROR, f"{len(missing)} cases have no result although the worker finished"
-    return None
+    out["faults"].append({"kind": "process", "text": ended.describe(), "log": ended.output_tail[-2000:]})
+    if ended.returncode is not None and ended.returncode < 0:
+        return Status.INFRA_ERROR, f"the worker died with {ended.signal_name}{_last_case(session)}"
+    return Status.INFRA_ERROR, f"the worker ended early with {ended.describe()}"
 
 
 def _last_case(session: Session) -> str:

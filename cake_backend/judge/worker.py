@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cake_backend.judge.device.driver import DriverError, Gpu, NoDriver, call
 from cake_backend.judge.device.launcher import LaunchRefused, Module
 from cake_backend.judge.device.race import Race
@@ -86,7 +88,10 @@ class Worker:
                 )  # fmt: skip
             case.free()
             self.hang = None
-        self.emit("done")
+        self.emit("done")  # what follows may fail without harm: everything that is judged is there
+        self.stage = "cycles"
+        for spec in self.request.get("cycles", ()):
+            self._cycles(gpu, modules, spec, flusher or Flusher(gpu), stream)
 
     def _race(self, gpu: Gpu, modules: list[Module]) -> None:
         """Several candidates over the same data (see `cake_backend.judge.race`)."""
@@ -97,6 +102,18 @@ class Worker:
 
         Race(self.folder, gpu, self.request, modules, self.emit, now).run(Flusher(gpu), Telemetry(gpu.info["uuid"]).sample)
         self.emit("done")
+
+    def _cycles(self, gpu: Gpu, modules: list[Module], spec: dict[str, Any], flusher: Flusher, stream: Any) -> None:
+        """One cold launch of the twins; cycles of CTAs and of SMs from the clocks that they read."""
+        self.case = spec["id"]
+        case = Case(self.folder, gpu, modules[spec["first"] :], spec, self.request["poison"])
+        case.reset(stream)
+        flusher.flush(stream)
+        case.launch(stream)
+        call("cuStreamSynchronize", stream)
+        for launch, (entry, words, values) in enumerate(case.counters()):
+            self.emit("cycles", case=self.case, launch=launch, entry=entry, **cycles_of(values, words))
+        case.free()
 
     def _collect(self, case: Case, repeat: int, seconds: float, *, keep: bool) -> None:
         """Raw output bytes to files (first run), digests of every run, guard bands, and inputs that changed."""
@@ -122,6 +139,20 @@ class Worker:
         if self.hang is not None:
             self.hang.dump(self.folder)
         self.emit("fault", case=self.case, stage=self.stage, kind=kind, error=error[:500])
+
+
+def cycles_of(values: list[int], words: int) -> dict[str, int]:
+    """What twins counted (see `CYCLE_WORDS`): of the slowest and the middle CTA, and of the SM that was busy for the longest time."""
+    table = np.array(values, np.uint32).reshape(-1, words)
+    clocks = np.ascontiguousarray(table[:, :4]).view(np.uint64)
+    begin, end = clocks[:, 0].astype(np.int64), clocks[:, 1].astype(np.int64)
+    if not len(table):
+        return {"blocks": 0, "sms": 0, "slowest_block": 0, "median_block": 0, "slowest_sm": 0}
+    spans = [int(end[on].max() - begin[on].min()) for sm in np.unique(table[:, 4]) if (on := table[:, 4] == sm).any()]
+    each = end - begin
+    return {
+        "blocks": len(table), "sms": len(spans), "slowest_block": int(each.max()), "median_block": int(np.median(each)), "slowest_sm": max(spans),
+    }  # fmt: skip
 
 
 def main(folder: Path) -> int:
