@@ -176,7 +176,7 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     a = Access(ctx, op, t)
     if t.form == "vec":
         _load_vec(ctx, op, place, a, mask_e)
-    elif t.form in TILES and DTYPES[t.dtype].bits in (16, 32):
+    elif t.form in TILES and DTYPES[t.dtype].bits in (8, 16, 32):
         _load_tile(ctx, op, place, a, mask_e)
     elif t.form in ("rowvec", "colvec"):
         vectors.load_global(ctx, place, a.base(), [c] if (c := a.clip("", "where_")) else [], mask_e, op.attrs.get("fill") or 0, op.span)
@@ -215,7 +215,7 @@ def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None)
     """Two neighbouring columns a thread at a time, or one where a mask may part them."""
     t = place.type
     bits, p = DTYPES[t.dtype].bits, packing(t)
-    if mask is None and not op.attrs.get("clip") and a.aligned(2):
+    if mask is None and not op.attrs.get("clip") and bits > 8 and a.aligned(2):
         device = ctx.use(vector_load(2 * bits, const=a.param.const, cache=a.cache))
 
         def call(at: Index, where: str) -> str:
@@ -223,6 +223,9 @@ def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None)
             return f"{device}({', '.join(x if ctype(t) == 'u32' else f'(u32&){x}' for x in regs)}, {where});"
 
         tile_pairs(ctx, a, call)
+        return
+    if mask is None and not op.attrs.get("clip") and bits == 8 and a.aligned(2):
+        byte_pairs(ctx, a, lambda at, first, second: f"{place.name}[{at.divided(4)}] = (u32)*(const u16*)({first}) | (u32)*(const u16*)({second}) << 16;")
         return
     fill = op.attrs.get("fill") or 0
     if p > 1 and fill != 0:
@@ -236,7 +239,7 @@ def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None)
             guards += [c] if (c := a.clip(f"row{k}_", f"col{k}_")) else []
             value = f"({a.base()})[(u64)row{k}_ * {a.row_stride()} + col{k}_]"
             value = f"({' && '.join(guards)} ? {value} : {number(fill, ctype(t)) if p == 1 else '0'})" if guards else value
-            values.append(value if p == 1 else f"(u32){value}" + (f" << {16 * k}" if k else ""))
+            values.append(value if p == 1 else f"(u32){'(u8)' if bits == 8 else ''}{value}" + (f" << {bits * k}" if k else ""))
         ctx.out.line(f"{place.name}[i_] = {' | '.join(values)};")
 
 
@@ -258,6 +261,14 @@ def tile_pairs(ctx: Context, a: Access, call: Callable[[Index, str], str]) -> No
         ctx.out.line(call(at, f"{a.base()} + (u64)({position.row(ctx)}) * {a.row_stride()} + {position.col(ctx)}"))
 
 
+def byte_pairs(ctx: Context, a: Access, call: Callable[[Index, str, str], str]) -> None:
+    """Visit the four 8-bit elements of each register of a tile: two pairs of neighbouring columns."""
+    with ctx.out.unrolled("i_", elements(a.type, ctx.role.warps) // 4):
+        at = loop("i_", 4)
+        where = [f"{a.base()} + (u64)({p.row(ctx)}) * {a.row_stride()} + {p.col(ctx)}" for p in (At(a.type, at), At(a.type, at.plus(2)))]
+        ctx.out.line(call(at, *where))
+
+
 def store(ctx: Context, op: Op) -> None:
     """`lm.store`."""
     x = op.operands["x"]
@@ -277,7 +288,7 @@ def store(ctx: Context, op: Op) -> None:
     bits = DTYPES[t.dtype].bits
     if t.form == "vec":
         _store_vec(ctx, a, x, t, mask_e)
-    elif t.form in TILES and bits in (16, 32):
+    elif t.form in TILES and bits in (8, 16, 32):
         _store_tile(ctx, a, x, t, mask_e, bits)
     elif t.form in ("rowvec", "colvec"):
         vectors.store_global(ctx, x, t, a.base(), [c] if (c := a.clip("", "where_")) else [], mask_e)
@@ -318,6 +329,9 @@ def _memory_value(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
 
 def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, bits: int) -> None:
     pairs = mask is None and not a.op.attrs.get("clip") and a.aligned(2)
+    if pairs and bits == 8:
+        byte_pairs(ctx, a, lambda at, first, second: f"const u32 x_ = {word(ctx, x, t, at)}; *(u16*)({first}) = (u16)x_; *(u16*)({second}) = (u16)(x_ >> 16);")
+        return
     if pairs:
         device = ctx.use(vector_store(2 * bits, a.cache))
         tile_pairs(ctx, a, lambda at, p: f"{device}({p}, {', '.join(_bits(ctx, x, t, at.plus(k)) for k in range(0, 2, packing(t)))});")

@@ -93,6 +93,40 @@ def test_column_groups_of_an_accumulator_get_a_scale_a_row(tmp_path: Path) -> No
     assert np.allclose(got["S"].T, np.maximum(amax / 448, 2.0**-126), rtol=2e-7)
 
 
+DIRECT = """
+@cake.schedule(target=("sm_89", "sm_90a"))
+def tile_bytes(lm, X: LM.gmem2d[LM.bf16, "M", 256], Q: LM.gmem2d[LM.e4m3, "M", 256], R: LM.gmem2d[LM.e4m3, "M", 256], S: LM.gmem2d[LM.f32, 2, "M"], M: LM.i32):
+    {assume}lm.launch(grid="tiles")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64),), names=("m",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.cast(lm.load(X, coords=(0, 64 * t.m), shape=(64, 256), form="acc"{clip}), lm.f32)
+            for g in lm.static_range(2):
+                part = x.cols(128 * g, 128)
+                s = lm.amax_scale(part, axis=1, block=128, kind="f32")
+                lm.store(Q, lm.cast(part * lm.rcp(s), lm.e4m3), coords=(128 * g, 64 * t.m){clip})
+                lm.store(S, s, coords=(64 * t.m, g){clip})
+            old = lm.load(R, coords=(0, 64 * t.m), shape=(64, 256), form="acc"{clip})
+            lm.store(R, lm.cast(lm.cast(old, lm.f32) * 0.5, lm.e4m3), coords=(0, 64 * t.m){clip})
+"""
+
+
+@pytest.mark.parametrize(("clip", "rows"), [("", 64), (", clip=True", 51)])
+def test_accumulators_of_bytes_in_global_memory(tmp_path: Path, clip: str, rows: int) -> None:
+    text, x = DIRECT.format(clip=clip, assume="" if clip else "lm.assume(M % 64 == 0)\n    "), values(rows, 256)
+    old = np.random.default_rng(4).integers(-100, 100, x.shape).astype(E4M3)
+    passes(text)
+    tensors = {"X": x, "Q": np.zeros(x.shape, E4M3), "R": old, "S": np.zeros((2, rows), np.float32)}
+    for target in ("sm_89", "sm_90a"):
+        compiles(text, target)
+    got = simulated(text, tensors, {"M": rows}, every=True)
+    agree(got, generated(text, tensors, {"M": rows}, tmp_path, clusters=1))
+    assert got["R"].tobytes() == (old.astype(np.float32) * 0.5).astype(E4M3).tobytes()
+    amax = np.abs(x.astype(np.float64)).reshape(rows, 2, 128).max(2)
+    assert np.allclose(got["S"].T, np.maximum(amax / 448, 2.0**-126), rtol=2e-7)
+
+
 REDUCED = """
 @cake.schedule(target=("sm_80", "sm_90a"))
 def rows(lm, X: LM.gmem2d[LM.f32, 48, 32], Y: LM.gmem2d[LM.f32, 48, 32], Z: LM.gmem1d[LM.f32, 48], V: LM.gmem1d[LM.f32, 48]):
