@@ -65,7 +65,7 @@ def _case(case: Mapping[str, Any]) -> dict[str, Any]:
 
 def _timing(section: Mapping[str, Any]) -> dict[str, Any]:
     out = {key: value for key, value in section.items() if key != "shapes"}
-    kept = ("shape", "seconds", "low", "high", "tflops", "gbytes_per_s", "floor_over_time", "samples", "trusted", "status", "reason")
+    kept = ("shape", "seconds", "low", "high", "tflops", "gbytes_per_s", "floor_over_time", "samples", "trusted", "status", "reason", "cycles")
     out["shapes"] = [_kept(shape, kept) for shape in (section.get("shapes") or [])[:_SHAPES]]
     return out
 
