@@ -170,10 +170,12 @@ def verify_text(
     if module.plan is not None and schedule is None:
         _verify_plan(run, module, target, default_target, dict(params or {}))
     verdict = _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
-    if repair and verdict.verdict == "fail":
-        from cake_verify import repair as search  # imports this module's result types; only wanted here
+    if verdict.verdict == "fail":
+        from cake_verify import repair as repairs  # imports this module's result types; only wanted here
 
-        return search.of_verdict(text, verdict, run.programs, params, target, default_target, schedule, repair_seconds)
+        verdict = repairs.with_suggestion(text, verdict, run.programs)
+        if repair:
+            return repairs.of_verdict(text, verdict, run.programs, params, target, default_target, schedule, repair_seconds)
     return verdict
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from cake_ir.fault import Fix
 from cake_ir.program import Program
 from cake_verify.diagnostic import Diagnostic
-from cake_verify.proposals import Proposal, applied, propose
+from cake_verify.proposals import Proposal, applied, propose, suggested
 from cake_verify.verdict import Verdict
 
 SECONDS = 2.0
@@ -82,6 +82,22 @@ def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], par
     first = next(i for i, d in enumerate(diagnostics) if d.severity == "error")
     diagnostics[first] = replace(diagnostics[first], facts=diagnostics[first].facts | facts)
     return replace(verdict, diagnostics=tuple(diagnostics), elapsed_ms=verdict.elapsed_ms + found.seconds * 1e3)
+
+
+def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]) -> Verdict:
+    """A failing verdict whose first error has an edit in front that comes from the text around it, where its rule brings none as good."""
+    started = time.perf_counter()
+    errors = verdict.errors
+    program = programs.get(errors[0].schedule or "") if errors else None
+    if program is None:
+        return verdict
+    fix = suggested(text, program, [e for e in errors if e.schedule == errors[0].schedule])
+    if fix is None:
+        return verdict
+    out = list(verdict.diagnostics)
+    i = next(i for i, d in enumerate(out) if d.severity == "error")
+    out[i] = replace(out[i], fixes=(fix, *out[i].fixes) if fix.grade != "idea" else (*out[i].fixes, fix))
+    return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + (time.perf_counter() - started) * 1e3)
 
 
 def repaired(found: Sequence[Diagnostic], fixes: tuple[Fix, ...]) -> list[Diagnostic]:

@@ -12,8 +12,9 @@ from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice
+from cake_verify.analyses.trips import canonical, spoken, written
 from cake_verify.analyses.value_walk import Clash, ValueWalk
-from cake_verify.analyses.words import call, span_of
+from cake_verify.analyses.words import call, span_of, view_name
 
 
 def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
@@ -62,7 +63,13 @@ def _coordinate(plan: Plan, label: Label) -> Expr | None:
 
 def _form(plan: Plan, label: Label) -> Affine | None:
     e = _coordinate(plan, label)
-    return affine(plan.program, plan.sites[label[2]].role, e) if e is not None and label else None
+    form = affine(plan.program, plan.sites[label[2]].role, e) if e is not None and label else None
+    return None if form is None else _shared(form)
+
+
+def _shared(form: Affine) -> Affine:
+    """A sum in names that mean the same in every role: tiles by their fields, counters as they are written."""
+    return Affine(form.constant, {(f".{n.partition('.')[2]}" if "." in n else written(n)): c for n, c in form.terms.items()})
 
 
 def _span(plan: Plan, label: Label) -> Span:
@@ -93,6 +100,7 @@ def _exchange(plan: Plan, label: Label, other: Label) -> Fix | None:
     theirs = box.row if mine == box.col else box.col
     role, target = plan.sites[op.id].role, _form(plan, other)
     swapped = affine(plan.program, role, coords[theirs])
+    swapped = None if swapped is None else _shared(swapped)
     if target is None or swapped is None or _tiles(swapped) != _tiles(target) or not swapped.terms:
         return None
     texts = [_text(e) for e in coords]
@@ -108,8 +116,6 @@ def _tiles(a: Affine) -> dict[str, int]:
 
 
 def _text(e: Expr) -> str | None:
-    from cake_verify.analyses.trips import spoken
-
     known = all(n.op in ("const", "param", "var", "field", "add", "sub", "mul", "floordiv", "mod", "cdiv", "min", "max", "role_index") for n in e.walk())
     return spoken(e) if known else None
 
@@ -140,10 +146,13 @@ def _contraction(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     return Fault("S034", message, _span(plan, suspect), related, help_text, tuple(fixes), facts | {"role": role})
 
 
-def _suspect(plan: Plan, one: Label, other: Label, a: Affine | None, b: Affine | None) -> tuple[Label, Label]:
-    """Which of two places is the odd one, and the other: the one with a constant in it, or with a tile's field where the other counts."""
+def _suspect(plan: Plan, one: Label, other: Label, a: Affine | None, b: Affine | None, stored: bool = False) -> tuple[Label, Label]:
+    """Which of two places is the odd one, and the other: the one with a constant in it, with a tile's field where the other counts, or
+    (`stored`) without the tile's field that the other has."""
     if a is not None and b is not None:
         fields = [any("." in n for n in x.terms) for x in (a, b)]
+        if fields[0] != fields[1] and stored:
+            return (other, one) if fields[0] else (one, other)
         if fields[0] != fields[1]:
             loops = [any("." not in n and n != "member" for n in x.terms) for x in (a, b)]
             return (one, other) if fields[0] and not loops[0] else (other, one)
@@ -196,8 +205,6 @@ def _twice(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
 
 
 def _operands(op: Op) -> tuple[str, ...]:
-    from cake_verify.analyses.trips import canonical
-
     return tuple(canonical(e) if isinstance(e, Expr) else "" for n, e in op.operands.items() if n != "init")
 
 
@@ -222,8 +229,6 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
 
 
 def _source_text(e: object) -> str | None:
-    from cake_verify.analyses.words import view_name
-
     if not isinstance(e, Expr):
         return None
     text = view_name(e)
@@ -261,7 +266,7 @@ def _misplaced(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, object]) 
             return _sliced(plan, c, found, message, help_text, facts)
         suspect, other = c.other, c.one
     else:
-        suspect, other = _suspect(plan, c.one, c.other, a, b)
+        suspect, other = _suspect(plan, c.one, c.other, a, b, c.kind == "stored")
     fix = _exchange(plan, suspect, other)
     fixes = [fix] if fix else []
     related = (*_sources(plan, c, suspect), *(((c.op.span, "stored here"),) if suspect is not c.other else ()))
@@ -285,8 +290,6 @@ def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         loops = [loop for loop in plan.sites[number].loops if loop.kind != "tiles"]
         fixes: tuple[Fix, ...] = ()
         if start is not None and loops:
-            from cake_verify.analyses.trips import spoken, written
-
             first = spoken(loops[-1].lo) if loops[-1].lo is not None else "0"
             fixes = (edits.replace(start, f"({written(loops[-1].var)} == {first})"),)
         related = ((loops[-1].head, "repeated here"),) if loops else ()

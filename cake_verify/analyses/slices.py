@@ -23,6 +23,7 @@ class Slice:
     form: Affine | None
     span: Span
     instead: str = ""
+    n: int = 0
 
 
 def slices(plan: Plan, op: Op) -> Iterator[Slice]:
@@ -34,7 +35,7 @@ def slices(plan: Plan, op: Op) -> Iterator[Slice]:
         span = op.spans.get(name, op.span)
         for _ in range(20):
             if e.op in ("rows", "cols"):
-                yield Slice(op, e.args[1], affine(plan.program, role, e.args[1]), e.span if e.span.line else span)
+                yield Slice(op, e.args[1], affine(plan.program, role, e.args[1]), e.span if e.span.line else span, n=int(e.attrs["n"]))  # type: ignore[call-overload]  # a number of rows
             if e.op == "var":
                 found = _definition(plan, role, str(e.attrs["name"]))
                 if found is None:
@@ -62,7 +63,7 @@ def odd_slice(plan: Plan, op: Op) -> Slice | None:
     found = [s for s in found if s.form is not None]
     moving = Counter(_key(s) for s in found if s.form is not None and s.form.terms)
     if not moving:
-        return None
+        return _still(plan, role, found)
     usual = max(moving, key=lambda k: (moving[k], all(c > 0 for _, c in k[1]) and not k[0]))
     text = next((spoken(s.lo) for s in found if _key(s) == usual), "")
     odd = [s for s in found if _key(s) != usual and _related(s, usual)]
@@ -71,6 +72,14 @@ def odd_slice(plan: Plan, op: Op) -> Slice | None:
     mine = [s for s in odd if s.op is op]
     s = (mine or odd)[0]
     return Slice(s.op, s.lo, s.form, s.span, text)
+
+
+def _still(plan: Plan, role: str, found: list[Slice]) -> Slice | None:
+    """A part that starts at one place for all members, where nothing in the role takes a member's own."""
+    if plan.program.roles[role].members == 1 or not found:
+        return None
+    s = found[0]
+    return Slice(s.op, s.lo, s.form, s.span, f"{s.n} * {role}.index")
 
 
 def _key(s: Slice) -> tuple[int, tuple[tuple[str, int], ...]]:

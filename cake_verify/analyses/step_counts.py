@@ -62,10 +62,18 @@ class Steps:
                 found.span = found.span or head or s.span
             elif isinstance(s, For):
                 self._body(s.body, role, times(often, self._trips(s, role)), s.head)
+            elif isinstance(s, If) and self._by_member(s.cond, role):
+                self._body(s.then, role, often, head)  # counts are those of the members that come here
+                self._body(s.orelse, role, often, head)
             elif isinstance(s, If):
                 condition = {(self._atom(s.cond, role),): 1}
                 self._body(s.then, role, times(often, condition), head)
                 self._body(s.orelse, role, times(often, plus({(): 1}, condition, -1)), head)
+
+    def _by_member(self, cond: Expr, role: str) -> bool:
+        """Whether nothing but the member decides a condition."""
+        inlined = self._inline(cond, role)
+        return any(n.op == "role_index" for n in inlined.walk()) and not any(n.op in ("param", "var", "field", "extent", "cta_rank", "cta_id") for n in inlined.walk())
 
     def _trips(self, s: For, role: str) -> Polynomial:
         if s.lo is None or s.hi is None:

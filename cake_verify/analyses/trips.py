@@ -234,6 +234,8 @@ def spoken(e: Expr) -> str:
         return f"{spoken(args[0])}.{e.attrs['name']}"
     if op == "ld":
         return f"lm.ld({e.attrs['tensor']}, {spoken(args[0])})"
+    if op == "role_index":
+        return f"{e.attrs['role']}.index"
     if op in infix:
         return f"{_inner(args[0])} {infix[op]} {_inner(args[1])}"
     if op in ("cdiv", "min", "max"):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from cake_ir.fault import Fix
 from cake_ir.program import Program
 from cake_verify.diagnostic import Diagnostic
-from cake_verify.proposals import declarations, operands, slots, statements
+from cake_verify.proposals import declarations, operands, results, slots, statements
 from cake_verify.proposals.source import Proposal, Source, applied
 
 MAKERS: tuple[Callable[[Source], Iterator[Proposal]], ...] = (
     statements.repeated, statements.missing, statements.swapped, statements.removed, statements.meetings, slots.slots, slots.bounds, slots.guards, slots.drains,
     declarations.offsets, declarations.stages, declarations.barriers, declarations.registers, declarations.layouts, declarations.columns,
-    operands.named, operands.views, operands.parts, operands.coordinates, operands.products, operands.bounded, operands.copies,
+    operands.named, operands.views, operands.parts, operands.coordinates, operands.products, operands.bounded, operands.copies, results.stores, results.staged,
 )  # fmt: skip
 
 FIRST: dict[str, tuple[str, ...]] = {
@@ -25,15 +26,15 @@ FIRST: dict[str, tuple[str, ...]] = {
     "H006": ("regs",),
     "H012": ("drain", "insert-drain"),
     "Q001": ("part", "coordinate", "condition", "guard"),
-    "Q002": ("bound", "step", "no-step", "extra-step", "duplicate", "round", "condition", "guard"),
+    "Q002": ("extra-step", "bound", "step", "no-step", "duplicate", "round", "condition", "guard"),
     "Q006": ("slot", "step", "condition", "guarded", "guard", "swap"),
     "S002": ("barrier", "roles"),
-    "S003": ("duplicate", "view", "insert-wait", "insert-sync", "drain", "insert-drain", "slot-back", "later", "stages", "slot"),
-    "S004": ("insert-wait", "insert-sync", "insert-commit", "swap", "drain", "insert-copy-wait", "later", "barrier", "view"),
+    "S003": ("duplicate", "swap", "view", "insert-wait", "insert-sync", "drain", "insert-drain", "slot-back", "later", "stages", "slot"),
+    "S004": ("insert-commit", "insert-wait", "insert-sync", "swap", "drain", "insert-copy-wait", "later", "barrier", "view"),
     "S005": ("drain", "insert-drain", "later", "slot-back", "swap"),
     "S006": ("insert-fence", "swap", "insert-sync"),
     "S007": ("offset", "insert-sync", "part"),
-    "S008": ("duplicate", "barrier", "insert-arrive", "insert-wait", "bound", "guard", "condition", "roles", "primed", "slot", "slot-back", "step", "unguard"),
+    "S008": ("duplicate", "extra-step", "copy", "barrier", "insert-arrive", "insert-wait", "bound", "guard", "condition", "roles", "primed", "slot", "slot-back", "step", "unguard"),
     "S010": ("named", "duplicate", "insert-sync", "remove"),
     "S011": ("insert-store-wait", "drain", "offset"),
     "S013": ("part", "coordinate", "bound"),
@@ -45,19 +46,28 @@ FIRST: dict[str, tuple[str, ...]] = {
     "S020": ("primed", "duplicate", "insert-wait", "later", "slot", "stages"),
     "S021": ("duplicate", "slot-back", "slot", "insert-wait", "barrier", "later", "step"),
     "S022": ("duplicate", "slot-back", "slot", "barrier", "guard", "condition", "remove", "step"),
-    "S023": ("duplicate", "barrier", "insert-arrive", "swap", "stages", "step", "primed", "slot", "bound"),
+    "S023": ("duplicate", "primed", "barrier", "insert-arrive", "extra-step", "swap", "stages", "step", "slot", "bound"),
     "S025": ("insert-wait", "bound", "insert-drain", "drain", "arrive", "barrier"),
-    "S027": ("whole", "copy", "view", "bound", "slot", "barrier", "insert-wait"),
-    "S028": ("view", "copy", "bound", "slot"),
+    "S027": ("whole", "copy", "staged", "bound", "view", "slot", "barrier", "insert-wait"),
+    "S028": ("result", "view", "copy", "bound", "slot"),
     "S029": ("init", "neutral", "guard", "insert-drain"),
     "S031": ("slot", "step", "condition", "guarded", "guard"),
     "S032": ("stages", "part", "slot"),
     "S033": ("clip",),
     "S034": ("coordinate", "exchange", "part", "operands", "view", "slot"),
     "S035": ("init", "duplicate", "bound", "round", "columns", "coordinate"),
-    "S036": ("view",),
+    "S036": ("result", "staged", "view"),
 }
 """Kinds of edits that mend a fault of each code, likeliest first."""
+
+BETTER = frozenset({
+    ("H006", "regs"), ("D014", "offset"), ("D014", "bound"), ("S002", "barrier"), ("S003", "view"), ("S005", "drain"), ("S032", "stages"), ("S035", "bound"),
+    ("S004", "insert-commit"),
+})  # fmt: skip
+"""Proposals (code, kind) that go in front of the fix that a fault brings itself; a repeated statement always does."""
+
+DOUBTFUL = frozenset({"D010", "H001", "S021", "S028", "S036"})
+"""Codes for which the first proposal is a guess."""
 
 _OTHER = 6.0
 _FAR = 30
@@ -95,4 +105,25 @@ def _distance(line: int, places: list[tuple[float, int, int]]) -> float:
     return min((cost + 0.3 * min(max(lo - line, line - hi, 0), _FAR) for cost, lo, hi in places), default=0.0)
 
 
-__all__ = ["Proposal", "applied", "propose"]
+def suggested(text: str, program: Program, errors: Sequence[Diagnostic]) -> Fix | None:
+    """The fix to put in front of the first fault's own: what comes first to mind where it has none, or where that is known to be better.
+
+    It is not verified; it is `likely` where its kind usually mends faults of that code, else an `idea`.
+    """
+    first = errors[0]
+    own = any(f.grade in ("certain", "likely") for e in errors for f in e.fixes)
+    try:
+        found = propose(text, program, errors)
+    except (SyntaxError, ValueError):
+        return None
+    if not found:
+        return None
+    p = found[0]
+    if own and (first.code, p.kind) not in BETTER and p.kind != "duplicate":
+        return None
+    kinds = FIRST.get(first.code, ())
+    usual = p.kind in kinds and (first.code not in DOUBTFUL or p.kind in ("result", "staged"))
+    return p.fix("likely" if usual else "idea")
+
+
+__all__ = ["Proposal", "applied", "propose", "suggested"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from cake_ir.derive.registers import pool_columns
 from cake_ir.layout import SWIZZLES, total_bytes
 from cake_ir.program import View
 from cake_verify.analyses.regions import layout_of
@@ -139,6 +140,9 @@ def registers(s: Source) -> Iterator[Proposal]:
         r = s.program.roles.get(name)
         if regs is None or r is None or r.regs is None:
             continue
+        fits = min(((c.granted - c.asked) // max(1, c.budgets.count(r.regs)) + r.regs for c in pool_columns(s.program) if r.regs in c.budgets), default=r.regs) // 8 * 8
+        if 24 <= fits < r.regs:
+            yield Proposal("regs", (s.replace(regs, str(fits)),), f"{fits} registers for `{name}`", call.lineno, -1 if r.regs > 256 or r.regs % 8 else 0)
         for i, n in enumerate((r.regs - r.regs % 8 if r.regs % 8 else r.regs - 8, r.regs - 40, r.regs - 16, 40, 24)):
             if 24 <= n < r.regs:
                 yield Proposal("regs", (s.replace(regs, str(n)),), f"{n} registers for `{name}`", call.lineno, 0.1 * i)

@@ -6,7 +6,6 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from cake_ir.program import Program
 from cake_verify.proposals.source import Placed, Proposal, Source, called, option
 
 
@@ -75,16 +74,16 @@ def parts(s: Source) -> Iterator[Proposal]:
         for other, _ in starts[q.role].most_common(4):
             if other != text and not other.isdigit():
                 yield Proposal("part", (s.replace(n.args[0], other),), f"start at `{other}`", q.line, 0.0 if constant else 0.3)
-        for x in ast.walk(n.args[0]):
-            yield from _member(s, q, x)
+        size, members = n.args[1], s.program.roles[q.role].members if q.role in s.program.roles else 1
+        if constant and members > 1:
+            yield Proposal("part", (s.replace(n.args[0], f"{s.source(size)} * {q.role}.index"),), "take this member's own part", q.line, 0.1)
+        loops = [x.target.id for x in q.around if isinstance(x, ast.For) and isinstance(x.target, ast.Name) and isinstance(x.iter, ast.Call) and called(x.iter) == "static_range"]
+        if constant and loops:
+            yield Proposal("part", (s.replace(n.args[0], f"{s.source(size)} * {loops[-1]}"),), "take this round's part", q.line, 0.2)
     for q in s.statements:
         for n in _own(q.node):
             if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and isinstance(n.left, ast.Constant) and isinstance(n.right, ast.Attribute) and n.right.attr == "index":
                 yield Proposal("part", (s.replace(n, s.source(n.right)),), f"take this member's own part: `{s.source(n.right)}`", q.line, -0.5)
-
-
-def _member(s: Source, q: Placed, x: ast.AST) -> Iterator[Proposal]:
-    return iter(())
 
 
 def coordinates(s: Source) -> Iterator[Proposal]:
@@ -165,37 +164,76 @@ def copies(s: Source) -> Iterator[Proposal]:
     p = s.program
     filled = {s.source(n.func.value).split("[")[0].split(".")[0] for q in s.statements for n in _own(q.node) if isinstance(n, ast.Call) and called(n) in ("tma_load", "cp_async", "store") and isinstance(n.func, ast.Attribute)}
     touched = {str(op.attrs.get("tensor")) for op in p.ops}
+    rings = _rings(s)
     for v in p.views.values():
-        if v.name in filled or len(v.shape) != 2:
-            continue
-        for t in p.tensors.values():
-            if t.name in touched or t.rank != 2 or t.dtype not in (None, v.dtype):
+        for t in p.tensors.values() if v.name not in filled else ():
+            if t.name in touched or t.kind not in ("tma", "gmem") or t.dtype not in (None, v.dtype):
                 continue
             for q in s.statements:
-                if q.name in ("tma_load", "cp_async") and q.call is not None and isinstance(c := option(q.call, "coords"), ast.Tuple) and len(c.elts) == 2:
-                    like = p.tensors.get(s.source(q.call.args[0])) if q.call.args else None
-                    if like is None:
-                        continue
-                    coords = _coords(s, p, q, c, like.axes, t.axes, v.shape)
-                    rest = "".join(f", {k.arg}={s.source(k.value)}" for k in q.call.keywords if k.arg in ("stage", "barrier"))
-                    text = f"{v.name}.{q.name}({t.name}, coords=({', '.join(coords)}){rest})"
-                    yield Proposal("copy", (s.after(q.node, text),), f"insert `{text}`", q.line, 0.0)
+                barrier, stage = _landing(s, q, rings.get(v.name))
+                if barrier is None or (barrier == "") != (t.kind == "gmem"):
+                    continue
+                coords = coordinates_of(s, q, t.axes or ("",) * t.rank, v.shape)
+                verb = "cp_async" if t.kind == "gmem" else "tma_load"
+                where = (f", stage={stage}" if stage else "") + (f", barrier={barrier}" if barrier else "")
+                text = f"{v.name}.{verb}({t.name}, coords=({', '.join(coords)}{',' if len(coords) == 1 else ''}){where})"
+                near = 0.0 if q.name == verb else 0.5
+                yield Proposal("copy", (s.after(q.node, text),), f"insert `{text}`", q.line, near)
 
 
-def _coords(s: Source, p: Program, q: Placed, c: ast.Tuple, like: tuple[str | int, ...], axes: tuple[str | int, ...], shape: tuple[int, ...]) -> list[str]:
-    """Coordinates for a tensor: those of a neighbour on the same axis, tile fields on the others."""
-    have = {str(a): s.source(e) for a, e in zip(reversed(like), c.elts, strict=False)} if like else {}
+def _rings(s: Source) -> dict[str, str]:
+    """The ring whose slots a view is indexed by."""
+    out: dict[str, str] = {}
+    for op in s.program.ops:
+        for e in op.operands.values():
+            view = getattr(getattr(e, "type", None), "view", None)
+            for n in e.walk() if view is not None else ():  # type: ignore[union-attr]  # views are expressions
+                ring = getattr(n.args[1].type, "ring", None) if n.op == "stage" else None
+                if ring is not None:
+                    out[view] = ring
+    return out
+
+
+def _landing(s: Source, q: Placed, ring: str | None) -> tuple[str | None, str]:
+    """The barrier and slot that a load next to a statement would name: those of a neighbouring load, or those that a wait leads to."""
+    p = s.program
+    if q.name == "cp_async" and q.call is not None:
+        stage = option(q.call, "stage")
+        return "", s.source(stage) if stage is not None else ""
+    if q.name == "tma_load" and q.call is not None:
+        barrier, stage = option(q.call, "barrier"), option(q.call, "stage")
+        name = s.source(barrier) if barrier is not None else ""
+        if name in p.barriers and ring in (None, p.barriers[name].pipeline):
+            return name, s.source(stage) if stage is not None else ""
+    if q.name == "wait" and q.call is not None and q.call.args and s.source(q.call.args[0]) in p.barriers:
+        b = p.barriers[s.source(q.call.args[0])]
+        stage = option(q.call, "stage", 1)
+        if ring in (None, b.pipeline):
+            full = next((x.name for x in p.barriers.values() if x.pipeline == b.pipeline and x.arrive == "tx" and q.role in x.prod), None)
+            return full, s.source(stage) if stage is not None else ""
+    return None, ""
+
+
+def coordinates_of(s: Source, q: Placed, axes: tuple[str | int, ...], shape: tuple[int, ...]) -> list[str]:
+    """Coordinates for a tensor, innermost first: as other accesses have them on the same axis, tile fields on the others, else 0."""
+    have: dict[str, str] = {}
+    bound = {x.target.id for x in q.around if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
+    bound |= {n.targets[0].id for n in (r.node for r in s.of_role(q.role)) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
+    free = set(s.program.tunables) | set(s.program.lets) | set(s.program.scalars) | set(s.program.roles)
+    for r in sorted(s.statements, key=lambda r: r.role != q.role):
+        for n in _own(r.node):
+            if isinstance(n, ast.Call) and isinstance(c := option(n, "coords"), ast.Tuple) and n.args:
+                t = s.program.tensors.get(s.source(n.args[0]))
+                for a, e in zip(reversed(t.axes), c.elts, strict=False) if t is not None else ():
+                    names = _names(e) - free - {"lm"}
+                    if names <= bound and f"{q.role}.index" not in s.source(e):
+                        have.setdefault(str(a), s.source(e).split(f" + 64 * {r.role}.index")[0])
     tiles = next((x for x in q.around if isinstance(x, ast.For) and isinstance(x.iter, ast.Call) and called(x.iter) == "tiles"), None)
     var = tiles.target.id if tiles is not None and isinstance(tiles.target, ast.Name) else ""
+    fields = [f for d in s.program.schedulers.values() for f in d.names]
     out = []
-    for k, a in enumerate(reversed(axes) if axes else ("", "")):
-        n = shape[1 - k]
-        if str(a) in have:
-            out.append(have[str(a)])
-        elif k == 0 and not axes:
-            out.append(s.source(c.elts[0]))
-        else:
-            fields = [f for d in p.schedulers.values() for f in d.names]
-            field = next((f for f in fields if f.lower() == str(a).lower()), fields[-1] if fields else "")
-            out.append(f"{var}.{field} * {n}" if var and field else "0")
+    for k, a in enumerate(reversed(axes)):
+        n = shape[-1 - k] if k < len(shape) else 1
+        field = next((f for f in fields if f.lower() == str(a).lower()), "")
+        out.append(have[str(a)] if str(a) in have else f"{var}.{field} * {n}" if var and field else "0")
     return out

@@ -20,9 +20,11 @@ def slots(s: Source) -> Iterator[Proposal]:
             if isinstance(node, ast.Call) and called(node) in ("at", "step") and node.args and s.source(node.args[0]) in s.program.rings:
                 other = "step" if called(node) == "at" else "at"
                 ring = s.source(node.args[0])
-                yield Proposal("step" if other == "step" else "no-step", (s.replace(node, f"lm.{other}({ring})"),), f"write `lm.{other}({ring})`", p.line)
-        if p.name == "step":
-            yield Proposal("extra-step", (s.remove(p.node),), "step the ring once", p.line)
+                bound = isinstance(p.node, ast.Assign) and p.node.value is node
+                rank = (0.0 if bound else 0.6) if other == "step" else 1.0
+                yield Proposal("step" if other == "step" else "no-step", (s.replace(node, f"lm.{other}({ring})"),), f"write `lm.{other}({ring})`", p.line, rank)
+        if p.name == "step":  # a step whose slot nobody takes
+            yield Proposal("extra-step", (s.remove(p.node),), "step the ring once", p.line, -2)
 
 
 def _slots(s: Source, node: ast.AST) -> list[ast.expr]:

@@ -14,7 +14,7 @@ def repeated(s: Source) -> Iterator[Proposal]:
     """The second of two equal neighbours."""
     for p in s.statements:
         if isinstance(p.node, ast.Expr) and p.next is not None and s.source(p.next) == s.source(p.node):
-            yield Proposal("duplicate", (s.remove(p.next),), f"once is enough: leave out the second `{s.source(p.node)}`", p.next.lineno)
+            yield Proposal("duplicate", (s.remove(p.next),), f"once is enough: leave out the second `{s.source(p.node)}`", p.next.lineno, -3)
 
 
 def removed(s: Source) -> Iterator[Proposal]:
@@ -30,10 +30,11 @@ def swapped(s: Source) -> Iterator[Proposal]:
     """Neighbours in the other order; a statement one or two places later."""
     for p in s.statements:
         q = p.next
-        if q is None or not _simple(p.node) or not _simple(q):
+        if q is None or not _simple(p.node) or not _simple(q) or _defines(p.node) & _named(q):
             continue
         if isinstance(p.node, ast.Expr) or isinstance(q, ast.Expr):
-            yield Proposal("swap", (s.replace(p.node, s.source(q)), s.replace(q, s.source(p.node))), f"`{s.source(q)}` first", p.line)
+            late = isinstance(q, ast.Expr) and isinstance(q.value, ast.Call) and called(q.value) in ("wait", "fence_proxy", "mma_wait", "store_wait", "cp_wait") and _acts(p.node)
+            yield Proposal("swap", (s.replace(p.node, s.source(q)), s.replace(q, s.source(p.node))), f"`{s.source(q)}` first", p.line, -1 if late else 0)
     for p in s.statements:
         if p.name in ("arrive", "commit") or (isinstance(p.node, ast.If) and len(p.node.body) == 1 and not p.node.orelse):
             for on in (1, 2, 3):
@@ -45,6 +46,14 @@ def swapped(s: Source) -> Iterator[Proposal]:
                 j = p.index - on
                 if j >= 0 and not isinstance(p.among[j], ast.With):
                     yield Proposal("earlier", (s.before(p.among[j], _shifted(s, p.node)), s.remove(p.node)), f"`{_head(s, p.node)}` {on} statement{'s' if on > 1 else ''} earlier", p.line, 0.2 * on)
+
+
+def _defines(node: ast.stmt) -> set[str]:
+    return {t.id for t in node.targets if isinstance(t, ast.Name)} if isinstance(node, ast.Assign) else set()
+
+
+def _named(node: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _simple(node: ast.stmt) -> bool:
@@ -135,6 +144,9 @@ def meetings(s: Source) -> Iterator[Proposal]:
     for p in s.statements:
         if p.name == "cp_async" and (p.next is None or not (isinstance(p.next, ast.Expr) and isinstance(p.next.value, ast.Call) and called(p.next.value) in ("cp_async", "cp_commit"))):
             yield Proposal("insert-commit", (s.after(p.node, "lm.cp_commit()"),), "insert `lm.cp_commit()`", p.line)
+        copies = isinstance(p.node, ast.If) and any(isinstance(n, ast.Call) and called(n) == "cp_async" for n in ast.walk(p.node))
+        if copies and not any(isinstance(n, ast.Call) and called(n) == "cp_commit" for n in ast.walk(p.node)):
+            yield Proposal("insert-commit", (s.after(p.node, "lm.cp_commit()"),), "insert `lm.cp_commit()`", p.line, -0.2)
         if p.name == "tma_store" and p.among[-1] is p.node:
             yield Proposal("insert-store-wait", (s.after(p.node, "lm.store_wait(pending=0)"),), "insert `lm.store_wait(pending=0)`", p.line, 0.3)
     for t in s.program.turns.values():

@@ -27,8 +27,13 @@ def cause(program: Program, found: tuple[Fault, ...]) -> Fault | None:
         meeting = [r for r in roles.values() if _meets(program, r.role, ring)]
         for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
             if steps.differ(a.count, b.count, assumed):
-                return _fault(steps, ring, a, b, found)
+                return _fault(steps, ring, *sorted((a, b), key=lambda r: _oddness(r)), found)
     return None
+
+
+def _oddness(r: RoleSteps) -> tuple[int, int]:
+    """How far a count is from one step a round: terms, and what they are multiplied by. The odder one is named first."""
+    return len(r.count), sum(abs(c) for c in r.count.values()) if r.count else 9
 
 
 def _meets(program: Program, role: str, ring: str) -> bool:
