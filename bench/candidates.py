@@ -118,7 +118,6 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
-    yield BenchCandidate("cake_gemm_cluster2_160", "gemm", "hopper_cluster", main=False, shapes=("m256_n5120_*",))  # 128 CTAs for 64 tiles
     yield BenchCandidate("cake_gemm_send2_160", "gemm", "hopper_send", shapes=("m256_n5120_*", "m256_n10240_*"))
     for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
@@ -138,7 +137,6 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("pair_c1", "hopper_pair", {"CLUSTER": 1}, large, False),
         ("192x128_c2", "hopper", {**three, "STAGES": 4}, large, False),  # B read by three members: 53 bytes a cycle, three chains
         ("160_c2", "hopper", {"BN": 160, "CW": 32}, large, False),  # two scales a tile: one more product an element
-        ("176_c2", "hopper", {"BN": 176, "CW": 176, "STAGES": 4, "CSTAGES": 1}, large, False),  # 12 x 176 = 2112 exactly
         ("128x64_c1", "hopper", {"BN": 64, "STAGES": 7, "CLUSTER": 1}, middle, False),  # N 4096: 128 tiles
         ("128x64_c2", "hopper", {"BN": 64, "STAGES": 7}, middle, False),
         ("128x32_c1", "hopper", {"BN": 32, "CW": 32, "STAGES": 9, "CLUSTER": 1}, middle, False),  # N 2112: 132 tiles
@@ -153,19 +151,14 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, few, True),  # N 7168: 128 tiles
         ("64x192", "hopper_wide", {"MEMBERS": 1, "CLUSTER": 1, "STAGES": 6}, few, True),  # the same by one member, three times the copies in flight
         # Clusters share K, so that 128 CTAs have large tiles: half the operand traffic of the narrow ones. The CTAs add up through each
-        # other's shared memory (send) or through L2 (cluster).
+        # other's shared memory (send).
         ("send4_128x128", "hopper_send", {}, middle, False),  # N 2112: 34 clusters, two more than fit at once
         ("send4_128x160", "hopper_send", {"BN": 160, "STAGES": 4, "LOAD_WARPS": 4, "REGS": 232, "LOAD_REGS": 40}, middle, True),  # N 2112: 28 clusters
-        ("cluster4_128x160", "hopper_cluster", {"BN": 160, "STAGES": 5, "LOAD_WARPS": 4, "REGS": 232, "LOAD_REGS": 40}, middle, False),
         ("send2_128x128", "hopper_send", {"SPLIT": 2}, middle, True),  # N 4096: 64 clusters
-        ("cluster2_128x128", "hopper_cluster", {"SPLIT": 2}, middle, False),
         ("send4_64x64", "hopper_send", {"MEMBERS": 1, "BN": 64, "CTAS": 2}, few, True),  # N 2112: 33 clusters
-        ("cluster4_64x64", "hopper_cluster", {"MEMBERS": 1, "BN": 64, "STAGES": 6, "CTAS": 2}, few, False),
         ("send4_64x96", "hopper_send", {"MEMBERS": 1, "BN": 96, "STAGES": 9}, few, False),  # N 2112: 22 clusters
         ("send4_64x128", "hopper_send", {"MEMBERS": 1, "STAGES": 8}, few, True),  # N 4096: 32 clusters
-        ("cluster4_64x128", "hopper_cluster", {"MEMBERS": 1, "STAGES": 9}, few, False),
         ("send2_64x112", "hopper_send", {"SPLIT": 2, "MEMBERS": 1, "BN": 112, "STAGES": 8}, few, True),  # N 7168: 64 clusters
-        ("cluster2_64x112", "hopper_cluster", {"SPLIT": 2, "MEMBERS": 1, "BN": 112, "STAGES": 9}, few, False),
         ("64x96", "hopper", {"MEMBERS": 1, "CLUSTER": 1, "BN": 96, "CW": 96, "CSTAGES": 1, "STAGES": 10}, few, False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
@@ -191,8 +184,7 @@ def _tiny_gemm() -> Iterator[BenchCandidate]:
         (4, 16, 6, 2, ("*_n512_*",)), (2, 8, 8, 3, ("*_n512_*",)), (2, 16, 8, 2, ("*_n1024_*",)),
     ):  # fmt: skip
         params = {"SPLIT": split, "BN": bn, "WARPS": warps, "STAGES": stages}
-        for how in ("send", "cluster"):  # through the peers' shared memory, or through global memory
-            yield BenchCandidate(f"cake_tiny_{how}{split}_{bn}_w{warps}s{stages}", "tiny_gemm", f"hopper_{how}", params=params, main=how == "send", shapes=shapes)
+        yield BenchCandidate(f"cake_tiny_send{split}_{bn}_w{warps}s{stages}", "tiny_gemm", "hopper_send", params=params, shapes=shapes)
     for mr, kc, warps, ctas, shapes in (  # a CTA a column, no tensor core: the least latency, 16 bytes a thread and row in flight at once
         (1, 3072, 12, 4, ("m1_n128_k2880", "m1_n512_k2880")), (4, 3072, 12, 3, ("m[14]_n128_k2880", "m[14]_n512_k2880")),
         (8, 3072, 12, 2, ("m8_n128_k2880", "m8_n512_k2880")), (1, 7168, 28, 2, ("m1_n128_*", "m1_n256_*", "m1_n384_*")),

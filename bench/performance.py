@@ -13,8 +13,8 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 FAMILIES = {
-    "gemm": ("GEMM, bf16", ("gemm.json",)),
-    "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json",)),
+    "gemm": ("GEMM, bf16", ("gemm.json", "gemm_llm.json")),
+    "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json", "gemm_fp8-send.json")),
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
     "kmeans_assign": ("k-means assignment", ("kmeans.json",)),
     "attention": ("attention forward, bf16", ("attention.json",)),

@@ -9,7 +9,6 @@ import pytest
 from corpus_runs import TEXTS, failures, judged
 
 import cake_kernels
-from cake_backend.judge.evaluation import evaluate
 from cake_verify import verify_text
 
 TASK = cake_kernels.tasks()["gemm_nn"]
@@ -36,11 +35,6 @@ def test_a_simulated_run_is_right(family: str, params: dict[str, Any]) -> None:
         distribution = TASK.distributions[(number + len(params)) % 5].name
         assert not failures(judged(family, "hopper", params, shape, distribution, seed=number)), shape
 
-
-def test_a_simulated_run_of_the_plan_that_shares_k_over_a_cluster_is_right() -> None:
-    options = {"policies": 1, "shapes": ["sim_tails", "edge_ragged"], "distributions": ["normal", "integers"], "heldout": 0, "timing": False}
-    record = evaluate(TEXTS["gemm", "hopper_cluster"], params={"BN": 96}, task=cake_kernels.tasks()["gemm"], device="simulate", options=options)
-    assert record["status"] == "PASSED_UNTIMED", record["summary"]
 
 
 @pytest.mark.parametrize("params", [{}, {"SPLIT": 4, "BN": 128, "STAGES": 3}], ids=str)

@@ -11,7 +11,6 @@ from corpus_runs import TEXTS, failures, judged
 
 import cake_kernels
 from cake_backend.judge.check import Reference
-from cake_backend.judge.evaluation import evaluate
 from cake_backend.task import Distribution, numpy_dtype
 from cake_verify import verify_text
 
@@ -73,9 +72,3 @@ def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None
         distribution = TASK.distributions[(number + len(params)) % 5].name
         assert not failures(judged("tiny_gemm", schedule, params, shape.name, distribution, seed=number)), shape.name
 
-
-@pytest.mark.parametrize("params", [{"SPLIT": 4, "WARPS": 2, "STAGES": 2}, {"SPLIT": 2, "BN": 16, "WARPS": 4}], ids=str)
-def test_a_simulated_run_of_the_plan_that_shares_k_over_a_cluster_is_right(params: dict[str, Any]) -> None:
-    options = {"policies": 1, "shapes": [s.name for s in SMALL if s.axes["K"] < 1000], "distributions": ["normal", "integers"], "heldout": 0, "timing": False}
-    record = evaluate(TEXTS["tiny_gemm", "hopper_cluster"], params=params, task=TASK, device="simulate", options=options)
-    assert record["status"] == "PASSED_UNTIMED", record["summary"]
