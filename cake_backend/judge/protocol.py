@@ -8,7 +8,7 @@ kept as a log and never read for results.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,14 @@ class ProtocolError(ValueError):
     """The worker wrote something that no honest worker writes."""
 
 
-def write_request(folder: Path, request: Mapping[str, Any], *cubins: bytes) -> None:
-    """Lay out a request folder for a worker; launches name their cubin by its number."""
+def write_request(folder: Path, request: Mapping[str, Any], *cubins: bytes, twins: Sequence[bytes] = ()) -> None:
+    """Lay out a request folder for a worker; launches name their cubin by its number. Counting twins are loaded only behind everything else."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [module_name(number) for number in range(len(cubins))]
-    for name, cubin in zip(names, cubins, strict=True):
+    counting = [f"twin-{number}.cubin" for number in range(len(twins))]
+    for name, cubin in zip((*names, *counting), (*cubins, *twins), strict=True):
         (folder / name).write_bytes(cubin)
-    (folder / REQUEST).write_text(json.dumps({"version": VERSION, "modules": names, **request}))
+    (folder / REQUEST).write_text(json.dumps({"version": VERSION, "modules": names, "twins": counting, **request}))
 
 
 def module_name(number: int) -> str:

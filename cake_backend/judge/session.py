@@ -186,14 +186,11 @@ def _write(
              "unordered": bool(candidate.unordered)}
         )  # fmt: skip
     request: dict[str, Any] = {"device": device, "poison": plan.poison, "cases": specs}
-    cubins = candidate.cubins
-    if candidate.twin is not None:
-        twin = replace(candidate, manifest=candidate.twin.manifest)
-        request["cycles"] = [
-            {"id": case.id, "bound": bind_case(twin, task, case), "first": len(cubins)} for case in plan.cases if case.timed and options.cycles
-        ]
-        cubins += candidate.twin.cubins
-    write_request(folder, request, *cubins)
+    counting = candidate.twin if options.cycles else None
+    if counting is not None:
+        twin = replace(candidate, manifest=counting.manifest)
+        request["cycles"] = [{"id": case.id, "bound": bind_case(twin, task, case)} for case in plan.cases if case.timed]
+    write_request(folder, request, *candidate.cubins, twins=counting.cubins if counting is not None else ())
 
 
 def _quiet_events(folder: Path) -> list[dict[str, Any]]:

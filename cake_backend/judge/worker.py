@@ -90,8 +90,9 @@ class Worker:
             self.hang = None
         self.emit("done")  # what follows may fail without harm: everything that is judged is there
         self.stage = "cycles"
+        twins = [Module(gpu, (self.folder / name).read_bytes()) for name in self.request["twins"]]
         for spec in self.request.get("cycles", ()):
-            self._cycles(gpu, modules, spec, flusher or Flusher(gpu), stream)
+            self._cycles(gpu, twins, spec, flusher or Flusher(gpu), stream)
 
     def _race(self, gpu: Gpu, modules: list[Module]) -> None:
         """Several candidates over the same data (see `cake_backend.judge.race`)."""
@@ -106,7 +107,7 @@ class Worker:
     def _cycles(self, gpu: Gpu, modules: list[Module], spec: dict[str, Any], flusher: Flusher, stream: Any) -> None:
         """One cold launch of the twins; cycles of CTAs and of SMs from the clocks that they read."""
         self.case = spec["id"]
-        case = Case(self.folder, gpu, modules[spec["first"] :], spec, self.request["poison"])
+        case = Case(self.folder, gpu, modules, spec, self.request["poison"])
         case.reset(stream)
         flusher.flush(stream)
         case.launch(stream)

@@ -141,11 +141,12 @@ def table(found: "Tuned") -> str:
         lines.append(f"predicted for {body['board']}; nothing was run: {body['why_untimed'] or body['ended'] or 'nothing was left'}")
     if body["ended"] and body["evidence"] == "measured":
         lines.append(body["ended"])
-    lines += ["", _line("#", "parameters", "measured us (95 %)", "rounds", "floor", "predicted", "regs", "spill", "smem", "candidate")]
+    lines += [f"trouble: {fault}" for fault in body["faults"]]
+    lines += ["", _line(("#", "parameters", "measured us (95 %)", "rounds", "floor", "predicted", "regs", "spill", "smem", "candidate"))]
     for r in rows:
         place = f"{r['place']}{'*' if r['confirmed'] else ''}"
         figures = (_measured(r), r["rounds"] or "", _fraction(r["floor_over_time"]), _predicted(r), r["registers"], r["spill_bytes"], r["smem"])
-        lines.append(_line(place, r["label"], *("" if f is None else str(f) for f in figures), r["candidate_id"]))
+        lines.append(_line((place, r["label"], *("" if f is None else str(f) for f in figures), r["candidate_id"])))
     if any(r["confirmed"] for r in rows):
         lines.append("* passed the full evaluation")
     lines += ["", "left behind:"] if body["dropped"] else []
@@ -168,8 +169,10 @@ def _codes(counts: dict[str, Any]) -> str:
     return f" ({found})" if found else ""
 
 
-def _line(place: str, label: str, measured: str, rounds: str, floor: str, predicted: str, regs: str, spill: str, smem: str, candidate: str) -> str:
-    return f"{place:>4}  {label:<36}  {measured:<24} {rounds:>6} {floor:>6}  {predicted:<18} {regs:>4} {spill:>5} {smem:>7}  {candidate}".rstrip()
+def _line(cells: Sequence[str]) -> str:
+    place, label, measured, rounds, floor, predicted, registers, spills, smem, candidate = cells
+    figures = f"{measured:<24} {rounds:>6} {floor:>6}  {predicted:<18} {registers:>4} {spills:>5} {smem:>7}"
+    return f"{place:>4}  {label:<36}  {figures}  {candidate}".rstrip()
 
 
 def _measured(r: dict[str, Any]) -> str:

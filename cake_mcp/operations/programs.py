@@ -38,7 +38,7 @@ def outline(text: str, *, params: Mapping[str, Any], target: str | None, default
     made = [program for _, program in specialised(module, params, target or None, default_target)]
     complete = bool(made) and None not in made and not module.faults
     hashes = [content_hash(program) for program in made if program is not None] if complete else []
-    plan = [text] if module.plan else []  # a plan has no canonical form of its own: any change of the text is a change
+    plan = [text, repr(sorted(in_force.items()))] if module.plan else []  # a plan has no canonical form: any change of text or tunables counts
     whole = hashes[0] if len(hashes) == 1 and not plan else digest(*hashes, *plan) if hashes else None
     return Outline(
         tuple(template.name for template in module.schedules), in_force, whole, all(template.targets for template in module.schedules)

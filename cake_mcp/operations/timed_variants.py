@@ -121,6 +121,7 @@ def _record(v: Variant, out: "Tuned", task: "Task", shape: "Shape", track: "Trac
 
 def confirm(workspace: Workspace, out: "Tuned", task: "Task", ordinal: int, keep: int, tell: Tell) -> None:
     """Judge the fastest in full, held-out shapes included; one that does not pass leaves, and the next is judged."""
+    from cake_backend.judge import Status
     from cake_backend.judge import evaluate as judge
 
     from . import evaluate
@@ -141,5 +142,8 @@ def confirm(workspace: Workspace, out: "Tuned", task: "Task", ordinal: int, keep
         tell("confirm", 1, 1, f"{v.label}: {record['status']}")
         if record["status"].startswith("PASSED") or record["status"] == "TIMING_UNTRUSTED":
             (v.record or {}).setdefault("tune", {})["confirmed"] = identifier
+            return
+        if not Status(record["status"]).blames_candidate:  # nothing is known about the variant: it stays, unconfirmed
+            out.faults.append(f"{v.label}: {record['status']}, {record['summary']}")
             return
         v.drop("confirm", record["summary"], record["status"])

@@ -53,15 +53,15 @@ TASK = Task(
     domain={"ROWS": AxisDomain(5, 50)},
 )
 '''
-# Milliseconds a launch by number of warps; with 16 warps the numbers are wrong, with 2 and 4 the times are equal.
-MILLISECONDS = {2: 5, 3: 9, 4: 5, 8: 7, 16: 1}
+# Milliseconds a launch by LEAST, which no model can tell apart: 0 and 2 are equally fast, and the numbers of 4 are wrong.
+MILLISECONDS = {0: 5, 1: 9, 2: 5, 3: 7, 4: 1}
 HOST_KERNEL = '''
 import ctypes, numpy as np
 PARAMS, SECONDS = {"scale": "QQQQi"}, %g
 def f32(address, n): return np.ctypeslib.as_array((ctypes.c_float * n).from_address(address))
 def scale(grid, block, x, x_stride, y, y_stride, rows):
     n = rows * 512
-    f32(y, n)[:] = f32(x, n) * (2.0 if block < 512 else 2.5)
+    f32(y, n)[:] = f32(x, n) * (2.5 if SECONDS < 2e-3 else 2.0)
 '''
 
 
@@ -87,7 +87,7 @@ def host_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     real = evaluation.candidate_of
 
     def for_host(built: Any, routine: Any) -> Any:
-        seconds = MILLISECONDS[routine.tunables["WARPS"]] * 1e-3
+        seconds = MILLISECONDS[routine.tunables["LEAST"]] * 1e-3
         return replace(real(built, routine), cubin=(HOST_KERNEL % seconds).encode())
 
     monkeypatch.setattr(evaluation, "candidate_of", for_host)
@@ -142,8 +142,21 @@ def test_equal_programs_are_tried_once_and_shapes_outside_leave(workspace: Works
     assert [(v.stage, v.reason) for v in same.variants if v.dropped] == [("duplicate", "the same program as NOTE=1")]
 
 
+def test_variants_of_a_plan_differ_by_what_the_plan_alone_knows_and_are_compiled_unranked(workspace: Workspace) -> None:
+    plan = SCALE + """
+@cake.plan()
+def once(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32], ROWS: LM.i32, *, W=4):
+    lm.run(scale, X=X, Y=Y, ROWS=ROWS, WARPS=W)
+"""
+    found = searched(workspace, {"W": [2, 4]}, plan)
+    assert [v.stage for v in found.variants if v.dropped] == []
+    body = found.to_json()
+    assert [r["predicted_group"] for r in body["table"]] == [None, None] and "plan" in body["table"][0]["unranked"]
+    assert {v.built.manifest.launches[0].block for v in found.variants if v.built and v.built.manifest} == {64, 128}
+
+
 def test_no_more_are_compiled_than_asked_for(workspace: Workspace) -> None:
-    found = searched(workspace, {"WARPS": [1, 2, 4, 8]}, most=2)
+    found = searched(workspace, {"LEAST": [0, 1, 2, 3]}, most=2)
     assert sum(v.built is not None for v in found.variants) == 2
     assert sum("beyond the 2" in v.reason for v in found.variants) == 2
 
@@ -173,16 +186,16 @@ def test_what_is_named_wrongly_is_misuse(workspace: Workspace, family: dict[str,
 
 
 def test_survivors_are_checked_timed_and_the_fastest_is_judged_in_full(workspace: Workspace, host_device: None) -> None:
-    found = searched(workspace, {"WARPS": [2, 3, 4, 8, 16]}, device="auto", keep=1, budget_gpu_s=100)
+    found = searched(workspace, {"LEAST": [0, 1, 2, 3, 4]}, device="auto", keep=1, budget_gpu_s=100)
     body = found.to_json()
     assert body["evidence"] == "measured" and body["gpu"] == "host memory" and body["ended"] == "" and body["faults"] == []
-    assert {r["params"]["WARPS"] for r in body["table"][:2]} == {2, 4}, body["table"]
+    assert {r["params"]["LEAST"] for r in body["table"][:2]} == {0, 2}, table(found)
     assert [r["status"] for r in body["table"][:2]] == ["PASSED"] * 2 and body["table"][0]["measured_s"] == pytest.approx(5e-3)
-    slow = next(r for r in body["table"] if r["params"]["WARPS"] == 3)
+    slow = next(r for r in body["table"] if r["params"]["LEAST"] == 1)
     assert slow["rounds"] < 20 and slow["status"] == "TIMING_UNTRUSTED"
-    (wrong,) = [d for d in body["dropped"] if d["params"] == {"WARPS": 16}]
+    (wrong,) = [d for d in body["dropped"] if d["params"] == {"LEAST": 4}]
     assert wrong["stage"] == "check" and wrong["code"] == "INCORRECT_NUMERICAL" and "`Y` is wrong" in wrong["reason"]
-    assert [r["contestants"] for r in body["rungs"]][0] == 4 and 0 < body["gpu_s"] < 100
+    assert next(r["contestants"] for r in body["rungs"]) == 4 and 0 < body["gpu_s"] < 100
     confirmed = [r for r in body["table"] if r["confirmed"]]
     assert len(confirmed) == 1 and confirmed[0]["place"] == 1
     run = workspace.store.runs.get(confirmed[0]["confirmed"])
@@ -193,7 +206,7 @@ def test_survivors_are_checked_timed_and_the_fastest_is_judged_in_full(workspace
 
 
 def test_a_budget_that_is_too_small_says_so_and_times_nobody(workspace: Workspace, host_device: None) -> None:
-    found = searched(workspace, {"WARPS": [2, 4]}, device="gpu", budget_gpu_s=1e-3)
+    found = searched(workspace, {"LEAST": [0, 2]}, device="gpu", budget_gpu_s=1e-3)
     body = found.to_json()
     assert body["ended"] and all(r["measured_s"] is None for r in body["table"])
 
@@ -206,14 +219,14 @@ def test_the_command_prints_a_table_or_json_and_its_progress_elsewhere(
 ) -> None:
     path = tmp_path / "scale_kernel.py"
     path.write_text(SCALE)
-    arguments = ["tune", "scale", "--schedule", str(path), "--params", "WARPS=2,4,64", "--device", "none", "--workspace", str(workspace.root)]
+    arguments = ["tune", "scale", "--schedule", str(path), "--params", "LEAST=0,1", "WARPS=4,64", "--device", "none", "--workspace", str(workspace.root)]
     assert main(arguments) == 0
     told = capsys.readouterr()
-    assert "3 combinations, 2 left" in told.out and "nothing was run: no GPU was wanted" in told.out and "WARPS=64: [" in told.out
+    assert "4 combinations, 2 left" in told.out and "nothing was run: no GPU was wanted" in told.out and "WARPS=64: [" in told.out
     assert "compile" in told.err and "verify" in told.err
     assert main([*arguments, "--format", "json"]) == 0
     body = json.loads(capsys.readouterr().out)
-    assert [r["place"] for r in body["table"]] == [1, 2] and body["counts"]["left"] == {"verify": 1}
+    assert [r["place"] for r in body["table"]] == [1, 2] and body["counts"]["left"] == {"verify": 2}
 
 
 @pytest.mark.parametrize(
