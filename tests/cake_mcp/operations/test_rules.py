@@ -16,12 +16,12 @@ from cake_mcp.workspace import Workspace
 from cake_verify.distilled import Check
 
 GEMM = next(s.text for s in cake_kernels.schedules() if s.family == "gemm" and s.name == "hopper")
-TOO_DEEP = {"STAGES": 60}  # more shared memory than a block can have
+TOO_DEEP = {"STAGES": 9}  # more shared memory than a block can have
 
 
 def check(where: str, **others: str) -> Check:
     sql = f"SELECT line, column, name AS detail FROM ring WHERE {where}"
-    words = {"title": "ring is too deep", "statement": "A ring of sixty stages never fits.", "message": "ring `{detail}` is too deep"}
+    words = {"title": "ring is too deep", "statement": "A ring of nine stages never fits.", "message": "ring `{detail}` is too deep"}
     return rules.check_from({**words, "sql": sql, **others})
 
 
@@ -46,7 +46,7 @@ def passing(workspace: Workspace, failing: str) -> str:
 
 
 def test_a_check_that_stands_its_trial_waits_for_a_person(workspace: Workspace, failing: str, passing: str) -> None:
-    rule, report = rules.propose(workspace, check("stages > 50"), [failing], [])
+    rule, report = rules.propose(workspace, check("name = 'ab' AND stages > 6"), [failing], [])
     assert rule is not None and rule.state == "pending"
     assert report["evidence"] == {failing: 1}
     assert report["near_misses"] == {passing: 0}  # found through the lineage
@@ -61,8 +61,8 @@ def test_a_check_that_stands_its_trial_waits_for_a_person(workspace: Workspace, 
         ("stages > 100", "is not rejected by the check"),
         ("stages > 1", "schedules that passed are rejected"),
         ("depth_of > 1", "no such column"),
-        ("stages > 50 OR load_extension('x')", "may not do"),
-        ("stages > 50 AND (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c)", "took longer than"),
+        ("stages > 6 OR load_extension('x')", "may not do"),
+        ("stages > 6 AND (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c)", "took longer than"),
     ],
 )
 def test_a_check_that_fails_its_trial_is_not_stored(workspace: Workspace, failing: str, passing: str, where: str, problem: str) -> None:
@@ -73,18 +73,18 @@ def test_a_check_that_fails_its_trial_is_not_stored(workspace: Workspace, failin
 
 
 def test_a_stored_candidate_that_passed_protects_itself(workspace: Workspace, failing: str, passing: str) -> None:
-    _, report = rules.propose(workspace, check("stages IN (60, 4) AND name = 'ab'"), [failing], [])
+    _, report = rules.propose(workspace, check("stages IN (9, 4) AND name = 'ab'"), [failing], [])
     assert passing in report["wrongly_rejects"]
 
 
 def test_evidence_must_have_failed(workspace: Workspace, failing: str) -> None:
     fine = propose(workspace, Proposal(text=GEMM, params={"STAGES": 2}, task="gemm")).candidate.id
     with pytest.raises(Misuse, match="has not failed anywhere"):
-        rules.propose(workspace, check("stages > 50"), [fine], [])
+        rules.propose(workspace, check("name = 'ab' AND stages > 6"), [fine], [])
     with pytest.raises(Misuse, match="no candidate, run or failure `c_nothing`"):
-        rules.propose(workspace, check("stages > 50"), ["c_nothing"], [])
+        rules.propose(workspace, check("name = 'ab' AND stages > 6"), ["c_nothing"], [])
     failure = workspace.store.failures.of(failing)[0].id
-    assert rules.propose(workspace, check("stages > 50"), [failure], [])[0] is not None
+    assert rules.propose(workspace, check("name = 'ab' AND stages > 6"), [failure], [])[0] is not None
 
 
 @pytest.mark.parametrize(
@@ -98,22 +98,22 @@ def test_evidence_must_have_failed(workspace: Workspace, failing: str) -> None:
 )
 def test_a_rule_can_only_reject_or_warn_and_is_plain_text(others: dict[str, str], problem: str) -> None:
     with pytest.raises(Misuse, match=problem):
-        check("stages > 50", **others)
+        check("name = 'ab' AND stages > 6", **others)
 
 
 def test_approval_by_a_person_puts_a_rule_in_force(
     workspace: Workspace, failing: str, passing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rule, _ = rules.propose(workspace, check("stages > 3 AND stages < 5 OR stages > 50", help="fewer stages"), [failing], [])
+    rule, _ = rules.propose(workspace, check("stages > 3 AND stages < 5 OR stages > 6", help="fewer stages"), [failing], [])
     assert rule is None  # rejects the corpus
-    rule, _ = rules.propose(workspace, check("stages > 50", help="fewer stages"), [failing], [])
+    rule, _ = rules.propose(workspace, check("name = 'ab' AND stages > 6", help="fewer stages"), [failing], [])
     assert rule is not None
     at = ["--workspace", str(workspace.root)]
 
     assert main(["review", *at]) == 0
     assert rule.id in capsys.readouterr().out
     assert main(["review", rule.id, *at]) == 0
-    assert "ring WHERE stages > 50" in capsys.readouterr().out
+    assert "ring WHERE name = 'ab' AND stages > 6" in capsys.readouterr().out
     assert main(["review", rule.id, "--approve", "--reason", "seen", "--reviewer", "ada", *at]) == 0
     assert "approved as R001" in capsys.readouterr().out
     assert main(["review", rule.id, "--reject", *at]) == 1
@@ -137,8 +137,8 @@ def test_approval_by_a_person_puts_a_rule_in_force(
 
 
 def test_codes_are_not_reused_and_a_rule_that_broke_since_is_not_approved(workspace: Workspace, failing: str) -> None:
-    first, _ = rules.propose(workspace, check("stages > 50"), [failing], [])
-    second, _ = rules.propose(workspace, check("stages > 52", title="another"), [failing], [])
+    first, _ = rules.propose(workspace, check("name = 'ab' AND stages > 6"), [failing], [])
+    second, _ = rules.propose(workspace, check("name = 'ab' AND stages > 7", title="another"), [failing], [])
     assert first is not None and second is not None
     assert rules.approve(workspace, first.id, reviewer="ada", reason="").code == "R001"
     next((workspace.root / "rules").glob("R001*")).unlink()
@@ -146,7 +146,7 @@ def test_codes_are_not_reused_and_a_rule_that_broke_since_is_not_approved(worksp
     workspace.store.runs.record(fits, {}, status="PASSED", evidence="measured")
     with pytest.raises(Misuse, match="no longer stands its trial"):
         rules.approve(workspace, second.id, reviewer="ada", reason="")
-    third, _ = rules.propose(workspace, check("stages > 54", title="a third"), [failing], [])
+    third, _ = rules.propose(workspace, check("name = 'ab' AND stages > 8", title="a third"), [failing], [])
     assert third is not None
     assert rules.approve(workspace, third.id, reviewer="ada", reason="").code == "R002"
 
@@ -154,8 +154,8 @@ def test_codes_are_not_reused_and_a_rule_that_broke_since_is_not_approved(worksp
 def test_rule_files_that_are_not_well_formed_are_named_and_left_out(workspace: Workspace) -> None:
     folder = workspace.root / "rules"
     (folder / "a.json").write_text("not json")
-    (folder / "b.json").write_text(json.dumps(check("stages > 50").to_json()))  # no code: nobody approved it
-    good = {**check("stages > 50").to_json(), "code": "R007"}
+    (folder / "b.json").write_text(json.dumps(check("name = 'ab' AND stages > 6").to_json()))  # no code: nobody approved it
+    good = {**check("name = 'ab' AND stages > 6").to_json(), "code": "R007"}
     (folder / "c.json").write_text(json.dumps(good))
     (folder / "d.json").write_text(json.dumps(good))
     assert [rule.code for rule in rules.approved(workspace)] == ["R007"]
@@ -165,7 +165,7 @@ def test_rule_files_that_are_not_well_formed_are_named_and_left_out(workspace: W
 
 
 def test_a_rule_in_force_that_does_not_run_is_said_never_silent(workspace: Workspace) -> None:
-    body = {**check("stages > 50").to_json(), "code": "R009", "sql": "SELECT line, column, gone AS detail FROM ring"}
+    body = {**check("name = 'ab' AND stages > 6").to_json(), "code": "R009", "sql": "SELECT line, column, gone AS detail FROM ring"}
     (workspace.root / "rules" / "old.json").write_text(json.dumps(body))
     found = [d for d in verify_text(GEMM, workspace=workspace)["diagnostics"] if d["gate"] == "distilled"]
     assert [d["severity"] for d in found] == ["note"] and "does not run" in found[0]["message"]

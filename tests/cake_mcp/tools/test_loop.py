@@ -133,7 +133,7 @@ def test_a_rule_in_force_stops_a_kernel_before_it_is_compiled(tmp_path: Path) ->
     deep = call(server, "propose_candidate", text=GEMM, task="gemm", params={"STAGES": 9})
     proposal = {
         "title": "ring too deep", "statement": "s", "message": "ring `{detail}` is too deep", "evidence": [deep["candidate_id"]],
-        "sql": "SELECT line, column, name AS detail FROM ring WHERE stages > 8",
+        "sql": "SELECT line, column, name AS detail FROM ring WHERE name = 'ab' AND stages > 6",
     }  # fmt: skip
     rule = call(server, "propose_rule", **proposal)
     assert rule["ok"] and rule["state"] == "pending"
