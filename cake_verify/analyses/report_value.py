@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.fault import Edit, Fault, Fix
-from cake_ir.program import Expr, Op
+from cake_ir.program import Expr, If, Op
 from cake_ir.span import Span
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
@@ -296,3 +296,33 @@ def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         out.append(Fault("S035", message, start or op.span, related, "start from zero at the first product of a tile only", fixes,
                          {"role": plan.sites[number].role, "lost": lost, "made": walk.made[number], "setting": str(setting)}))  # fmt: skip
     return out
+
+
+# ------------------------------------------------------------------ outside
+
+
+def outside_tensor(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """The first access of each kind that leaves its tensor."""
+    out: list[Fault] = []
+    seen: set[int] = set()
+    for op, m, axis, last, extent in walk.bounds.found:
+        if op.id in seen:
+            continue
+        seen.add(op.id)
+        tensor = plan.program.tensors[str(op.attrs["tensor"])]
+        name = tensor.extents[len(tensor.extents) - 1 - axis]
+        given = f"`{name}` = {extent}" if isinstance(name, str) else str(extent)
+        mask = op.operands.get("mask")
+        where = "an element in front of" if last < 0 else f"element {last} along axis {axis} of"
+        message = f"{call(op)} touches {where} `{tensor.name}`, which has {given}"
+        related = [(tensor.span, "declared here")]
+        guard = next((s for s, _ in plan.sites[op.id].around[::-1] if isinstance(s, If)), None)
+        span = op.span
+        if isinstance(mask, Expr):
+            span, related = op.spans.get("mask", mask.span), [(op.span, "masked access"), *related]
+        elif guard is not None:
+            related.insert(0, (guard.head, "under this condition"))
+        fixes = (edits.add_argument(op.span, "clip=True"),) if op.name in ("load", "store") and mask is None and guard is None and op.span.line == op.span.end_line else ()
+        out.append(Fault("S033", message, span, tuple(related), "mask the access, or use `clip=True`", fixes,
+                         {"role": m.role, "tensor": tensor.name, "axis": axis, "expected": extent, "found": last, "setting": str(setting)}))  # fmt: skip
+    return out[:2]

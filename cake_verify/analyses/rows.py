@@ -86,6 +86,7 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
     if found is None:
         return None
     at = plan.code.ops[op.id].index["coords"]
+    number = op.id
     k, tensor, read, rows_at, fixed = found.coordinate, found.tensor, found.read, found.rows_at, found.rows
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
@@ -95,6 +96,10 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
         start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
         first = v[at][k]
         n = fixed if rows_at is None else min(v[rows_at], fixed)
+        if n == min(fixed, end - first):
+            m.world.exact.add(number)
+        elif n < end - first < fixed:
+            m.world.short.setdefault(number, (m.role, first, n, end))
         if n > 0 and not start <= first <= first + n <= end:
             raise Found("S013", range=found, first=first, rows=n, start=start, end=end, index=i)
         return None

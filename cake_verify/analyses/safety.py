@@ -20,7 +20,7 @@ from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
-from cake_verify.analyses.report_value import clash_fault, lost_products
+from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
 from cake_verify.analyses.settings import Setting, Settings
 from cake_verify.analyses.state import Found, Undecided
 from cake_verify.analyses.trips import Loop, spoken
@@ -54,6 +54,8 @@ def check(program: Program) -> SafetyResult:
     used: set[int] = set()
     wrote: set[int] = set()
     fenced: set[int] = set()
+    short: dict[int, tuple[str, int, int, int]] = {}
+    exact: set[int] = set()
     told: tuple[Setting, list[Event]] | None = None
     for setting in settings:
         world = start(machine, setting, search.prefix)
@@ -81,9 +83,12 @@ def check(program: Program) -> SafetyResult:
             used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
         used |= world.used
         wrote |= world.wrote
+        short |= world.short
+        exact |= world.exact
         fenced |= world.fenced
     if not faults and not undecided:
         faults += [_dead(plan, op) for op in sorted(wrote - used)]
+        faults += [_cut_short(plan, op, *short[op]) for op in sorted(short) if op not in exact][:1]
         if told is not None:
             faults += _values(plan, *told)
     if not faults:
@@ -96,10 +101,13 @@ def check(program: Program) -> SafetyResult:
 
 def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
     """What the values of one run mean, where they do not fit."""
-    walk = ValueWalk(plan)
+    walk = ValueWalk(plan, setting.args)
     walk.run(log)
     clash = clash_fault(plan, walk, setting)
-    return [clash] if clash is not None else lost_products(plan, walk, setting) or left_out(plan, walk, setting)
+    outside = outside_tensor(plan, walk, setting)
+    if clash is not None or outside:
+        return [*outside, *([clash] if clash is not None else [])]
+    return lost_products(plan, walk, setting) or left_out(plan, walk, setting)
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})
@@ -124,6 +132,13 @@ def _dead(plan: Plan, number: int) -> Fault:
     related = tuple((o.span, "nothing reads it after this") for o in after[:2])
     return Fault("S028", f"what is written to `{view}` here is never read: every value is overwritten or left behind at the end", op.span, related,
                  help="read it, store it, or leave the write out", facts={"view": view})  # fmt: skip
+
+
+def _cut_short(plan: Plan, number: int, role: str, first: int, rows: int, end: int) -> Fault:
+    op = plan.program.ops[number]
+    message = f"the store writes {rows} rows from row {first} on, and the sequence that they belong to goes on to row {end}: the rest of this tile is never written"
+    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile",
+                 facts={"role": role, "expected": end - first, "found": rows})  # fmt: skip
 
 
 def _bounded(program: Program, loop: Loop) -> bool:

@@ -8,13 +8,14 @@ a grid, and the numbers that `lm.ld` reads.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, Program, Scheduler, statements
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
+from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NotKnown
 
@@ -196,7 +197,7 @@ class Settings:
         for name, c in self.divides:
             if name in divisors:
                 divisors[name].add(c)
-        units = self._units()
+        units = self.units = self._units()
         self.blocks = {name: (max(cs), units.get(name, 1)) for name, cs in divisors.items() if cs and max(cs) > units.get(name, 1)}
         counts = [1, 2, 3, self.stages + 1, self.stages + 2, self.window]
         out: dict[str, list[int]] = {}
@@ -305,7 +306,7 @@ class Settings:
                 choices.append(choice)
         if found:
             i = min(range(len(found)), key=lambda i: (found[i].mixed, abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
-            found[i] = self._telling(found[i], choices[i])
+            found[i] = telling(self, found[i], choices[i])
         lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
         return found, [*lost, *self.unknown]
 
@@ -358,38 +359,6 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
-
-
-    def _telling(self, setting: Setting, choice: dict[str, int]) -> Setting:
-        """The setting with two tiles along every axis of the tile space where arguments can give them."""
-        s = self.scheduler
-        if s is None or self.counts is None or s.kind == "grouped":
-            return replace(setting, telling=True)
-        resolve = trips.resolver_of(self.program, "")
-        several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
-        for k, e in enumerate(s.tiles):
-            names = [str(n.attrs["name"]) for n in resolve(e).walk() if n.op == "param" and n.attrs["name"] in self.candidates]
-            least = several * (s.cluster[k] if k < 2 else 1)
-            several = 2
-            for name, value in [(n, v) for n in names for v in sorted(self.candidates[n])]:
-                trial = {**choice, name: value}
-                if value > choice[name] and self._count(trial, k) >= least > self._count(choice, k) and (p := self.profile(trial)) is not None and p[1] == setting.trips:
-                    choice = trial
-                    break
-        profile = self.profile(choice)
-        if profile is None:
-            return replace(setting, telling=True)
-        total = profile[0]
-        env = self.environment(choice)
-        args = {p: env[p] for p in self.program.scalars}
-        if s.kind == "grid":
-            return replace(setting, args=args, clusters=max(1, total), cluster=max(0, total - 1), telling=True)
-        clusters = 1 if total < 4 else 2 if total == 6 else (total // 3) | 1  # a stride that meets odd and even tiles of each axis
-        return replace(setting, args=args, clusters=clusters, cluster=min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
-
-    def _count(self, choice: dict[str, int], k: int) -> int:
-        assert self.counts is not None
-        return self.counts(self.environment(choice))[k]
 
 
 def _index(tensor: str, i: int) -> int:

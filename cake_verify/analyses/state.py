@@ -152,7 +152,8 @@ class Member:
 class World:
     """One run: the members of one cluster, the next free bit, and what the setting gives to `lm.ld`.
 
-    `upstream` holds the bits of waits for the launch before this one.
+    `upstream` holds the bits of waits for the launch before this one; `short` the stores that left out rows of their sequence (role, first
+    row, rows, end of the sequence), `exact` those that wrote all that is left somewhere.
     """
 
     ctas: list[Cta] = field(default_factory=list)
@@ -163,6 +164,8 @@ class World:
     wrote: set[int] = field(default_factory=set)
     fenced: set[int] = field(default_factory=set)
     upstream: int = 0
+    short: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
+    exact: set[int] = field(default_factory=set)
     values: Any = None
 
     def bit(self) -> int:

@@ -90,7 +90,7 @@ def _riders(s: Source, ring: str) -> list[str]:
         for e in op.operands.values():
             t = getattr(e, "type", None)
             view = getattr(t, "view", None)
-            if view is None or view in out or s.program.views[view].stages == 1 and not rides:
+            if view is None or view in out or (s.program.views[view].stages == 1 and not rides):
                 continue
             if rides or any(n.op == "stage" and getattr(n.args[1].type, "ring", None) == ring for n in e.walk()):  # type: ignore[union-attr]  # views are expressions
                 out.append(view)
@@ -124,7 +124,7 @@ def barriers(s: Source) -> Iterator[Proposal]:
         meet = [r for r in p.roles if any(q.role == r and _mentions(q.node, name) for q in s.statements)]
         if meet and set(meet) != set(n.roles):
             yield Proposal("named", (s.replace(call.args[0], meet[0] if len(meet) == 1 else f"[{', '.join(meet)}]"),), f"`{name}` of {', '.join(meet)}", call.lineno)
-        if len(n.roles) == 1 and p.roles[n.roles[0]].members > 1 or n.per_member:
+        if (len(n.roles) == 1 and p.roles[n.roles[0]].members > 1) or n.per_member:
             edit = s.without_option(call, "per_member") if n.per_member else s.with_option(call, "per_member", "True")
             yield Proposal("named", (edit,), f"`{name}` of {'all members' if n.per_member else 'each member'}", call.lineno, 0.3)
 

@@ -1,0 +1,49 @@
+"""The setting whose run shows what values mean: several tiles along every axis, the last of them ragged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cake_verify.analyses import trips
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.settings import Setting, Settings
+
+
+def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setting:
+    """The setting with two tiles along every axis of the tile space where arguments can give them."""
+    s = search.scheduler
+    if s is None or search.counts is None or s.kind == "grouped":
+        return replace(setting, telling=True)
+    resolve = trips.resolver_of(search.program, "")
+    several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
+    for k, e in enumerate(s.tiles):
+        names = [str(n.attrs["name"]) for n in resolve(e).walk() if n.op == "param" and n.attrs["name"] in search.candidates]
+        least = several * (s.cluster[k] if k < 2 else 1)
+        several = 2
+        for name, value in [(n, v) for n in names for v in sorted(search.candidates[n])]:
+            trial = {**choice, name: value}
+            if value > choice[name] and _count(search, trial, k) >= least > _count(search, choice, k) and (p := search.profile(trial)) is not None and p[1] == setting.trips:
+                choice = trial
+                break
+        for name in names:  # one less than whole tiles, where that changes nothing else
+            trial = {**choice, name: choice[name] - search.units.get(name, 1)}
+            if trial[name] > 0 and search.profile(trial) == search.profile(choice):
+                choice = trial
+    profile = search.profile(choice)
+    if profile is None:
+        return replace(setting, telling=True)
+    total = profile[0]
+    env = search.environment(choice)
+    args = {p: env[p] for p in search.program.scalars}
+    if s.kind == "grid":
+        return replace(setting, args=args, clusters=max(1, total), cluster=max(0, total - 1), telling=True)
+    clusters = 1 if total < 4 else 2 if total == 6 else (total // 3) | 1  # a stride that meets odd and even tiles of each axis
+    return replace(setting, args=args, clusters=clusters, cluster=0 if s.raster == "heavy_first" else min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
+
+
+def _count(search: Settings, choice: dict[str, int], k: int) -> int:
+    """Tiles along one axis."""
+    assert search.counts is not None
+    return search.counts(search.environment(choice))[k]

@@ -1,0 +1,291 @@
+"""What is known of values while a run is walked: labels of bytes and fragments, and how each kind of operand gives or takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cake_ir.program import Expr, Op
+from cake_ir.types import FragT, TmemT, ViewT
+from cake_verify.analyses.fragment_paths import Leaf, Paths, offset, paths
+from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.state import Member
+
+Event = tuple[Member, tuple[int, tuple[Any, ...]]]
+Handler = Callable[[Member, tuple[Any, ...]], None]
+Cell = tuple[str, Label, Label, Axes, Any, int, int]
+"""What some bytes hold: the view that they were written through, labels at its origin, axes of products, what tells the contents apart
+(for a copy its tensor and coordinates, else the number of the write), the operation that wrote and the slot count for which it did."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clash:
+    """Two things that do not fit: `kind` is `contraction`, `transposed`, `stored`, `added`, `stale` or `twice`; labels of both sides."""
+
+    kind: str
+    op: Op
+    member: Member
+    values: tuple[Any, ...]
+    axis: int = 0
+    one: Label = UNKNOWN
+    other: Label = UNKNOWN
+
+
+@dataclass(slots=True, eq=False)
+class Sum:
+    """What has been summed in one accumulator: the last product's operation until somebody reads it, and the operands of all of them."""
+
+    unread: int = -1
+    parts: set[Any] = field(default_factory=set)
+    read: bool = False
+
+
+class ValueState:
+    """State of one walk, and handlers for loads, stores and what feeds them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.clashes: list[Clash] = []
+        self.made: dict[int, int] = {}
+        self.lost: dict[int, int] = {}
+        self.covered: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
+        self.workers: dict[tuple[str, str, str], set[int]] = {}
+        self._cells: dict[int, dict[int, Cell]] = {}
+        self._frags: dict[int, dict[Any, Tile]] = {}
+        self._versions: dict[tuple[int, Any], Any] = {}
+        self._sums: dict[tuple[int, Any], Sum] = {}
+        self._clock = 0
+
+    def _lose(self, total: Sum) -> None:
+        if total.unread >= 0:
+            self.lost[total.unread] = self.lost.get(total.unread, 0) + 1
+            total.unread = -1
+
+    def _set(self, m: Member, key: Any, tile: Tile, contents: Any = None) -> None:
+        self._frags.setdefault(m.number, {})[key] = tile
+        self._clock += 1
+        self._versions[m.number, key] = contents or self._clock
+
+    def _trees(self, op: Op) -> list[Paths]:
+        return [paths(t) for t in self.plan.code.ops[op.id].trees.values()]
+
+    def _at(self, op: Op, operand: str) -> int:
+        return self.plan.code.ops[op.id].index[operand]
+
+    def _read_only(self, op: Op) -> Handler | None:
+        """An operation of which only matters what it reads."""
+        leaves = [leaf for p in self._trees(op) for leaf in p.leaves]
+        if not leaves:
+            return None
+        return lambda m, v: self._reads(m, v, leaves)
+
+    def _reads(self, m: Member, v: tuple[Any, ...], leaves: Iterable[Leaf]) -> None:
+        for leaf in leaves:
+            for key in self._keys(leaf, v):
+                total = self._sums.get((m.number, key))
+                if total is not None:
+                    total.unread, total.read = -1, True
+
+    @staticmethod
+    def _keys(leaf: Leaf, v: tuple[Any, ...]) -> list[Any]:
+        if leaf.stages == 1:
+            return [(leaf.name, 0)]
+        if leaf.slot is None and leaf.at == 0 and leaf.stages > 1:
+            return [(leaf.name, 0)]
+        n = leaf.at if leaf.slot is None else v[leaf.slot]
+        return [(leaf.name, n % leaf.stages)]
+
+    # ------------------------------------------------------------ sources of labels
+
+    def _from_tree(self, op: Op, operand: str, own: Iterable[str] = ()) -> Callable[[Member, tuple[Any, ...]], Tile]:
+        tree = self.plan.code.ops[op.id].trees.get(operand)
+        if tree is None:
+            return lambda m, v: CONSTANT
+        p = paths(tree)
+        used = [leaf for leaf in p.leaves if leaf.name not in own]
+
+        def read(m: Member, v: tuple[Any, ...]) -> Tile:
+            mine = self._frags.get(m.number, {})
+            row: Label = UNKNOWN if p.opaque else None
+            col: Label = row
+            product: Axes = NO_PRODUCT
+            self._reads(m, v, used)
+            tiles = [mine.get(self._keys(leaf, v)[0], NOTHING) for leaf in p.leaves]
+            for tile in tiles:
+                product |= tile[2]
+            for leaf, tile in zip(p.leaves, tiles, strict=True):
+                for axis, side, start in ((0, leaf.row, leaf.row_from), (1, leaf.col, leaf.col_from)):
+                    if side is None:
+                        continue
+                    label = moved(tile[side], offset(start, v))
+                    old = row if axis == 0 else col
+                    new = join(old, label)
+                    if new == UNKNOWN and product and old and label:
+                        if old[0] == label[0]:
+                            self._clash("added", op, m, v, axis, old, label)
+                        elif old[0] in product and label[0] in product:
+                            self._clash("transposed", op, m, v, axis, old, label)
+                    if axis == 0:
+                        row = new
+                    else:
+                        col = new
+            return row, col, product
+
+        return read
+
+    def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label) -> None:
+        if len(self.clashes) < 64:
+            self.clashes.append(Clash(kind, op, m, v, axis, one, other))
+
+    def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
+        """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
+        if cell[5] in self.plan.set_of or self.plan.program.ops[cell[5]].name == "cp_async":
+            self._clash("outdated", op, m, v, 0, ("", cell[6], cell[5]), ("", slot, op.id))
+
+    def _from_view(self, op: Op, operand: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
+        """The labels of a rectangle as it is read, transposition applied; constants of the view's origin are added."""
+        e = op.operands[operand]
+        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+        find, at, t = self.plan.lookup(op, operand), self._at(op, operand), e.type
+
+        def read(m: Member, v: tuple[Any, ...]) -> Tile:
+            cells = self._cells.get(m.cta.rank, {})
+            region = find(v[at])
+            first = cells.get(region[0])
+            if first is None or first[0] != t.view:
+                return NOTHING
+            row, col = first[1], first[2]
+            for a in region[1:]:
+                other = cells.get(a)
+                if other is None or other[0] != t.view:
+                    return NOTHING
+                if other[6] != first[6] and v[at][0] == max(first[6], other[6]):
+                    self._outdated(op, m, v, v[at][0], first if first[6] < other[6] else other)
+                row, col = join(row, other[1]), join(col, other[2])
+            row, col = moved(row, v[at][1]), moved(col, v[at][2])
+            return (col, row, first[3]) if t.transposed else (row, col, first[3])
+
+        return read
+
+    def _parts_of_view(self, op: Op) -> Callable[[Member, tuple[Any, ...]], Iterable[Tile]]:
+        """The labels of each differently written part of a view, all told at the origin of the rectangle."""
+        e = op.operands["view"]
+        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+        find, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
+
+        def read(m: Member, v: tuple[Any, ...]) -> Iterable[Tile]:
+            cells = self._cells.get(m.cta.rank, {})
+            found = {c[4]: c for a in find(v[at]) if (c := cells.get(a)) is not None and c[0] == t.view}
+            for c in found.values():
+                row, col = moved(c[1], v[at][1]), moved(c[2], v[at][2])
+                yield (col, row, c[3]) if t.transposed else (row, col, c[3])
+
+        return read
+
+    def _from_tmem(self, op: Op, operand: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
+        e = op.operands[operand]
+        assert isinstance(e, Expr) and isinstance(e.type, TmemT)
+        find, at, name = self.plan.columns(e.type), self._at(op, operand), e.type.tmem
+
+        def read(m: Member, v: tuple[Any, ...]) -> Tile:
+            cells = self._cells.get(m.cta.rank, {})
+            region = find(v[at])
+            first = cells.get(region[0]) if region else None
+            for a in region:
+                total = self._sums.get((-1 - m.cta.rank, a))
+                if total is not None:
+                    total.unread, total.read = -1, True
+            if first is None or first[0] != name:
+                return NOTHING
+            return first[1], moved(first[2], v[at]), first[3]
+
+        return read
+
+    def _shaped(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Tile]) -> Callable[[Member, tuple[Any, ...]], Tile]:
+        """A load from a view into a fragment; a row vector of a 1-D view runs along the view's columns."""
+        t = op.type
+        view = op.operands["view"]
+        assert isinstance(view, Expr) and isinstance(view.type, ViewT)
+        if isinstance(t, FragT) and t.form == "rowvec" and view.type.rank == 1:
+            return lambda m, v: (lambda tile: (tile[1], None, tile[2]))(source(m, v))
+        return source
+
+    # ------------------------------------------------------------ memory
+
+    def _load(self, op: Op) -> Handler | None:
+        """A copy from a tensor into a view, in every CTA that receives it."""
+        e, box = op.operands["view"], boxed(self.plan, op)
+        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+        find, at, number, name = self.plan.lookup(op, "view"), self._at(op, "view"), op.id, e.type.view
+        coords = self.plan.code.ops[op.id].index.get("coords", -1)
+        axis = op.attrs.get("multicast")
+        receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
+        flip, tensor = e.type.transposed, op.attrs.get("tensor")
+
+        def load(m: Member, v: tuple[Any, ...]) -> None:
+            row, col = (UNKNOWN, UNKNOWN) if box is None or flip or coords < 0 else labels_at(box, v[coords], number)
+            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number,
+                       (tensor, v[coords], v[at][1:]) if coords >= 0 else None)  # fmt: skip
+
+        return load
+
+    def _fill(self, m: Member, region: list[int], name: str, at: tuple[int, int, int], row: Label, col: Label, product: Axes, ranks: tuple[int, ...], number: int, contents: Any = None) -> None:
+        self._clock += 1
+        cell = (name, moved(row, -at[1]), moved(col, -at[2]), product, contents or self._clock, number, at[0])
+        for r in ranks:
+            cells = self._cells.setdefault(r, {})
+            for a in region:
+                cells[a] = cell
+
+    def _put(self, op: Op) -> Handler | None:
+        """A fragment written to a view, or another write of which nothing is known."""
+        e = op.operands.get("view")
+        if not isinstance(e, Expr) or not isinstance(e.type, ViewT):
+            return self._read_only(op)
+        find, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
+        x = op.operands.get("x")
+        form = x.type.form if isinstance(x, Expr) and isinstance(x.type, FragT) else ""
+        source = self._from_tree(op, "x") if op.name == "store" else None
+
+        def put(m: Member, v: tuple[Any, ...]) -> None:
+            row, col, product = source(m, v) if source is not None else NOTHING
+            if form == "rowvec" and t.rank == 1:
+                row, col = None, row
+            if t.transposed:
+                row, col = col, row
+            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank,), op.id)
+
+        return put
+
+    def _store(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Iterable[Tile]]) -> Handler:
+        """A store to a tensor: what the value means against where it goes."""
+        box = boxed(self.plan, op)
+        coords = self.plan.code.ops[op.id].index.get("coords", -1)
+        number = op.id
+
+        def store(m: Member, v: tuple[Any, ...]) -> None:
+            for row, col, product in source(m, v):
+                if box is None or coords < 0:
+                    continue
+                to_row, to_col = labels_at(box, v[coords], number)
+                if _across(row, to_row, to_col, product) or _across(col, to_col, to_row, product):
+                    self._clash("transposed", op, m, v, 0, row or col, to_row or to_col)
+                    continue
+                for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
+                    by = apart(label, to)
+                    if by and (product or abs(by) >= n):
+                        self._clash("stored", op, m, v, axis, label, to)
+
+        return store
+
+
+def _across(label: Label, to: Label, other: Label, product: Axes) -> bool:
+    """Whether an axis of a product is stored along another one, although the product has that too, or the tensor has the axis elsewhere."""
+    if not label or not to or label[0] == to[0] or not product:
+        return False
+    return to[0] in product or bool(other and other[0] == label[0])
+
+
+__all__ = ["Clash", "Event", "Handler", "Sum", "ValueState"]
