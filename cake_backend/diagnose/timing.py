@@ -44,10 +44,7 @@ def _bound(p: Prediction, what_if: WhatIf, busy: float) -> list[Finding]:
     program = what_if.setting.subject.program
     label = ("predicted",)
     if busy >= 0.95:
-        return [Finding("B01", f"the tensor core is busy {busy:.0%} of the predicted time: no wait is worth removing", "candidate",
-                        "do less work or cheaper work: 8-bit operands, fewer operand bytes a flop (larger tile, multicast), another algorithm",
-                        "the slowest block takes much longer than the prediction", numbers={"tensor busy": round(busy, 4), "ratio to floor": p.ratio},
-                        basis=label, gain=Gain(1 - busy, "all cycles without tensor work"))]  # fmt: skip
+        return [_tensor(p, busy, "no wait is worth removing")]
     out = []
     latency = what_if.load_latency()
     if latency >= _WORTH and p.binding.startswith("latency"):
@@ -79,7 +76,16 @@ def _bound(p: Prediction, what_if: WhatIf, busy: float) -> list[Finding]:
         out.append(Finding("B29", "releases from peer blocks arrive late", "candidate", "cluster size 1: multicast saves little here",
                            "the time is the same without the cluster", line=program.launch.span.line, numbers={"cluster": list(program.launch.cluster)},
                            basis=label, gain=Gain(gain, "re-simulation with local latency")))  # fmt: skip
+    if not out and p.binding == "tensor":  # nothing else explains the rest, which is spread over fills, epilogues and the tail
+        out.append(_tensor(p, busy, "no single wait explains the rest"))
     return out
+
+
+def _tensor(p: Prediction, busy: float, rest: str) -> Finding:
+    return Finding("B01", f"the tensor core is busy {busy:.0%} of the predicted time: {rest}", "candidate",
+                   "do less work or cheaper work: 8-bit operands, fewer operand bytes a flop (larger tile, multicast), another algorithm",
+                   "the slowest block takes much longer than the prediction", numbers={"tensor busy": round(busy, 4), "ratio to floor": p.ratio},
+                   basis=("predicted",), gain=Gain(1 - busy, "all cycles without tensor work"))  # fmt: skip
 
 
 def _ring(p: Prediction, what_if: WhatIf, program: Program, gain: float) -> Finding:
