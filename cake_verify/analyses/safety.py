@@ -6,7 +6,9 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -22,7 +24,7 @@ from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
 from cake_verify.analyses.settings import Setting, Settings
-from cake_verify.analyses.state import Found, Undecided
+from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.value_walk import Event, ValueWalk
 from cake_verify.rule import checks
@@ -61,9 +63,8 @@ def check(program: Program) -> SafetyResult:
         world = start(machine, setting, search.prefix)
         failed = False
         log: list[Event] = []
-        note = log.append
         try:
-            machine.run(world, (lambda m, e: note((m, e))) if setting.telling else None)
+            machine.run(world, _noting(log) if setting.telling else None)
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
@@ -97,6 +98,12 @@ def check(program: Program) -> SafetyResult:
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
+
+
+def _noting(log: list[Event]) -> Callable[[Member, Any], None]:
+    """What a run calls for every event: it is kept."""
+    note = log.append
+    return lambda m, event: note((m, event))
 
 
 def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:

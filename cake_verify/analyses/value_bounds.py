@@ -131,6 +131,7 @@ class Bounds:
         if at < 0 or (op.operands.get("mask") is not None and limit is None):
             return None
         along = {0: 0} if _by_rows(op) else {0: 1, 1: 0}
+        ranks = self.plan.ranks
 
         def check(m: Member, v: tuple[Any, ...]) -> None:
             passed: Limit | None = (None, None) if limit is None else limit(m, v)
@@ -142,6 +143,8 @@ class Bounds:
             for k, extent in enumerate(extents):
                 first = v[at] if single else v[at][k]
                 n = sizes[along[k]] if k in along else 1
+                if ranks > 1 and isinstance(extent, int) and first >= extent:
+                    return  # tiles that only fill a cluster lie outside as a whole: a rule of their own
                 if isinstance(extent, int) and isinstance(first, int) and not 0 <= first <= first + n <= extent and len(self.found) < 8:
                     self.found.append((op, m, k, first + n - 1 if first >= 0 else first, extent))
                     return

@@ -154,9 +154,9 @@ def bounded(s: Source) -> Iterator[Proposal]:
     """Accesses of global memory that stay inside."""
     for q in s.statements:
         for n in _own(q.node):
-            if isinstance(n, ast.Call) and called(n) in ("load", "store", "atomic") and isinstance(n.func, ast.Attribute) and s.source(n.func.value) == "lm":
-                if option(n, "clip") is None and option(n, "mask") is None:
-                    yield Proposal("clip", (s.with_option(n, "clip", "True"),), "leave out what lies outside: `clip=True`", q.line)
+            ordinary = isinstance(n, ast.Call) and called(n) in ("load", "store", "atomic") and isinstance(n.func, ast.Attribute) and s.source(n.func.value) == "lm"
+            if isinstance(n, ast.Call) and ordinary and option(n, "clip") is None and option(n, "mask") is None:
+                yield Proposal("clip", (s.with_option(n, "clip", "True"),), "leave out what lies outside: `clip=True`", q.line)
 
 
 def copies(s: Source) -> Iterator[Proposal]:
@@ -235,5 +235,5 @@ def coordinates_of(s: Source, q: Placed, axes: tuple[str | int, ...], shape: tup
     for k, a in enumerate(reversed(axes)):
         n = shape[-1 - k] if k < len(shape) else 1
         field = next((f for f in fields if f.lower() == str(a).lower()), "")
-        out.append(have[str(a)] if str(a) in have else f"{var}.{field} * {n}" if var and field else "0")
+        out.append(have.get(str(a), f"{var}.{field} * {n}" if var and field else "0"))
     return out

@@ -73,9 +73,10 @@ def _slot_of(s: Source, role: str, ring: str, before: int) -> str | None:
     """The name that holds the role's latest step of a ring in front of a line."""
     found = None
     for p in s.of_role(role):
-        if isinstance(p.node, ast.Assign) and isinstance(p.node.value, ast.Call) and called(p.node.value) in ("step", "at") and isinstance(p.node.targets[0], ast.Name):
-            if p.node.value.args and s.source(p.node.value.args[0]) == ring and (p.line <= before or found is None):
-                found = p.node.targets[0].id
+        if not isinstance(p.node, ast.Assign) or not isinstance(p.node.targets[0], ast.Name) or p.call is None or called(p.call) not in ("step", "at"):
+            continue
+        if p.call.args and s.source(p.call.args[0]) == ring and (p.line <= before or found is None):
+            found = p.node.targets[0].id
     return found
 
 

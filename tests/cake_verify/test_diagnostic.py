@@ -43,7 +43,7 @@ def test_json_has_the_fields_of_the_contract():
     assert {"code", "gate", "severity", "message", "span", "related", "trace", "help", "fixes", "facts", "schedule", "target"} == set(found)
     assert (found["code"], found["gate"], found["severity"]) == ("D015", "consistency", "error")
     assert found["span"] == {"line": 6, "column": 26, "end_line": 6, "end_column": 30}
-    assert found["fixes"][0]["edits"] == [{"span": found["span"], "text": "9216"}]
+    assert found["fixes"][0]["edits"] == [{"span": found["span"], "text": "8192"}]
     assert found["fixes"][0]["grade"] in ("certain", "likely", "idea")
 
 
