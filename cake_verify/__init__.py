@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cake_verify.diagnostic import Diagnostic
     from cake_verify.gates import verify, verify_text
+    from cake_verify.many import Question, verify_many
     from cake_verify.porting import portability
     from cake_verify.rule import explain
     from cake_verify.verdict import Verdict
 
-__all__ = ["Diagnostic", "Verdict", "explain", "portability", "verify", "verify_text"]
+__all__ = ["Diagnostic", "Question", "Verdict", "explain", "portability", "verify", "verify_many", "verify_text"]
 
 _WHERE = {
     "Diagnostic": "diagnostic", "Verdict": "verdict", "explain": "rule", "portability": "porting", "verify": "gates", "verify_text": "gates",
+    "Question": "many", "verify_many": "many",
 }  # fmt: skip
 
 

@@ -40,6 +40,7 @@ class Run:
     strict: bool = False
     extents: Mapping[str, int] = field(default_factory=dict)
     programs: dict[str, Program] = field(default_factory=dict)
+    work: int = 0
 
     def add(self, faults: Iterable[Fault], schedule: str | None, target: str | None) -> bool:
         """Keep faults; whether one of them is an error."""
@@ -106,7 +107,7 @@ def _safety(run: Run, program: Program) -> bool:
     try:
         from cake_verify.analyses import safety  # imported late: texts that fail earlier do not need it
 
-        result = safety.check(program)
+        result = safety.check(program, run.work or safety.WORK)
     except Exception as error:  # as in `gate`
         run.internal("the safety gate", error, program.span, program.name, program.target)
         return False
@@ -143,6 +144,8 @@ def verify_text(
     strict: bool = False,
     repair: bool = False,
     repair_seconds: float = 2.0,
+    work: int = 0,
+    module: Module | None = None,
 ) -> Verdict:
     """The verdict on every schedule of a text (or the one called `schedule`). Never raises for what the text holds.
 

@@ -133,7 +133,7 @@ class Machine:
         if effect.engine == "wgmma":
             return memory.mma_async(self.plan, op, effect)
         if effect.engine == "tcgen05":
-            return _both(memory.mma_async(self.plan, op, effect), memory.accumulator(self.plan, op))
+            return _both(memory.mma_async(self.plan, op, effect), memory.accumulator(self.plan, op)) if "acc" in op.operands else None
         if effect.engine == "cp_async":
             return memory.copy_in(self.plan, op, role)
         return memory.tensor_memory(self.plan, op, effect)

@@ -17,7 +17,7 @@ from cake_ir.program import Program
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.left_out import left_out
-from cake_verify.analyses.machine import Machine, Stuck
+from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
@@ -41,8 +41,12 @@ class SafetyResult:
     notes: tuple[Fault, ...] = ()
 
 
-def check(program: Program) -> SafetyResult:
-    """Decide a program. The program has to have passed the gates before this one."""
+WORK = 120_000
+"""Events that are walked for one program, over all settings; what is left then is not decided."""
+
+
+def check(program: Program, work: int = WORK) -> SafetyResult:
+    """Decide a program. The program has to have passed the gates before this one; `work` bounds the events walked."""
     static = [fault for _, rule in checks("safety") for fault in rule(program)]
     if any(f.severity == "error" for f in static):
         return SafetyResult(tuple(static), (), 0, ())
@@ -60,11 +64,14 @@ def check(program: Program) -> SafetyResult:
     exact: set[int] = set()
     told: tuple[Setting, list[Event]] | None = None
     for setting in settings:
+        if events >= work:
+            undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
+            break
         world = start(machine, setting, search.prefix)
         failed = False
         log: list[Event] = []
         try:
-            machine.run(world, _noting(log) if setting.telling else None)
+            machine.run(world, _noting(log) if setting.telling else None, min(LIMIT, work - events))
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True

@@ -62,9 +62,20 @@ def _own_or_raise(m: Member, c: Cta, a: int, kind: Any, code: str, number: int) 
     if code == "S004" and not w:
         raise Found("S027", cta=c, atom=a)
     missing = (w if code == "S004" else w | c.R[a]) & ~m.K
-    if not missing & ~(m.gw | m.L) and kind is not None and c.Y[a] == kind:
+    if not missing & ~(m.gw | m.L) and kind is not None and (c.Y[a] == kind or (code == "S003" and _same_warp(c.Y[a], kind))):
         return
     raise Found(code, cta=c, atom=a, missing=missing)
+
+
+class Together(tuple[Any, ...]):
+    """How a matrix load maps lanes to bytes; all lanes of a warp execute it together."""
+
+    __slots__ = ()
+
+
+def _same_warp(before: Any, now: Any) -> bool:
+    """Whether each warp writes what only it has read with a matrix load, which all its lanes execute together before any goes on."""
+    return isinstance(before, Together) and before[0] == now[0] and before[2] == now[2] is not None and before[2][1] == 1 and {before[1], now[1]} <= {"a", "acc"}
 
 
 def _mapping(op: Op, operand: str) -> Any:
@@ -74,7 +85,8 @@ def _mapping(op: Op, operand: str) -> Any:
     frag = op.type if isinstance(op.type, FragT) else x.type if isinstance(x, Expr) and isinstance(x.type, FragT) else None
     if frag is None or frag.form in ("rowvec", "colvec", "scalar"):
         return None
-    return (t, frag.form, frag.warps, frag.chunk)
+    mapping = (t, frag.form, frag.warps, frag.chunk)
+    return Together(mapping) if op.name == "ldmatrix" else mapping
 
 
 def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None) -> Step:
