@@ -149,15 +149,16 @@ def verify_text(
 ) -> Verdict:
     """The verdict on every schedule of a text (or the one called `schedule`). Never raises for what the text holds.
 
-    `repair` looks for small edits under which the text verifies, for at most `repair_seconds` of processor time, and puts them in front of
-    the first error's fixes: they are verified again, not checked for what they compute.
-
     `target` is what to verify for, whatever the schedule names; `default_target` is for schedules that name none. `params` are values
     of tunables, given to the schedules that declare them; `extents` values of run-time scalars by name.
+
+    `repair` looks for small edits under which the text verifies, for at most `repair_seconds` of processor time, and puts them in front of
+    the first error's fixes: they are verified again, not checked for what they compute. `work` bounds the operations that the safety gate
+    walks (0: its own bound); `module` is the text already parsed.
     """
-    run = Run(strict=strict, extents=dict(extents or {}))
+    run = Run(strict=strict, extents=dict(extents or {}), work=work)
     try:
-        module = parse(text, filename)
+        module = module or parse(text, filename)
     except Exception as error:  # the process boundary of the verifier: a text must never end it
         run.internal("reading the text", error, NOWHERE, None, target)
         return _finish(run, filename, text.split("\n")[:1], (), (), None)

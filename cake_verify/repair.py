@@ -16,6 +16,9 @@ from cake_verify.verdict import Verdict
 SECONDS = 2.0
 """Processor time that one search may take."""
 
+AFTER = 0.3
+"""Processor time that is spent on further edits once one has been found."""
+
 MOST = 3
 """Edits that are offered."""
 
@@ -59,6 +62,8 @@ def search(text: str, program: Program, errors: Sequence[Diagnostic], passes: Ch
         seen.add(new)
         tried += 1
         if passes(new):
+            if not found:  # one is what counts: others are worth only a little more time
+                seconds = min(seconds, time.process_time() - started + AFTER)
             found.append(Fix(p.edits, "likely" if not found else "idea", f"{p.title} ({NOTE})"))
     return Repairs(tuple(found), tried, time.process_time() - started, not late)
 

@@ -235,5 +235,7 @@ def coordinates_of(s: Source, q: Placed, axes: tuple[str | int, ...], shape: tup
     for k, a in enumerate(reversed(axes)):
         n = shape[-1 - k] if k < len(shape) else 1
         field = next((f for f in fields if f.lower() == str(a).lower()), "")
+        if not a and k < 2 <= len(fields):  # axes without names: the first of the tile space runs along rows
+            field = fields[1 - k]
         out.append(have.get(str(a), f"{var}.{field} * {n}" if var and field else "0"))
     return out
