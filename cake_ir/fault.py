@@ -6,9 +6,10 @@ diagnostic contract needs, so that no information is lost on the way.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Iterable, Literal
+from typing import Any, Literal
 
 from cake_ir.span import Span
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from cake_ir.program import Const, Expr, Let, Param
 from cake_ir.span import Span
@@ -43,7 +42,7 @@ class Run:
     spans: dict[str, Span]
 
 
-Step = Union[Workspace, Zero, Let, Run]
+Step = Workspace | Zero | Let | Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

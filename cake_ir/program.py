@@ -6,13 +6,13 @@ type and a span. Mappings inside nodes are never changed after construction.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Iterator, Union
 
 from cake_ir.span import NOWHERE, Span
 from cake_ir.types import NONE, Type
 
-Const = Union[int, float, bool, str, None, tuple["Const", ...]]
+Const = int | float | bool | str | None | tuple["Const", ...]
 
 
 # ------------------------------------------------------------------ expressions: pure, evaluated where they stand
@@ -44,7 +44,7 @@ class Expr:
         yield self
 
 
-Operand = Union[Expr, tuple[Expr, ...], None]
+Operand = Expr | tuple[Expr, ...] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +115,7 @@ class If:
     head: Span
 
 
-Stmt = Union[Assign, Do, For, If]
+Stmt = Assign | Do | For | If
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -318,9 +318,10 @@ class Let:
     span: Span
 
 
-Decl = Union[
-    Launch, Assume, AssumeValues, SmemPool, View, Tmem, Role, Pipeline, Barrier, NamedBarrier, Turns, ClusterBarrier, Scheduler, Let
-]
+Decl = (
+    Launch | Assume | AssumeValues | SmemPool | View | Tmem | Role | Pipeline
+    | Barrier | NamedBarrier | Turns | ClusterBarrier | Scheduler | Let
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from cake_ir.frontend.scope import MAX_ELEMENTS, DTypeName, Elaboration
 from cake_ir.ops.elementwise import COMPARE, LOGIC, common_dtype, elementwise_type

@@ -33,7 +33,7 @@ def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -
     if len(node.args) > len(params):
         el.fail("N044", f"`{spec.spelling}` takes at most {len(params)} arguments, found {len(node.args)}", node.args[len(params)],
                 help=f"parameters: {', '.join(p.name for p in params)}", expected=len(params), found=len(node.args))  # fmt: skip
-    for p, arg in zip(params, node.args):
+    for p, arg in zip(params, node.args, strict=False):
         given[p.name] = arg
     names = [p.name for p in params]
     for k in node.keywords:

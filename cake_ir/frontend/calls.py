@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from cake_ir.fault import did_you_mean
 from cake_ir.frontend import arith
@@ -198,7 +199,7 @@ def _extent(el: Elaboration, node: ast.Call, tensor: Param, name: str) -> Any:
 
 def _slice(el: Elaboration, node: ast.Call, e: Expr, name: str) -> Expr:
     given = {k.arg: k.value for k in node.keywords}
-    for param, arg in zip(("lo", "n"), node.args):
+    for param, arg in zip(("lo", "n"), node.args, strict=False):
         given[param] = arg
     if set(given) != {"lo", "n"} or len(node.args) > 2:
         el.fail("N044", f"`.{name}` takes (lo, n)", node)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from cake_ir.frontend.arith import as_expr, is_const
 from cake_ir.frontend.fields import Fields
@@ -11,7 +12,22 @@ from cake_ir.frontend.scope import Elaboration, Local, Named
 from cake_ir.frontend.source import valid_name
 from cake_ir.frontend.values import value
 from cake_ir.program import (
-    Assume, AssumeValues, Barrier, ClusterBarrier, Decl, Expr, Launch, Let, NamedBarrier, Pipeline, Role, Scheduler, SmemPool, Tmem, Turns, View,
+    Assume,
+    AssumeValues,
+    Barrier,
+    ClusterBarrier,
+    Decl,
+    Expr,
+    Launch,
+    Let,
+    NamedBarrier,
+    Pipeline,
+    Role,
+    Scheduler,
+    SmemPool,
+    Tmem,
+    Turns,
+    View,
 )  # fmt: skip
 from cake_ir.types import ScalarT
 

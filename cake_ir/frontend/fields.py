@@ -38,7 +38,7 @@ class Fields:
         self.given: dict[str, ast.expr] = {}
         if len(node.args) > len(params):
             el.fail("N044", f"`{name}` takes at most {len(params)} arguments", node.args[len(params)], help=f"parameters: {', '.join(params)}")
-        for p, arg in zip(params, node.args):
+        for p, arg in zip(params, node.args, strict=False):
             self.given[p] = arg
         for k in node.keywords:
             if k.arg is None:

@@ -95,7 +95,7 @@ def _lm_name(el: Elaboration, node: ast.expr | None) -> str:
 
 def _workspace(el: Elaboration, name: str, call: ast.Call) -> Workspace:
     given = {k.arg: k.value for k in call.keywords}
-    for p, a in zip(("shape", "dtype"), call.args):
+    for p, a in zip(("shape", "dtype"), call.args, strict=False):
         given[p] = a
     if set(given) != {"shape", "dtype"}:
         el.fail("N044", "`lm.workspace` takes `shape` and `dtype`", call)

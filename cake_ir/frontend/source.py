@@ -24,7 +24,7 @@ _OPEN = re.compile(r"[(\[{]|[)\]}]")
 class Source:
     """One text, its lines, and the conversion of syntax-tree positions to spans."""
 
-    __slots__ = ("text", "filename", "lines", "_wide")
+    __slots__ = ("_wide", "filename", "lines", "text")
 
     def __init__(self, text: str, filename: str) -> None:
         self.text = text

@@ -8,7 +8,7 @@ follow from their expressions and need no record, except where an asynchronous e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Literal
 
 Space = Literal["smem", "gmem", "tmem", "reg"]
 Engine = Literal["tma", "bulk", "wgmma", "tcgen05", "cp_async", "st_async", "tmem_ld", "tmem_st"]
@@ -99,4 +99,4 @@ class Flag:
     kind: Literal["signal", "spin"]
 
 
-Effect = Union[Touch, Issue, Wait, Arrive, Commit, Drain, FenceProxy, Sync, ClusterSync, Turn, GridDependency, Flag]
+Effect = Touch | Issue | Wait | Arrive | Commit | Drain | FenceProxy | Sync | ClusterSync | Turn | GridDependency | Flag

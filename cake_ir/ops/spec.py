@@ -6,9 +6,10 @@ with it, and every gate reads its effects.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 from cake_ir.fault import Fault, FaultError, Fix
 from cake_ir.program import Const, Op, Operand, Program

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from cake_ir.ops.effects import (
-    Arrive, ClusterSync, Commit, Drain, Effect, FenceProxy, Flag, GridDependency, Sync, Turn, Wait,
+    Arrive,
+    ClusterSync,
+    Commit,
+    Drain,
+    Effect,
+    FenceProxy,
+    Flag,
+    GridDependency,
+    Sync,
+    Turn,
+    Wait,
 )  # fmt: skip
 from cake_ir.ops.spec import Call, OpSpec, P, always
 from cake_ir.program import Op, Program

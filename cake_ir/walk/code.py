@@ -9,11 +9,12 @@ can bound it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Callable, Generator, Iterable
+from typing import Any
 
-from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
-from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, TmemT, ViewT
+from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt
+from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, ViewT
 
 Event = tuple[int, tuple[Any, ...]]
 Body = Generator[Event, Any, None]
@@ -90,7 +91,7 @@ class _Compiler:
         source = "\n".join(self.lines)
         scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": self.loop, "min": min, "max": max, "int": int, "float": float},
                                  **{f"f_{k}": v for k, v in _CALLS.items()}}  # fmt: skip
-        exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)  # noqa: S102 - our own printed code, see the module docstring
+        exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)
         roles = {role: _chain([scope[n] for n in ns]) for role, ns in names.items()}
         return RoleCode(self.program, roles, tuple(c for c in self.ops if c is not None), source)
 
