@@ -27,7 +27,7 @@ from cake_ir.walk.code import Context
 from cake_verify.analyses import steps_memory as memory
 from cake_verify.analyses import steps_send as sends
 from cake_verify.analyses import steps_sync as synchronise
-from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
 from cake_verify.analyses.steps_atomic import atomic_update
@@ -154,7 +154,7 @@ class Machine:
     def _scratch(self, op: Op, role: str) -> Step:
         """Each member of a reduction across warps writes the slots of its own warps."""
         r = self.plan.program.roles[role]
-        t = memory.view_type(op, "scratch")
+        t = view_type(op, "scratch")
         steps = []
         for member in range(r.members):
             lo, n = member * r.member_warps, r.member_warps

@@ -191,3 +191,10 @@ class Plan:
 
 
 Step = Callable[[Any, tuple[Any, ...]], Any]
+
+
+def view_type(op: Op, operand: str) -> ViewT:
+    """The static type of a view operand."""
+    e = op.operands[operand]
+    assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+    return e.type

@@ -8,18 +8,11 @@ from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses.plan import Lookup, Plan, Step
+from cake_verify.analyses.plan import Lookup, Plan, Step, view_type
 from cake_verify.analyses.state import Cta, Found, Member, complete, credit, open_epoch
 from cake_verify.analyses.steps_atomic import updates
 
 Values = tuple[Any, ...]
-
-
-def view_type(op: Op, operand: str) -> ViewT:
-    """The static type of a view operand."""
-    e = op.operands[operand]
-    assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-    return e.type
 
 
 def read(cta: Cta, atom: int, known: int, visible: int | None, op: int) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 from cake_ir.derive.sends import SendBarrier
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Op
-from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.state import Bar, Found, Member, complete, credit, open_epoch
-from cake_verify.analyses.steps_memory import view_type
 
 Values = tuple[Any, ...]
 
