@@ -9,6 +9,7 @@ from typing import Any
 
 from cake_ir.fault import Fix
 from cake_ir.program import Program
+from cake_ir.span import Span
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import Proposal, applied, propose, suggested
 from cake_verify.verdict import Verdict
@@ -85,24 +86,46 @@ def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], par
     facts = {"repairs_tried": found.tried, "repairs_found": len(found.fixes), "repairs_exhausted": found.exhausted}
     diagnostics = repaired(verdict.diagnostics, found.fixes)
     first = next(i for i, d in enumerate(diagnostics) if d.severity == "error")
-    diagnostics[first] = replace(diagnostics[first], facts=diagnostics[first].facts | facts)
+    diagnostics[first] = _with_place(replace(diagnostics[first], facts=diagnostics[first].facts | facts), text)
     return replace(verdict, diagnostics=tuple(diagnostics), elapsed_ms=verdict.elapsed_ms + found.seconds * 1e3)
 
 
 def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]) -> Verdict:
-    """A failing verdict whose first error has an edit in front that comes from the text around it, where its rule brings none as good."""
+    """A failing verdict whose first error has an edit in front that comes from the text around it, where its rule brings none as good.
+
+    Where the edit would go is one of the places that the error names.
+    """
     started = time.perf_counter()
     errors = verdict.errors
     program = programs.get(errors[0].schedule or "") if errors else None
     if program is None:
         return verdict
     fix = suggested(text, program, [e for e in errors if e.schedule == errors[0].schedule])
-    if fix is None:
-        return verdict
     out = list(verdict.diagnostics)
     i = next(i for i, d in enumerate(out) if d.severity == "error")
-    out[i] = replace(out[i], fixes=(fix, *out[i].fixes) if fix.grade != "idea" else (*out[i].fixes, fix))
+    if fix is not None:
+        out[i] = replace(out[i], fixes=(fix, *out[i].fixes) if fix.grade != "idea" else (*out[i].fixes, fix))
+    out[i] = _with_place(out[i], text)
     return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + (time.perf_counter() - started) * 1e3)
+
+
+_NAMED = 2
+"""Related places that stay in front of the one where an edit would go."""
+
+
+def _with_place(d: Diagnostic, text: str) -> Diagnostic:
+    """A diagnostic that also names the line where its first fix would change something."""
+    fix = next((f for f in d.fixes if f.grade != "idea"), None)
+    if fix is None or not fix.edits:
+        return d
+    lines = text.split("\n")
+    line = fix.edits[0].span.line
+    known = [d.span, *(span for span, _ in d.related[: _NAMED + 1])]
+    if not 0 < line <= len(lines) or any(span.line <= line <= span.end_line for span in known):
+        return d
+    row = lines[line - 1]
+    place = Span(line, len(row) - len(row.lstrip()) + 1, line, len(row.rstrip()) + 1)
+    return replace(d, related=(*d.related[:_NAMED], (place, "the first fix goes here"), *d.related[_NAMED:]))
 
 
 def repaired(found: Sequence[Diagnostic], fixes: tuple[Fix, ...]) -> list[Diagnostic]:

@@ -62,7 +62,7 @@ FIRST: dict[str, tuple[str, ...]] = {
 
 BETTER = frozenset({
     ("H006", "regs"), ("D014", "offset"), ("D014", "bound"), ("S002", "barrier"), ("S003", "view"), ("S005", "drain"), ("S032", "stages"), ("S035", "bound"),
-    ("S004", "insert-commit"),
+    ("S004", "insert-commit"), ("S008", "roles"),
 })  # fmt: skip
 """Proposals (code, kind) that go in front of the fix that a fault brings itself; a repeated statement always does."""
 
@@ -78,6 +78,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic]) -> list[P
     source = Source(text, program)
     places = _places(errors)
     first = FIRST.get(errors[0].code, ()) if errors else ()
+    if errors and errors[0].code == "S034" and any(word in errors[0].message for word in ("lies across", "way round")):
+        first = ("operands", "exchange", "part", "view")
     scored: list[tuple[float, int, Proposal]] = []
     seen: set[tuple[object, ...]] = set()
     for maker in MAKERS:
@@ -119,7 +121,7 @@ def suggested(text: str, program: Program, errors: Sequence[Diagnostic]) -> Fix 
     if not found:
         return None
     p = found[0]
-    if own and (first.code, p.kind) not in BETTER and p.kind != "duplicate":
+    if own and (first.code, p.kind) not in BETTER and p.kind not in ("duplicate", "stages"):
         return None
     kinds = FIRST.get(first.code, ())
     usual = p.kind in kinds and (first.code not in DOUBTFUL or p.kind in ("result", "staged"))

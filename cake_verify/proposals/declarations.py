@@ -63,12 +63,12 @@ def stages(s: Source) -> Iterator[Proposal]:
         depths = sorted({s.program.views[v].stages for v in riders}, key=lambda n: -sum(s.program.views[v].stages == n for v in riders))
         for i, n in enumerate(depths):
             if n != ring.stages:
-                yield Proposal("stages", (s.replace(value, _plain(s, value, n)),), f"{n} stages for `{name}`", value.lineno, 0.2 * i + (0 if len(depths) == 1 else 0.3))
+                yield Proposal("stages", (s.replace(value, _plain(s, value, n)),), f"{n} stages for `{name}`", value.lineno, -2 + 0.2 * i + (0 if len(depths) == 1 else 0.3))
         for v in riders:
             stage = option(s.declarations[v], "stage") if v in s.declarations else None
             if stage is not None and s.program.views[v].stages != ring.stages:
                 one = len(depths) > 1 or len(riders) == 1
-                yield Proposal("stages", (s.replace(stage, _plain(s, stage, ring.stages)),), f"{ring.stages} stages for `{v}`", stage.lineno, 0.1 if one else 0.4)
+                yield Proposal("stages", (s.replace(stage, _plain(s, stage, ring.stages)),), f"{ring.stages} stages for `{v}`", stage.lineno, -2 + (0.1 if one else 0.4))
 
 
 def _plain(s: Source, value: ast.expr, n: int) -> str:
@@ -116,7 +116,8 @@ def barriers(s: Source) -> Iterator[Proposal]:
         for side, have, want in (("prod", b.prod, givers), ("cons", b.cons, users["wait"])):
             given = option(call, side)
             if given is not None and want and set(want) != set(have):
-                yield Proposal("roles", (s.replace(given, f"[{', '.join(want)}]"),), f"{side}=[{', '.join(want)}]", line)
+                both = side == "prod" and set(b.cons) & set(have) - set(want)  # who waits for a barrier seldom gives to it
+                yield Proposal("roles", (s.replace(given, f"[{', '.join(want)}]"),), f"{side}=[{', '.join(want)}]", line, -3 if both else 0)
     for name, call in s.declared("named_barrier"):
         n = p.named.get(name)
         if n is None or not call.args:

@@ -32,6 +32,7 @@ def named(s: Source) -> Iterator[Proposal]:
 def views(s: Source) -> Iterator[Proposal]:
     """Another view of the same shape, first those that are otherwise not used that way."""
     p = s.program
+    filled = Counter(s.source(q.call.func.value).split("[")[0].split(".")[0] for q in s.statements if q.name in ("tma_load", "cp_async") and q.call is not None and isinstance(q.call.func, ast.Attribute))
     uses = Counter(n.id for q in s.statements for n in _own(q.node) if isinstance(n, ast.Name) and n.id in p.views)
     for q in s.statements:
         for n in _own(q.node):
@@ -41,6 +42,8 @@ def views(s: Source) -> Iterator[Proposal]:
             for v in p.views.values():
                 if v.name != n.id and (v.shape, v.dtype, v.stages) == (mine.shape, mine.dtype, mine.stages):
                     rank = 0.0 if uses[v.name] < uses[n.id] else 1.0
+                    if q.name in ("tma_load", "cp_async") and filled[n.id] > 1 and not filled[v.name]:
+                        rank = -1.5  # one view is filled twice, this one never
                     yield Proposal("view", (s.replace(n, v.name),), f"use `{v.name}`", q.line, rank)
 
 
@@ -72,7 +75,7 @@ def parts(s: Source) -> Iterator[Proposal]:
             yield Proposal("whole", (s.replace(n, whole),), f"fill all of `{whole}`", q.line)
         text = s.source(n.args[0])
         for other, _ in starts[q.role].most_common(4):
-            if other != text and not other.isdigit():
+            if other != text and not other.isdigit() and _reachable(s, q, other):
                 yield Proposal("part", (s.replace(n.args[0], other),), f"start at `{other}`", q.line, 0.0 if constant else 0.3)
         size, members = n.args[1], s.program.roles[q.role].members if q.role in s.program.roles else 1
         if constant and members > 1:
@@ -83,7 +86,14 @@ def parts(s: Source) -> Iterator[Proposal]:
     for q in s.statements:
         for n in _own(q.node):
             if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and isinstance(n.left, ast.Constant) and isinstance(n.right, ast.Attribute) and n.right.attr == "index":
-                yield Proposal("part", (s.replace(n, s.source(n.right)),), f"take this member's own part: `{s.source(n.right)}`", q.line, -0.5)
+                yield Proposal("part", (s.replace(n, s.source(n.right)),), f"take this member's own part: `{s.source(n.right)}`", q.line, -2.5)
+
+
+def _reachable(s: Source, q: Placed, text: str) -> bool:
+    """Whether the names of an expression are bound where a statement stands."""
+    bound = {x.target.id for x in q.around if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
+    bound |= {t.id for r in s.of_role(q.role) if r.line < q.line and isinstance(r.node, ast.Assign) for t in r.node.targets if isinstance(t, ast.Name)}
+    return _names(ast.parse(text, mode="eval")) <= bound | set(s.program.tunables) | set(s.program.lets) | set(s.program.scalars) | set(s.program.roles) | {"lm"}
 
 
 def coordinates(s: Source) -> Iterator[Proposal]:
@@ -93,9 +103,9 @@ def coordinates(s: Source) -> Iterator[Proposal]:
         for n in _own(q.node):
             if isinstance(n, ast.Call) and isinstance(c := option(n, "coords"), ast.Tuple):
                 given.append((q, n, c))
-    for q, _, c in given:
+    for q, n, c in given:
         e = c.elts
-        if len(e) > 1:
+        if len(e) > 1 and not _in_order(s, n, e):
             for i in range(len(e) - 1):
                 yield Proposal("exchange", (s.replace(e[i], s.source(e[i + 1])), s.replace(e[i + 1], s.source(e[i]))), "exchange the coordinates", q.line, 0.1 * i)
         for x in e:
@@ -107,6 +117,16 @@ def coordinates(s: Source) -> Iterator[Proposal]:
                 for a, b in zip(e, d.elts, strict=True):
                     if s.source(a) != s.source(b) and _names(a) <= _names(b):
                         yield Proposal("coordinate", (s.replace(a, s.source(b)),), f"write `{s.source(b)}`", q.line, 1.0)
+
+
+def _in_order(s: Source, call: ast.Call, elts: list[ast.expr]) -> bool:
+    """Whether each coordinate with a tile's field stands on the axis that the field is called after."""
+    t = s.program.tensors.get(s.source(call.args[0])) if call.args else None
+    if t is None or len(t.axes) != len(elts):
+        return False
+    fields = [({n.attr for n in ast.walk(e) if isinstance(n, ast.Attribute) and n.attr != "index"}, str(a).lower()) for a, e in zip(reversed(t.axes), elts, strict=True)]
+    named = [(f, a) for f, a in fields if f]
+    return bool(named) and all(a in f for f, a in named)
 
 
 def _names(e: ast.AST) -> set[str]:

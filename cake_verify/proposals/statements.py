@@ -32,7 +32,7 @@ def swapped(s: Source) -> Iterator[Proposal]:
         q = p.next
         if q is None or not _simple(p.node) or not _simple(q) or _defines(p.node) & _named(q):
             continue
-        if isinstance(p.node, ast.Expr) or isinstance(q, ast.Expr):
+        if _orders(p.node) or _orders(q):
             late = isinstance(q, ast.Expr) and isinstance(q.value, ast.Call) and called(q.value) in ("wait", "fence_proxy", "mma_wait", "store_wait", "cp_wait") and _acts(p.node)
             yield Proposal("swap", (s.replace(p.node, s.source(q)), s.replace(q, s.source(p.node))), f"`{s.source(q)}` first", p.line, -1 if late else 0)
     for p in s.statements:
@@ -46,6 +46,14 @@ def swapped(s: Source) -> Iterator[Proposal]:
                 j = p.index - on
                 if j >= 0 and not isinstance(p.among[j], ast.With):
                     yield Proposal("earlier", (s.before(p.among[j], _shifted(s, p.node)), s.remove(p.node)), f"`{_head(s, p.node)}` {on} statement{'s' if on > 1 else ''} earlier", p.line, 0.2 * on)
+
+
+_ORDERS = frozenset("wait arrive commit sync fence_proxy mma_wait store_wait cp_wait cp_commit tmem_wait step pdl_wait".split())
+
+
+def _orders(node: ast.stmt) -> bool:
+    """Whether a statement synchronises, so that its place among others matters to them."""
+    return any(isinstance(n, ast.Call) and called(n) in _ORDERS for n in ast.walk(node))
 
 
 def _defines(node: ast.stmt) -> set[str]:
