@@ -21,6 +21,7 @@ from cake_ir.plan import Run as RunStep
 from cake_ir.program import Program
 from cake_ir.span import NOWHERE, Span
 from cake_verify.diagnostic import INTERNAL, Diagnostic
+from cake_verify.pause import collector_paused
 from cake_verify.rule import checks, room
 from cake_verify.verdict import Outcome, Verdict, ordered
 
@@ -156,6 +157,14 @@ def verify_text(
     the first error's fixes: they are verified again, not checked for what they compute. `work` bounds the operations that the safety gate
     walks (0: its own bound); `module` is the text already parsed.
     """
+    with collector_paused():
+        return _verify_text(text, params, target, default_target, schedule, extents, filename, strict, repair, repair_seconds, work, module)
+
+
+def _verify_text(
+    text: str, params: Mapping[str, Any] | None, target: str | None, default_target: str | None, schedule: str | None, extents: Mapping[str, int] | None,
+    filename: str, strict: bool, repair: bool, repair_seconds: float, work: int, module: Module | None,
+) -> Verdict:  # fmt: skip
     run = Run(strict=strict, extents=dict(extents or {}), work=work)
     try:
         module = module or parse(text, filename)

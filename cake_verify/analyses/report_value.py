@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.fault import Edit, Fault, Fix
-from cake_ir.program import Expr, If, Op
+from cake_ir.program import Assign, Expr, If, Op
 from cake_ir.span import Span
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
@@ -289,13 +289,25 @@ def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         message = f"{lost} of {walk.made[number]} products of {call(op)} are overwritten before anything has read them: its accumulator starts from zero each time"
         loops = [loop for loop in plan.sites[number].loops if loop.kind != "tiles"]
         fixes: tuple[Fix, ...] = ()
-        if start is not None and loops:
-            first = spoken(loops[-1].lo) if loops[-1].lo is not None else "0"
-            fixes = (edits.replace(start, f"({written(loops[-1].var)} == {first})"),)
+        if start is not None and _declared_zero(plan, op):
+            fixes = (edits.replace(start, "False", title="add to what the accumulator is declared with"),)
+        elif start is not None and loops:
+            firsts = [f"{written(x.var)} == {spoken(x.lo) if x.lo is not None else '0'}" for x in loops]
+            fixes = (edits.replace(start, f"({' and '.join(firsts)})"),)
         related = ((loops[-1].head, "repeated here"),) if loops else ()
         out.append(Fault("S035", message, start or op.span, related, "start from zero at the first product of a tile only", fixes,
                          {"role": plan.sites[number].role, "lost": lost, "made": walk.made[number], "setting": str(setting)}))  # fmt: skip
     return out
+
+
+def _declared_zero(plan: Plan, op: Op) -> bool:
+    """Whether the accumulator gets a value where it is declared."""
+    names = {str(n.attrs["name"]) for n in op.operands["acc"].walk() if n.op == "var"} if isinstance(op.operands["acc"], Expr) else set[str]()
+    for s in plan.sites.values():
+        value = s.op.operands.get("value")
+        if s.role == plan.sites[op.id].role and isinstance(s.stmt, Assign) and names & set(s.stmt.targets) and isinstance(value, Expr) and value.op == "frag":
+            return value.attrs.get("init") is not None
+    return False
 
 
 # ------------------------------------------------------------------ outside

@@ -70,6 +70,7 @@ class Settings:
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
         self.divides: list[tuple[str, int]] = []
+        self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
         self.dependents = self._dependents()
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
@@ -225,6 +226,12 @@ class Settings:
 
     def profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         """Cluster tiles in all, and the trips of every run-time loop at the first tile; None where an assumption fails."""
+        key = tuple(choice.values())
+        if key not in self.profiles:
+            self.profiles[key] = self._profile(choice)
+        return self.profiles[key]
+
+    def _profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         try:
             env = self.environment(choice)
             if not all(self.assumed(env)):
@@ -320,10 +327,10 @@ class Settings:
             for name, values in [("", [0]), *self.candidates.items()]:  # first the start itself: all there is without arguments
                 for value in values:
                     trial = {**at, name: value} if name else at
-                    got = self.profile(trial)
-                    if got is None:
+                    penalty = self._even(trial, goal.over)
+                    if penalty >= best or (got := self.profile(trial)) is None:
                         continue
-                    distance = self._distance(goal, got) + self._even(trial, goal.over)
+                    distance = self._distance(goal, got) + penalty
                     if want is not None and self.guards(self.environment(trial))[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
@@ -340,11 +347,17 @@ class Settings:
 
         It weighs more than trips, lest the search pick arguments that hide a difference between two roles' counts.
         """
-        return sum(10.0 for name, (c, u) in self.blocks.items() if choice[name] % c != (u * over) % c)
+        penalty = 0.0
+        for name, (c, u) in self.blocks.items():
+            if choice[name] % c != (u * over) % c:
+                penalty += 10.0
+        return penalty
 
     def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got
-        d = float(sum(abs(min(n, 200) - goal.trips) for n in counts))
+        d = 0.0
+        for n in counts:
+            d += abs(min(n, 200) - goal.trips)
         if total < goal.tiles:
             d += 2 * (goal.tiles - total)
         return d + 0.001 * abs(total - goal.tiles)

@@ -55,6 +55,8 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
     for name in twice:
         values.pop(name, None)
 
+    known: dict[int, tuple[Expr, Expr]] = {}  # by identity, with the expression kept alive for as long as its number stands for it
+
     def resolve(e: Expr, depth: int = 0) -> Expr:
         if e.op == "var" and depth < 40:
             found = values.get(str(e.attrs["name"]))
@@ -63,7 +65,13 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
             return e
         return Expr(e.op, tuple(resolve(a, depth) for a in e.args), e.attrs, e.type, e.span)
 
-    return resolve
+    def remembered(e: Expr) -> Expr:
+        got = known.get(id(e))
+        if got is None:
+            got = known[id(e)] = (e, resolve(e))
+        return got[1]
+
+    return remembered
 
 
 @lru_cache(maxsize=64)
@@ -71,7 +79,7 @@ def loops(program: Program) -> tuple[Loop, ...]:
     """Every counted loop of every role, in text order, bounds resolved."""
     out = []
     for block in program.body:
-        resolve = resolver(program, block.role)
+        resolve = resolver_of(program, block.role)
         for s in statements(block.body):
             if isinstance(s, For) and s.kind != "tiles" and s.lo is not None and s.hi is not None:
                 out.append(Loop(block.role, s, resolve(s.lo), resolve(s.hi)))
@@ -83,7 +91,7 @@ def conditions(program: Program) -> tuple[tuple[str, If, Expr], ...]:
     """Every branch with its condition resolved, by role."""
     out = []
     for block in program.body:
-        resolve = resolver(program, block.role)
+        resolve = resolver_of(program, block.role)
         out += [(block.role, s, resolve(s.cond)) for s in statements(block.body) if isinstance(s, If)]
     return tuple(out)
 
