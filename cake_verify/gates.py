@@ -186,9 +186,13 @@ def _verify_text(
     if verdict.verdict == "fail":
         from cake_verify import repair as repairs  # imports this module's result types; only wanted here
 
-        verdict = repairs.with_suggestion(text, verdict, run.programs)
-        if repair:
-            return repairs.of_verdict(text, verdict, run.programs, params, target, default_target, schedule, repair_seconds)
+        try:
+            verdict = repairs.with_suggestion(text, verdict, run.programs)
+            if repair:
+                verdict = repairs.of_verdict(text, verdict, run.programs, params, target, default_target, schedule, repair_seconds)
+        except Exception as error:  # as above: the verdict stands without an edit
+            run.internal("looking for edits", error, verdict.errors[0].span, names[0] if names else None, target)
+            return _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
     return verdict
 
 

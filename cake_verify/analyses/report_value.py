@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Assign, Expr, If, Op
 from cake_ir.span import Span
@@ -18,10 +20,15 @@ from cake_verify.analyses.words import call, span_of, view_name
 
 
 def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
-    """The first meeting of values that do not fit."""
-    if not walk.clashes:
+    """The first meeting of values that do not fit; a warning where it may be meant."""
+    c = next((c for c in walk.clashes if c.sure), walk.clashes[0] if walk.clashes else None)
+    if c is None:
         return None
-    c = walk.clashes[0]
+    fault = _told(plan, walk, c, setting)
+    return fault if c.sure else replace(fault, severity="warning")
+
+
+def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
     facts = {"role": c.member.role, "setting": str(setting)}
     if c.kind == "twice":
         return _twice(plan, c, facts)

@@ -118,9 +118,10 @@ def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
     walk = ValueWalk(plan, setting.args)
     walk.run(log)
     clash = clash_fault(plan, walk, setting)
-    if clash is not None:
+    if clash is not None and clash.severity == "error":
         return [clash]
-    return outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting)
+    doubts = [clash] if clash is not None else []
+    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})

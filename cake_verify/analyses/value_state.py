@@ -22,7 +22,7 @@ Cell = tuple[str, Label, Label, Axes, Any, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clash:
-    """Two things that do not fit: `kind` is `contraction`, `transposed`, `stored`, `added`, `stale` or `twice`; labels of both sides."""
+    """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale` or `twice`; labels of both sides."""
 
     kind: str
     op: Op
@@ -31,6 +31,7 @@ class Clash:
     axis: int = 0
     one: Label = UNKNOWN
     other: Label = UNKNOWN
+    sure: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -135,9 +136,9 @@ class ValueState:
 
         return read
 
-    def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label) -> None:
+    def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
         if len(self.clashes) < 64:
-            self.clashes.append(Clash(kind, op, m, v, axis, one, other))
+            self.clashes.append(Clash(kind, op, m, v, axis, one, other, sure))
 
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
@@ -276,7 +277,7 @@ class ValueState:
                 for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
                     by = apart(label, to)
                     if by and (product or abs(by) >= n):
-                        self._clash("stored", op, m, v, axis, label, to)
+                        self._clash("stored", op, m, v, axis, label, to, bool(product))
 
         return store
 

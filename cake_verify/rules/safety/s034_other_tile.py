@@ -15,5 +15,6 @@ PAGE = Page(
     failing=edit(NAMED, ("b.tma_load(B, coords=(k * 64, t.n * 128)", "b.tma_load(B, coords=((k + 1) * 64, t.n * 128)")),
     passing=NAMED,
     limits="Axes are compared by the names that tensor parameters declare (`LM.tma2d[LM.bf16, \"M\", \"K\"]`); nothing is said of axes without a name, of coordinates read from "
-    "a table, and of elementwise results whose inputs come from different places. An output that rearranges an axis names it differently.",
+    "a table, and of elementwise results whose inputs come from different places. A value into which no product went may be moved on purpose: its store is a warning. An output "
+    "that rearranges an axis names it differently.",
 )

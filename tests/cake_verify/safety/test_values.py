@@ -1,5 +1,7 @@
 """What values mean: tiles that belong together, products that are lost, results that nobody uses, accesses that leave their tensor."""
 
+from pathlib import Path
+
 import pytest
 
 from cake_verify import verify_text
@@ -58,11 +60,10 @@ TILES = {
     "a part that does not move": (MATMUL, "a = sa.cols(16 * kk, 16)", "a = sa.cols(0, 16)"),
     "another tile's columns": (MATMUL, "sb.cp_async(B, coords=(k * 32, t.n * 64))", "sb.cp_async(B, coords=(k * 32, t.m * 64))"),
     "the bias of the next tile": (MATMUL, "coords=(t.n * 64,), shape", "coords=((t.n + 1) * 64,), shape"),
-    "operands exchanged": (MATMUL, "lm.mma(acc, a, b)", "lm.mma(acc, a, b, init=False)"),
 }
 
 
-@pytest.mark.parametrize("name", [n for n in TILES if n != "operands exchanged"])
+@pytest.mark.parametrize("name", TILES)
 def test_another_tile_is_found(name):
     text, old, new = TILES[name]
     found = first(edit(text, (old, new)))
@@ -149,6 +150,20 @@ def test_upstream_data_may_be_touched_after_a_partners_wait():
     assert verify_text(text).verdict == "pass", [(d.code, d.message) for d in verify_text(text).errors]
     late = edit(NAMED, ("            for k in lm.range(kt):\n                s = lm.step(ring)\n                lm.wait(full", "            lm.pdl_wait()\n            for k in lm.range(kt):\n                s = lm.step(ring)\n                lm.wait(full"))
     assert first(late).code == "S016"
+
+
+REARRANGING = sorted((Path(__file__).parent / "rearranging").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", REARRANGING, ids=lambda p: p.stem)
+def test_schedules_that_move_values_on_purpose_pass(path):
+    verdict = verify_text(path.read_text("utf-8"), filename=path.name)
+    assert verdict.verdict == "pass", [(d.code, d.message) for d in verdict.errors]
+
+
+def test_a_copy_that_rearranges_is_a_warning():
+    verdict = verify_text((Path(__file__).parent / "rearranging" / "half.py").read_text("utf-8"))
+    assert [(d.code, d.severity) for d in verdict.diagnostics if d.severity != "note"] == [("S034", "warning")]
 
 
 def test_labels_join_move_and_compare():
