@@ -152,7 +152,7 @@ def test_upstream_data_may_be_touched_after_a_partners_wait():
     assert first(late).code == "S016"
 
 
-REARRANGING = sorted((Path(__file__).parent / "rearranging").glob("*.py"))
+REARRANGING = sorted((Path(__file__).parents[1] / "schedules").glob("moved_*.py"))
 
 
 @pytest.mark.parametrize("path", REARRANGING, ids=lambda p: p.stem)
@@ -162,7 +162,7 @@ def test_schedules_that_move_values_on_purpose_pass(path):
 
 
 def test_a_copy_that_rearranges_is_a_warning():
-    verdict = verify_text((Path(__file__).parent / "rearranging" / "half.py").read_text("utf-8"))
+    verdict = verify_text((Path(__file__).parents[1] / "schedules" / "moved_half.py").read_text("utf-8"))
     assert [(d.code, d.severity) for d in verdict.diagnostics if d.severity != "note"] == [("S034", "warning")]
 
 
