@@ -147,6 +147,7 @@ def verify_text(
     repair_seconds: float = 2.0,
     work: int = 0,
     module: Module | None = None,
+    suggest: bool = True,
 ) -> Verdict:
     """The verdict on every schedule of a text (or the one called `schedule`). Never raises for what the text holds.
 
@@ -155,15 +156,15 @@ def verify_text(
 
     `repair` looks for small edits under which the text verifies, for at most `repair_seconds` of processor time, and puts them in front of
     the first error's fixes: they are verified again, not checked for what they compute. `work` bounds the operations that the safety gate
-    walks (0: its own bound); `module` is the text already parsed.
+    walks (0: its own bound); `module` is the text already parsed; without `suggest` no edit is looked for beyond those of the rules.
     """
     with collector_paused():
-        return _verify_text(text, params, target, default_target, schedule, extents, filename, strict, repair, repair_seconds, work, module)
+        return _verify_text(text, params, target, default_target, schedule, extents, filename, strict, repair, repair_seconds, work, module, suggest)
 
 
 def _verify_text(
     text: str, params: Mapping[str, Any] | None, target: str | None, default_target: str | None, schedule: str | None, extents: Mapping[str, int] | None,
-    filename: str, strict: bool, repair: bool, repair_seconds: float, work: int, module: Module | None,
+    filename: str, strict: bool, repair: bool, repair_seconds: float, work: int, module: Module | None, suggest: bool,
 ) -> Verdict:  # fmt: skip
     run = Run(strict=strict, extents=dict(extents or {}), work=work)
     try:
@@ -183,7 +184,7 @@ def _verify_text(
     if module.plan is not None and schedule is None:
         _verify_plan(run, module, target, default_target, dict(params or {}))
     verdict = _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
-    if verdict.verdict == "fail":
+    if verdict.verdict == "fail" and (suggest or repair):
         from cake_verify import repair as repairs  # imports this module's result types; only wanted here
 
         try:

@@ -80,7 +80,7 @@ def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], par
         return verdict
 
     def passes(new: str) -> bool:
-        return verify_text(new, params=params, target=target, default_target=default_target, schedule=schedule, filename=verdict.file).verdict == "pass"
+        return verify_text(new, params=params, target=target, default_target=default_target, schedule=schedule, filename=verdict.file, suggest=False).verdict == "pass"
 
     found = search(text, program, [e for e in errors if e.schedule == errors[0].schedule], passes, seconds=seconds)
     facts = {"repairs_tried": found.tried, "repairs_found": len(found.fixes), "repairs_exhausted": found.exhausted}
