@@ -10,11 +10,33 @@ from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import declarations, operands, results, slots, statements
 from cake_verify.proposals.source import Proposal, Source, applied
 
-MAKERS: tuple[Callable[[Source], Iterator[Proposal]], ...] = (
-    statements.repeated, statements.missing, statements.swapped, statements.removed, statements.meetings, slots.slots, slots.bounds, slots.guards, slots.drains,
-    declarations.offsets, declarations.stages, declarations.barriers, declarations.registers, declarations.layouts, declarations.columns,
-    operands.named, operands.views, operands.parts, operands.coordinates, operands.products, operands.bounded, operands.copies, results.stores, results.staged,
-)  # fmt: skip
+MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
+    statements.repeated: frozenset({"duplicate"}),
+    statements.missing: frozenset({"insert-wait", "insert-arrive"}),
+    statements.swapped: frozenset({"swap", "later", "earlier"}),
+    statements.removed: frozenset({"remove", "unguard"}),
+    statements.meetings: frozenset({"insert-sync", "insert-drain", "insert-fence", "insert-store-wait", "insert-copy-wait", "insert-tmem-wait", "insert-commit", "insert-turn"}),
+    slots.slots: frozenset({"slot", "slot-back", "step", "no-step", "extra-step"}),
+    slots.bounds: frozenset({"bound", "round"}),
+    slots.guards: frozenset({"guard", "guarded", "condition"}),
+    slots.drains: frozenset({"drain", "slack"}),
+    declarations.offsets: frozenset({"offset", "pool"}),
+    declarations.stages: frozenset({"stages"}),
+    declarations.barriers: frozenset({"primed", "arrive", "scope", "roles", "named"}),
+    declarations.registers: frozenset({"regs"}),
+    declarations.layouts: frozenset({"swizzle"}),
+    declarations.columns: frozenset({"columns"}),
+    operands.named: frozenset({"barrier"}),
+    operands.views: frozenset({"view"}),
+    operands.parts: frozenset({"part", "whole"}),
+    operands.coordinates: frozenset({"coordinate", "exchange"}),
+    operands.products: frozenset({"init", "neutral", "operands"}),
+    operands.bounded: frozenset({"clip"}),
+    operands.copies: frozenset({"copy"}),
+    results.stores: frozenset({"result"}),
+    results.staged: frozenset({"staged"}),
+}  # fmt: skip
+"""What makes proposals, with the kinds that each makes."""
 
 FIRST: dict[str, tuple[str, ...]] = {
     "D009": ("init", "neutral", "later", "copy"),
@@ -73,8 +95,11 @@ _OTHER = 6.0
 _FAR = 30
 
 
-def propose(text: str, program: Program, errors: Sequence[Diagnostic]) -> list[Proposal]:
-    """Edits for the faults of one schedule, likeliest first. Raises `SyntaxError` or `ValueError` for a text that is not its."""
+def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bool = False) -> list[Proposal]:
+    """Edits for the faults of one schedule, likeliest first; `usual`: only kinds that mend the first fault's code.
+
+    Raises `SyntaxError` or `ValueError` for a text that is not the schedule's.
+    """
     source = Source(text, program)
     places = _places(errors)
     first = FIRST.get(errors[0].code, ()) if errors else ()
@@ -82,8 +107,9 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic]) -> list[P
         first = ("operands", "exchange", "part", "view")
     scored: list[tuple[float, int, Proposal]] = []
     seen: set[tuple[object, ...]] = set()
-    for maker in MAKERS:
-        for p in maker(source):
+    wanted = {*first, "duplicate", "stages"}
+    for maker, kinds in MAKERS.items():
+        for p in maker(source) if not usual or kinds & wanted else ():
             key = tuple((e.span, e.text) for e in p.edits)
             if key in seen:
                 continue
@@ -115,7 +141,7 @@ def suggested(text: str, program: Program, errors: Sequence[Diagnostic]) -> Fix 
     first = errors[0]
     own = any(f.grade in ("certain", "likely") for e in errors for f in e.fixes)
     try:
-        found = propose(text, program, errors)
+        found = propose(text, program, errors, usual=True)
     except (SyntaxError, ValueError):
         return None
     if not found:
