@@ -47,11 +47,6 @@ class DType:
         return self.kind in ("int", "uint")
 
     @property
-    def is_signed(self) -> bool:
-        """Whether a value may be negative."""
-        return self.kind in ("int", "float")
-
-    @property
     def container_bits(self) -> int:
         """Register width of one element: packed 4- and 6-bit types are computed on in bytes, ``bool`` in a predicate."""
         return max(self.bits, 8)

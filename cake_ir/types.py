@@ -158,7 +158,3 @@ NONE = NoneT()
 I32 = ScalarT("i32")
 F32 = ScalarT("f32")
 BOOL = ScalarT("bool")
-
-
-def is_scalar(t: Type) -> bool:
-    return isinstance(t, ScalarT)

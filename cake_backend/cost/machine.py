@@ -62,7 +62,6 @@ class Member:
     event: Event | None = None
     piece: int = 0
     parked: bool = False
-    parked_at: float = 0.0
     done: bool = False
     started: bool = False
     reply: Any = None

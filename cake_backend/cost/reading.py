@@ -105,7 +105,7 @@ def _fixed(body: tuple[Stmt, ...], varying: frozenset[str]) -> bool:
             value = s.value  # type: ignore[union-attr]  # an Assign
             loaded = not isinstance(value, Expr)
             if loaded or _mentions(value, varying):
-                varying = varying | frozenset(s.targets)  # type: ignore[union-attr]
+                varying = varying | frozenset(s.targets)  # type: ignore[union-attr]  # an Assign
     return True
 
 
@@ -214,12 +214,11 @@ class _Run:
             key = (m.number, m.event[0])
             waited = waits.get(key, 0.0) if self.trace is not None else 0.0
             if not step(m):
-                m.parked, m.parked_at = True, m.t
+                m.parked = True
                 return events
             if self.trace is not None and m.event[0] >= 0:
                 self.trace.append(Step(m.number, m.event[0], start, m.t, waits.get(key, 0.0) - waited))
             self._reply(m)
-            self.repetition.stepped(m)
             m.event = None
             events += 1
             if queue and m.t > queue[0][0]:

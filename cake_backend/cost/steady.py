@@ -30,7 +30,6 @@ class Snapshot:
     waits: dict[tuple[int, int], float]
     runs: dict[int, int]
     bytes: dict[str, float]
-    steps: list[int]
     tensor: float
 
 
@@ -43,11 +42,6 @@ class Repetition:
         self.settled = True
         self.periods: list[float] = []
         self._seen: dict[int, list[Snapshot]] = {}
-        self._steps = [0] * len(members)
-
-    def stepped(self, m: Member) -> None:
-        """Count an event of a member: who has not moved between two snapshots is recognised by it."""
-        self._steps[m.number] += 1
 
     def turned(self, m: Member, loop: Loop) -> None:
         """The pacemaker `m` has begun an iteration of `loop`: skip ahead if this state has been here before."""
@@ -101,9 +95,6 @@ class Repetition:
                            (machine.runs, then.runs, now.runs), (machine.bytes, then.bytes, now.bytes)):  # fmt: skip
             for name, value in b.items():
                 live[name] = live.get(name, 0) + rounds * (value - a.get(name, 0))  # type: ignore[index,arg-type,operator,assignment]  # one loop over four tables of numbers
-        for m, before, after in zip(self.members, then.steps, now.steps, strict=True):
-            if m.parked and before == after:
-                m.parked_at -= period * rounds
         return True
 
     # ------------------------------------------------------------------ the relative state
@@ -132,7 +123,7 @@ class Repetition:
         clocks.append(tuple(max(0.0, free - now) for free in machine.free.values()))
         clocks.append(machine.tensor.state(now))
         return Snapshot(now + self.skipped, tuple(key), tuple(clocks), places, dict(machine.busy), dict(machine.waits), dict(machine.runs),
-                        dict(machine.bytes), list(self._steps), machine.tensor.busy)  # fmt: skip
+                        dict(machine.bytes), machine.tensor.busy)  # fmt: skip
 
 
 def _past(dt: float) -> float:

@@ -312,11 +312,11 @@ def read_slice(ctx: Context, e: Expr, place: Place, offset: str, at: At) -> str:
 def _scaled_int(ctx: Context, lo: Expr, by: int, over: int) -> str:
     """C text of `lo * by / over`, exact by the slice's alignment; folded through one multiplication."""
     if lo.op == "const":
-        v = int(lo.attrs["value"]) * by // over  # type: ignore[call-overload]
+        v = int(lo.attrs["value"]) * by // over  # type: ignore[call-overload]  # constants of the index arithmetic are ints
         return str(v) if v else ""
     if lo.op == "mul" and any(a.op == "const" for a in lo.args):
         c, x = lo.args if lo.args[0].op == "const" else (lo.args[1], lo.args[0])
-        k = int(c.attrs["value"]) * by  # type: ignore[call-overload]
+        k = int(c.attrs["value"]) * by  # type: ignore[call-overload]  # as above
         if k % over == 0:
             return f"{k // over} * {operand(scalar(ctx, x))}"
     return f"{operand(scalar(ctx, lo))} * {by} / {over}" if by != 1 else f"{operand(scalar(ctx, lo))} / {over}"

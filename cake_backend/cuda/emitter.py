@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from cake_ir.span import Span
@@ -112,16 +112,9 @@ class Emitter:
         """The pragma in front of a loop that must be unrolled completely."""
         self.line("#pragma unroll")
 
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
+    def block(self, head: str) -> AbstractContextManager[None]:
         """`head {` .. `}` around what is written inside."""
-        self.line(f"{head} {{" if head else "{")
-        self._indent += 1
-        try:
-            yield
-        finally:
-            self._indent -= 1
-            self.line("}")
+        return self._braces(f"{head} {{" if head else "{")
 
     @contextmanager
     def unrolled(self, var: str, count: int, start: int = 0) -> Iterator[None]:
@@ -130,12 +123,15 @@ class Emitter:
         with self.block(f"for (int {var} = {start}; {var} < {count}; ++{var})"):
             yield
 
-    @contextmanager
-    def chained(self, head: str, *, first: bool) -> Iterator[None]:
+    def chained(self, head: str, *, first: bool) -> AbstractContextManager[None]:
         """One arm of an `if` / `else` chain, its head on the line of the arm before."""
         if not first:
             self.lines.pop()
-        self.line(f"{head} {{" if first else f"}} {head} {{")
+        return self._braces(f"{head} {{" if first else f"}} {head} {{")
+
+    @contextmanager
+    def _braces(self, opening: str) -> Iterator[None]:
+        self.line(opening)
         self._indent += 1
         try:
             yield

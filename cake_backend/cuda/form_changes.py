@@ -39,7 +39,7 @@ def change_into(ctx: Context, target: Place, e: Expr) -> None:
         _transpose(ctx, target, e)
     elif e.type.form == "b" and packing(target.type) == 2:  # type: ignore[union-attr]  # a cast of a fragment is one
         _to_b(ctx, target, e)
-    elif e.type.form == "a" and packing(target.type) == 4:  # type: ignore[union-attr]
+    elif e.type.form == "a" and packing(target.type) == 4:  # type: ignore[union-attr]  # a cast of a fragment is one
         _to_a_8(ctx, target, e)
     else:
         not_lowered(f"a cast to {e.type}", e.span)

@@ -83,11 +83,11 @@ def _block(block: tuple[Stmt, ...], state: State, found: InFlight) -> State:
         if op.name == "mma" and op.attrs.get("kind") == "wgmma":
             group = registers_of(op)
             flying = frozenset().union(*state) if state else frozenset()
-            found.accumulators.add(str(place_name(op.operands["acc"])))  # type: ignore[arg-type]
+            found.accumulators.add(str(place_name(op.operands["acc"])))  # type: ignore[arg-type]  # a place operand is one expression
             found.before[op.id] = tuple(sorted(group - flying))
             state = (*state, group) if op.id in found.opens or not state else (*state[:-1], state[-1] | group)
         elif op.name == "mma_wait":
-            pending = int(op.attrs.get("pending") or 0)  # type: ignore[arg-type]
+            pending = int(op.attrs.get("pending") or 0)  # type: ignore[arg-type]  # pending is an int option
             left, kept = (state[: len(state) - pending], state[len(state) - pending :]) if pending else (state, ())
             still = frozenset().union(*kept) if kept else frozenset()
             retired = frozenset().union(*left) - still if left else frozenset()

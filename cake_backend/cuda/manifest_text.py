@@ -41,9 +41,9 @@ def host_text(program: Named, e: Expr) -> str:
     if e.op in ("select", "where"):
         return f"({args[1]} if {args[0]} else {args[2]})"
     if e.op == "shl":
-        return f"({args[0]} * (2 ** {args[1]}))" if e.args[1].op != "const" else f"({args[0]} * {2 ** int(e.args[1].attrs['value'])})"  # type: ignore[call-overload]
+        return f"({args[0]} * (2 ** {args[1]}))" if e.args[1].op != "const" else f"({args[0]} * {2 ** int(e.args[1].attrs['value'])})"  # type: ignore[call-overload]  # a shift by a constant is an int
     if e.op == "shr" and e.args[1].op == "const":
-        return f"({args[0]} // {2 ** int(e.args[1].attrs['value'])})"  # type: ignore[call-overload]
+        return f"({args[0]} // {2 ** int(e.args[1].attrs['value'])})"  # type: ignore[call-overload]  # as above
     return not_lowered(f"`{e.op}` in an expression that the launcher evaluates", e.span)
 
 

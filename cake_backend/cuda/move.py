@@ -53,7 +53,7 @@ def boxes_of(op: Op, r: Rect, layout: ViewLayout, rank: int, slices: int = 1, pa
     # A column known only at run time is a whole number of panels: its address is added as text.
     col = int(r.col) if r.col.isdigit() else 0
     try:
-        return tma_boxes(layout, rank, row=0, rows=r.rows, col=col, cols=r.cols, box=box, slices=slices, slice_index=part)  # type: ignore[arg-type]
+        return tma_boxes(layout, rank, row=0, rows=r.rows, col=col, cols=r.cols, box=box, slices=slices, slice_index=part)  # type: ignore[arg-type]  # the box is a pair of ints
     except LayoutError as error:
         return not_lowered(f"this copy ({error})", op.span)
 

@@ -174,7 +174,7 @@ def running_argument(ctx: Context, target: PairPlace, e: Expr) -> None:
     Strict comparison in column order keeps the lowest index on ties, and a NaN never wins.
     """
     names = e.attrs.get("operands")
-    args: dict[str, Expr] = dict(zip(names if isinstance(names, tuple) else ("x", "base", "into"), e.args, strict=False))  # type: ignore[arg-type]
+    args: dict[str, Expr] = dict(zip(names if isinstance(names, tuple) else ("x", "base", "into"), e.args, strict=False))  # type: ignore[arg-type]  # operand names are strings
     x, base, into = prepared(ctx, args["x"]), args.get("base"), args["into"]
     if into.op != "var" or ctx.lookup(str(into.attrs["name"])) is not target:
         from cake_backend.cuda.compute import evaluate_into

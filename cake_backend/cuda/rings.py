@@ -46,7 +46,7 @@ def known_position(ctx: Context, e: Expr) -> int | None:
         return ctx.role.positions[str(e.attrs["ring"])] - 1
     if e.op == "prev":
         inner = known_position(ctx, e.args[0])
-        return None if inner is None else inner - int(e.attrs["back"])  # type: ignore[call-overload]
+        return None if inner is None else inner - int(e.attrs["back"])  # type: ignore[call-overload]  # `back` is an int
     return constant(e)
 
 

@@ -43,7 +43,7 @@ def number(value: object, ctype: str) -> str:
             return "__int_as_float(0x7f800000)" if v > 0 else "__int_as_float(0xff800000)"
         text = repr(v)
         return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
-    n = int(value)  # type: ignore[call-overload]
+    n = int(value)  # type: ignore[call-overload]  # a constant is a number
     if ctype == "int" and n == -(2**31):
         return "(-2147483647 - 1)"
     return f"{n}{ {'u32': 'u', 'i64': 'll', 'u64': 'ull'}.get(ctype, '') }"
@@ -235,7 +235,7 @@ def _cta_rank(ctx: Context, e: Expr) -> Text:
     if x * y == 1:
         return "0", ATOM
     if axis is None or y == 1 or x == 1:
-        alone = {None: True, 0: y == 1, 1: x == 1, "m": y == 1, "n": x == 1, "x": y == 1, "y": x == 1}.get(axis, False)  # type: ignore[arg-type]
+        alone = {None: True, 0: y == 1, 1: x == 1, "m": y == 1, "n": x == 1, "x": y == 1, "y": x == 1}.get(axis, False)  # type: ignore[arg-type]  # an axis is a name or a number
         return (rank, ATOM) if alone else ("0", ATOM)
     return (f"{rank} % {x}", 10) if axis in (0, "m", "x") else (f"{rank} / {x}", 10)
 
@@ -249,7 +249,7 @@ def _cluster_size(ctx: Context, e: Expr) -> Text:
 def _extent(ctx: Context, e: Expr) -> Text:
     from cake_backend.cuda.globals import extent
 
-    return extent(ctx, str(e.attrs["tensor"]), int(e.attrs["dim"])), ATOM  # type: ignore[call-overload]
+    return extent(ctx, str(e.attrs["tensor"]), int(e.attrs["dim"])), ATOM  # type: ignore[call-overload]  # a dimension is an int
 
 
 def _cta_id(ctx: Context, e: Expr) -> Text:

@@ -51,9 +51,6 @@ LOAD_I32 = Device(
     "load_shared_i32",
     'DEVICE int load_shared_i32(u32 address) { int x; asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(address) : "memory"); return x; }',
 )
-STORE_F32 = Device(
-    "store_shared_f32", 'DEVICE void store_shared_f32(u32 address, float x) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }'
-)
 
 
 def _view(ctx: Context, op: Op) -> tuple[Rect, ViewLayout]:

@@ -201,7 +201,7 @@ def _fence_proxy(ctx: Context, op: Op) -> None:
 def _mma_wait(ctx: Context, op: Op) -> None:
     if not ctx.has("WGMMA") or not ctx.role.inflight.accumulators:
         return  # warp-level MMAs are synchronous: nothing to wait for
-    pending = int(op.attrs["pending"] or 0)  # type: ignore[call-overload]
+    pending = int(op.attrs["pending"] or 0)  # type: ignore[call-overload]  # an int option
     ctx.out.line(f"{ctx.use(wgmma.WAIT)}<{pending}>();")
     flying = ctx.role.flying
     retired, ctx.role.flying = flying[: max(0, len(flying) - pending)], flying[max(0, len(flying) - pending) :]

@@ -40,7 +40,6 @@ EVENT_FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "fault": {"case": (str, type(None)), "stage": str, "kind": str, "error": str},
     "done": {},
 }
-FAULT_KINDS = ("driver", "refused", "request", "memory")
 
 
 class ProtocolError(ValueError):

@@ -16,9 +16,10 @@ from cake_backend.simulate.engines import BulkStore, CpAsync, Transfer, Work
 from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
+from cake_backend.simulate.memory import Pool
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import barrier_at, position
-from cake_backend.simulate.tensors import box_axes, index_of
+from cake_backend.simulate.tensors import Tensor, box_axes, index_of
 from cake_ir.boxes import tma_boxes
 from cake_ir.derive.clusters import along, axis_of
 from cake_ir.layout import LayoutError
@@ -266,20 +267,25 @@ def _cp_async_rows(site: Site) -> Step:
         cells, pool = access.cells(warp, vals, ("cp.async rows", warp.warp), rows, cols), access.pool(warp.cta)
         at = index_of(vals[coords_at], {0: cols, 1: numbers(warp, vals, rows)})
         m.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
-
-        def land(work: Work) -> None:
-            inside = tensor.inside(at)
-            raw = tensor.raw[tuple(np.where(inside, a, 0) for a in at)]
-            pool.write(cells, np.where(inside, raw, raw.dtype.type(0)))
-            work.release()
-
-        pool.poison(cells)
-        work = CpAsync("cp_async", op, warp, land)
-        work.guard(pool, cells, "w")
-        warp.open_copies.append(work)
-        m.submit(work)
+        _start(site, warp, tensor, at, pool, cells)
 
     return step
+
+
+def _start(site: Site, warp: Warp, tensor: Tensor, at: tuple[Any, ...], pool: Pool, cells: Array, wanted: Array | bool = True) -> None:
+    """Start a warp's `cp.async` of one element a cell; cells outside the tensor, or not `wanted`, become zero."""
+
+    def land(work: Work) -> None:
+        inside = tensor.inside(at) & wanted
+        raw = tensor.raw[tuple(np.where(inside, a, 0) for a in at)]
+        pool.write(cells, np.where(inside, raw, raw.dtype.type(0)))
+        work.release()
+
+    pool.poison(cells)
+    work = CpAsync("cp_async", site.op, warp, land)
+    work.guard(pool, cells, "w")
+    warp.open_copies.append(work)
+    site.machine.submit(work)
 
 
 def indices(at: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Array, ...]:
@@ -290,7 +296,7 @@ def indices(at: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Array, ...]:
 
 def _cp_async(site: Site) -> Step:
     """Each warp copies its own 16-byte pieces: they are dealt to the member's threads in turn, like the runs of a `vec`."""
-    m, op = site.machine, site.op
+    m = site.machine
     access, tensor = ViewAccess(site, "view"), tensor_of(site)
     t = FragT("vec", access.type.rows, access.type.cols, access.dtype, chunk=vec_chunk(access.dtype))
     parts, axes = grid(site, t), box_axes(len(tensor.shape), access.type.rows, access.type.cols, None)
@@ -311,18 +317,7 @@ def _cp_async(site: Site) -> Step:
         at = index_of(coords, {axes[0]: cols, axes[1]: rows} if axes[0] != axes[1] else {axes[0]: cols})
 
         wanted = np.broadcast_to(mask(warp, vals), h.shape)[mine] if mask is not None else True
-
-        def land(work: Work) -> None:
-            inside = tensor.inside(at) & wanted
-            raw = tensor.raw[tuple(np.where(inside, a, 0) for a in at)]
-            pool.write(cells, np.where(inside, raw, raw.dtype.type(0)))
-            work.release()
-
-        pool.poison(cells)
-        work = CpAsync("cp_async", op, warp, land)
-        work.guard(pool, cells, "w")
-        warp.open_copies.append(work)
-        m.submit(work)
+        _start(site, warp, tensor, at, pool, cells, wanted)
 
     return step
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -159,7 +158,3 @@ def cdiv(el: Elaboration, a: Any, b: Any, span: Span) -> Any:
             el.fail("N022", "`lm.cdiv` takes integers", span)
         return -(-a // b)
     return scalar(el, "cdiv", (as_expr(el, a, span), as_expr(el, b, span)), span)
-
-
-def infinity() -> float:
-    return math.inf

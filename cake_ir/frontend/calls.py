@@ -252,7 +252,7 @@ def _builtin(el: Elaboration, node: ast.Call, func: ast.Name) -> Any:
         return tuple(items)
     items = args[0] if len(args) == 1 and isinstance(args[0], tuple) else tuple(args)
     try:
-        v = {"min": min, "max": max, "sum": sum, "len": len, "abs": lambda x: abs(x[0])}[func.id](items)  # type: ignore[operator]
+        v = {"min": min, "max": max, "sum": sum, "len": len, "abs": lambda x: abs(x[0])}[func.id](items)  # type: ignore[operator]  # constants of one kind
     except (TypeError, ValueError, IndexError):
         el.fail("N022", f"`{func.id}` does not apply to these values", node)
     return arith.bounded(el, v, el.span(node))

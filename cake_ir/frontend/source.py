@@ -45,9 +45,9 @@ class Source:
             pass
         line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
         if self._wide:
-            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]
+            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
         else:
-            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]
+            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]  # as above
         node.cake_span = span  # type: ignore[attr-defined]  # syntax-tree nodes take attributes
         return span
 
@@ -126,7 +126,7 @@ def check_depth(tree: ast.Module, source: Source) -> None:
         else:
             parts = [node]
         for part in parts:
-            if part is not None and (part.end_lineno != part.lineno or part.end_col_offset - part.col_offset > limit):  # type: ignore[attr-defined]
+            if part is not None and (part.end_lineno != part.lineno or part.end_col_offset - part.col_offset > limit):  # type: ignore[attr-defined]  # located nodes only
                 _shallow(part, source, limit)
 
 

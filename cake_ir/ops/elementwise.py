@@ -28,17 +28,17 @@ def broadcast(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
     frags = [a for a in args if isinstance(a.type, FragT)]
     best = frags[0]
     for a in frags[1:]:
-        if _RANK.get(a.type.form, 2) > _RANK.get(best.type.form, 2):  # type: ignore[union-attr]
+        if _RANK.get(a.type.form, 2) > _RANK.get(best.type.form, 2):  # type: ignore[union-attr]  # fragments only
             best = a
     t = best.type
     assert isinstance(t, FragT)
     for a in frags:
         _check_pair(name, best, t, a, span)
-    if t.form in ("rowvec", "colvec") and any(f.type.form in ("rowvec", "colvec") and f.type.form != t.form for f in frags):  # type: ignore[union-attr]
-        rows = max(f.type.rows for f in frags)  # type: ignore[union-attr]
-        cols = max(f.type.cols for f in frags)  # type: ignore[union-attr]
+    if t.form in ("rowvec", "colvec") and any(f.type.form in ("rowvec", "colvec") and f.type.form != t.form for f in frags):  # type: ignore[union-attr]  # fragments only
+        rows = max(f.type.rows for f in frags)  # type: ignore[union-attr]  # as above
+        cols = max(f.type.cols for f in frags)  # type: ignore[union-attr]  # as above
         t = FragT(t.parent or "acc", rows, cols, t.dtype, warps=t.warps)
-    partial = next((f.type.partial for f in frags if f.type.partial), None)  # type: ignore[union-attr]
+    partial = next((f.type.partial for f in frags if f.type.partial), None)  # type: ignore[union-attr]  # as above
     return t.with_(partial=partial, stages=1)
 
 
@@ -121,9 +121,8 @@ def elementwise_type(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
         if dtype != "bool":
             raise FaultError(Fault("D003", f"`{name}` combines truth values, found {dtype}", span, help="compare first, or use `&` and `|` on integers"))
         return t.with_(dtype="bool", partial=None)
-    if name in UNARY - {"neg", "not", "abs"} or name == "div":
-        if DTYPES[dtype].kind != "float":
-            raise FaultError(Fault("D003", f"`{name}` works on floating point, found {dtype}", span, help="convert with `lm.cast(x, lm.f32)`"))
+    if (name in UNARY - {"neg", "not", "abs"} or name == "div") and DTYPES[dtype].kind != "float":
+        raise FaultError(Fault("D003", f"`{name}` works on floating point, found {dtype}", span, help="convert with `lm.cast(x, lm.f32)`"))
     if t.partial == "add" and name not in ("add", "sub", "mul", "neg", "div"):
         raise FaultError(Fault("D007", f"`{name}` is applied to a partial sum that `lm.finish` has not completed", span,
                                help="finish it first: `lm.finish(..)`"))  # fmt: skip

@@ -13,13 +13,13 @@ def _frag(call: Call) -> Type:
     assert isinstance(shape, tuple)
     if form not in ("acc", "a", "b", "rows", "vec", "rowvec", "colvec"):
         call.fault("N043", f"`{form}` is not a register form", "form", help="forms: acc a b rows vec rowvec colvec")
-    rows, cols = (1, int(shape[0])) if len(shape) == 1 else (int(shape[0]), int(shape[1]))  # type: ignore[arg-type]
+    rows, cols = (1, int(shape[0])) if len(shape) == 1 else (int(shape[0]), int(shape[1]))  # type: ignore[arg-type]  # a shape is ints
     warps = call.attrs["warps"]
     if isinstance(like, FragT) and warps is None:
         warps = like.warps
     chunk = like.chunk if isinstance(like, FragT) else vec_chunk(str(call.attrs["dtype"])) if form == "vec" else None
-    return FragT(form, rows, cols, str(call.attrs["dtype"]), warps=tuple(warps) if warps else None, chunk=chunk,  # type: ignore[arg-type]
-                 stages=int(call.attrs["stage"] or 1), rank=len(shape))  # type: ignore[arg-type]
+    return FragT(form, rows, cols, str(call.attrs["dtype"]), warps=tuple(warps) if warps else None, chunk=chunk,  # type: ignore[arg-type]  # one of the named forms
+                 stages=int(call.attrs["stage"] or 1), rank=len(shape))  # type: ignore[arg-type]  # an int option
 
 
 def _vector(call: Call) -> Type:

@@ -66,7 +66,7 @@ def _mma(call: Call) -> Type:
 def _mma_effects(op: Op, program: Program) -> tuple[Effect, ...]:
     space = lambda name: "smem" if isinstance(op.operands[name].type, ViewT) else "tmem" if isinstance(op.operands[name].type, TmemT) else "reg"  # type: ignore[union-attr]  # noqa: E731
     kind = op.attrs["kind"]
-    touches = (Touch("a", "r", space("a"), "async"), Touch("b", "r", space("b"), "async"), Touch("acc", "rw", space("acc"), "async"))  # type: ignore[arg-type]
+    touches = (Touch("a", "r", space("a"), "async"), Touch("b", "r", space("b"), "async"), Touch("acc", "rw", space("acc"), "async"))  # type: ignore[arg-type]  # `space` gives one of the named spaces
     if kind == "wgmma":
         return (Issue("wgmma", touches, "group", "all"),)
     if kind == "tcgen05":

@@ -19,8 +19,8 @@ def _tma_load(call: Call) -> Type:
     view, coords = call.type_of("view"), call.operands["coords"]
     tensor = call.scope.declared(str(call.attrs["tensor"]))
     if tensor.rank != len(coords):  # type: ignore[arg-type]  # coords operands are tuples by kind
-        call.fault("D011", f"`{tensor.name}` has {tensor.rank} dimensions but `coords` gives {len(coords)}", "coords",  # type: ignore[arg-type]
-                   help="coordinates are innermost first, one a dimension", expected=tensor.rank, found=len(coords))  # type: ignore[arg-type]
+        call.fault("D011", f"`{tensor.name}` has {tensor.rank} dimensions but `coords` gives {len(coords)}", "coords",  # type: ignore[arg-type]  # coordinates are a tuple
+                   help="coordinates are innermost first, one a dimension", expected=tensor.rank, found=len(coords))  # type: ignore[arg-type]  # as above
     if tensor.dtype and isinstance(view, ViewT) and tensor.dtype != view.dtype:
         call.fault("D012", f"`{tensor.name}` holds {tensor.dtype} but `{view.view}` holds {view.dtype}", "tensor",
                    expected=view.dtype, found=tensor.dtype)
@@ -83,7 +83,7 @@ def _fragment(call: Call, form: str, shape: tuple[int, ...], dtype: str) -> Frag
     if form in ("acc", "a", "b", "rows"):
         if len(shape) != 2:
             call.fault("D021", f"form `{form}` needs a 2-D shape, found {len(shape)}-D", "form", expected=2, found=len(shape))
-        return FragT(form, rows, cols, dtype, warps=warps)  # type: ignore[arg-type]
+        return FragT(form, rows, cols, dtype, warps=warps)  # type: ignore[arg-type]  # one of the named forms
     if form == "vec":
         chunk = like.chunk if like and like.form == "vec" and like.chunk else vec_chunk(dtype)
         return FragT("vec", rows, cols, dtype, chunk=chunk, rank=len(shape))
@@ -147,7 +147,7 @@ def _load(call: Call) -> Type:
     tensor = call.scope.declared(str(call.attrs["tensor"]))
     shape = call.attrs["shape"]
     assert isinstance(shape, tuple)
-    return _fragment(call, str(call.attrs["form"]), tuple(int(n) for n in shape), tensor.dtype or "f32")  # type: ignore[arg-type]
+    return _fragment(call, str(call.attrs["form"]), tuple(int(n) for n in shape), tensor.dtype or "f32")  # type: ignore[arg-type]  # a shape is ints
 
 
 def _store(call: Call) -> Type:

@@ -13,7 +13,7 @@ def _tmem_load(call: Call) -> Type:
     form = str(call.attrs["form"])
     if form not in ("rows", "acc"):
         call.fault("D022", f"tensor memory loads into form `rows` or `acc`, not `{form}`", "form")
-    return FragT(form, t.lanes, int(call.attrs["cols"] or t.cols), t.dtype)  # type: ignore[arg-type]
+    return FragT(form, t.lanes, int(call.attrs["cols"] or t.cols), t.dtype)  # type: ignore[arg-type]  # one of the named forms
 
 
 SPECS = (

@@ -58,9 +58,9 @@ class RoleCode:
     source: str
 
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-          "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
-_CALLS: dict[str, Callable[..., Any]] = {
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+         "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
+CALLS: dict[str, Callable[..., Any]] = {
     "exp2": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
     "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
 }  # fmt: skip
@@ -90,7 +90,7 @@ class _Compiler:
             self._function(name, block.body)
         source = "\n".join(self.lines)
         scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": self.loop, "min": min, "max": max, "int": int, "float": float},
-                                 **{f"f_{k}": v for k, v in _CALLS.items()}}  # fmt: skip
+                                 **{f"f_{k}": v for k, v in CALLS.items()}}  # fmt: skip
         exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)
         roles = {role: _chain([scope[n] for n in ns]) for role, ns in names.items()}
         return RoleCode(self.program, roles, tuple(c for c in self.ops if c is not None), source)
@@ -219,7 +219,7 @@ class _Compiler:
         """A uniform scalar, slot or tensor-memory expression as Python."""
         op, args = e.op, e.args
         if op == "const":
-            return repr(e.attrs["value"]) if not isinstance(e.attrs["value"], int) or e.attrs["value"] >= 0 else f"({e.attrs['value']})"  # type: ignore[operator]
+            return repr(e.attrs["value"]) if not isinstance(e.attrs["value"], int) or e.attrs["value"] >= 0 else f"({e.attrs['value']})"  # type: ignore[operator]  # an int, by the test before
         if op == "param":
             return f"p_{e.attrs['name']}"
         if op == "var":
@@ -227,8 +227,8 @@ class _Compiler:
         if op == "field":
             t = args[0].type
             return f"{self.scalar(args[0])}[{self.fields[t.scheduler][str(e.attrs['name'])]}]"  # type: ignore[union-attr]  # fields come from tiles
-        if op in _INFIX:
-            return f"({self.scalar(args[0])} {_INFIX[op]} {self.scalar(args[1])})"
+        if op in INFIX:
+            return f"({self.scalar(args[0])} {INFIX[op]} {self.scalar(args[1])})"
         if op == "neg":
             return f"(-{self.scalar(args[0])})"
         if op == "not":
@@ -260,8 +260,8 @@ class _Compiler:
         if op == "tmem_cols":
             return f"({self.scalar(args[0])} + {self.scalar(args[1])})"
         if op == "cast":
-            return f"{'float' if e.type.dtype[0] in 'fbte' and e.type.dtype != 'bool' else 'int'}({self.scalar(args[0])})"  # type: ignore[union-attr]
-        if op in _CALLS:
+            return f"{'float' if e.type.dtype[0] in 'fbte' and e.type.dtype != 'bool' else 'int'}({self.scalar(args[0])})"  # type: ignore[union-attr]  # a cast of a scalar
+        if op in CALLS:
             return f"f_{op}({self.scalar(args[0])})"
         if op == "fma":
             a, b, c = (self.scalar(x) for x in args)

@@ -102,7 +102,7 @@ def _shift(axis: Axis, which: int, lo: Expr) -> Axis:
     fixed, moving = axis[1]
     if lo.op == "dyn":
         return which, (fixed, (*moving, int(lo.attrs["i"])))  # type: ignore[call-overload]  # positions are integers
-    return which, (fixed + int(lo.attrs["value"]), moving)  # type: ignore[call-overload]
+    return which, (fixed + int(lo.attrs["value"]), moving)  # type: ignore[call-overload]  # a constant index is an int
 
 
 def _flip(axis: Axis) -> Axis:

@@ -72,7 +72,7 @@ class _Reader:
             if slot.op == "dyn":
                 self.dynamic.append((first, stages, int(slot.attrs["i"])))  # type: ignore[arg-type]  # positions are integers
             else:
-                self.mask |= 1 << (first + int(slot.attrs["value"]) % stages)  # type: ignore[arg-type]
+                self.mask |= 1 << (first + int(slot.attrs["value"]) % stages)  # type: ignore[arg-type]  # a constant slot is an int
             return
         for i, a in enumerate(e.args):
             if i == 0 and e.op in MODELS and _is_place(a):

@@ -33,17 +33,23 @@ def _gifts(r: Replay, bar: Bar) -> list[tuple[Entry, str]]:
     return [(e, "") for e in found[-6:]]
 
 
+def _cause(r: Replay) -> Fault | None:
+    """What went wrong before an arrival that does not fit its phase: a slot freed too early, or an arrival made too often."""
+    early = r.early_release()
+    if early is not None:
+        return early_release(r, *early)
+    odd = r.odd_phase()
+    return too_often(r, odd[0]) if odd is not None and odd[1] else None
+
+
 def over_arrival(r: Replay, found: Found) -> Fault:
     """More arrivals in one phase than the barrier counts."""
     m, op = _now(r, found)
     bar: Bar = found.data["bar"]
     name = _name(r, bar)
-    early = r.early_release()
-    if early is not None:
-        return early_release(r, *early)
-    odd = r.odd_phase()
-    if odd is not None and odd[1]:
-        return too_often(r, odd[0])
+    cause = _cause(r)
+    if cause is not None:
+        return cause
     message = f"`{name}` gets more arrivals in one phase than the {bar.count} it counts: {call(op)} of {who(r, m)} is one too many"
     related = [(r.plan.program.barriers[name].span, f"counts {bar.count}")]
     related += [(e.op.span, f"{who(r, e.member)} arrives here") for e, _ in _gifts(r, bar)[-2:] if e.op is not op]
@@ -57,14 +63,11 @@ def unstable(r: Replay, found: Found) -> Fault:
     m, op = _now(r, found)
     bar: Bar = found.data["bar"]
     name = _name(r, bar)
-    early = r.early_release()
-    if early is not None:
-        return early_release(r, *early)
+    cause = _cause(r)
+    if cause is not None:
+        return cause
     odd = r.odd_phase()
-    if odd is not None and odd[1]:
-        return too_often(r, odd[0])
     others = sorted({c.role for c in contributors(r, bar)} - {m.role}) or [m.role]
-    fixes: list[Fix] = []
     verb = "brings its bytes" if r.is_a(op, Issue) else "arrives"
     message = f"{who(r, m)} {verb} on `{name}` without knowing that phase {max(bar.n, 1) - 1} is complete, so it may count for that phase"
     span: Span = op.span
@@ -73,7 +76,7 @@ def unstable(r: Replay, found: Found) -> Fault:
         related.append((odd[0].op.span, "this arrival already named another slot than the one in use"))
     facts = {"barrier": name, "phase": bar.n, "role": m.role, "setting": str(r.setting)}
     return Fault("S021", message, span, tuple(related), help="wait for the partner's barrier of this slot before arriving for the next phase",
-                 fixes=tuple(fixes), facts=facts, trace=trace(r, [*_gifts(r, bar), *sync_points(r, (m,), len(r.log))], (m, "may count too early")))  # fmt: skip
+                 facts=facts, trace=trace(r, [*_gifts(r, bar), *sync_points(r, (m,), len(r.log))], (m, "may count too early")))  # fmt: skip
 
 
 def early_pass(r: Replay, found: Found) -> Fault:
@@ -346,7 +349,7 @@ def _end_name(r: Replay, role: str, tensor: str, read: int) -> str | None:
                 e = resolve(s.value)
                 if e.op == "ld" and e.attrs["tensor"] == tensor:
                     i = trips.canonical(e.args[0])
-                    if i != start and (i == f"({start}+1)" or trips.canonical(Expr("sub", (e.args[0], resolve(r.plan.program.ops[read].operands["i"])))) == "(1)"):  # type: ignore[arg-type]
+                    if i != start and (i == f"({start}+1)" or trips.canonical(Expr("sub", (e.args[0], resolve(r.plan.program.ops[read].operands["i"])))) == "(1)"):  # type: ignore[arg-type]  # an index is one expression
                         best = s.targets[0]
     return best.rsplit("_", 1)[0] if best and best.rsplit("_", 1)[-1].isdigit() else best
 

@@ -236,7 +236,7 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
             t = e.op.operands[o].type  # type: ignore[union-attr]  # touches name view operands
             value = e.values[r.plan.code.ops[e.op.id].index[o]]
             stages = r.plan.slots(e.op, o)
-            if t.view in views and value[0] % stages == n % stages:  # type: ignore[union-attr]
+            if t.view in views and value[0] % stages == n % stages:  # type: ignore[union-attr]  # touches name view operands
                 last, operand = e, o
                 end = _ends(r, m, e)
                 if end.number >= at.number:

@@ -140,7 +140,7 @@ def _same(a: Fault, b: Fault) -> bool:
 
 def _dead(plan: Plan, number: int) -> Fault:
     op = plan.program.ops[number]
-    view = next((e.type.view for e in op.operands.values() if hasattr(e, "type") and hasattr(e.type, "view")), "shared memory")  # type: ignore[union-attr]
+    view = next((e.type.view for e in op.operands.values() if hasattr(e, "type") and hasattr(e.type, "view")), "shared memory")  # type: ignore[union-attr]  # a type with a view, by the tests before
     role = plan.sites[number].role
     after = [s.op for s in plan.sites.values() if s.role == role and s.op.id > number and any(isinstance(e, (FenceProxy, Sync)) for e in effects_of(s.op, plan.program))]
     related = tuple((o.span, "nothing reads it after this") for o in after[:2])

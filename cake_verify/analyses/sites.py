@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Role, Stmt
+from cake_ir.types import FragT, ViewT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +55,33 @@ class Sites:
 def sites(program: Program) -> Sites:
     """The sites of a program, found once."""
     return _Finder(program).run()
+
+
+def stores_by_tensor(program: Program) -> tuple[tuple[Site, ...], ...]:
+    """The stores at coordinates, those of one tensor together."""
+    writers: dict[str, list[Site]] = {}
+    for s in sites(program).ops:
+        if s.op.name in ("tma_store", "store") and isinstance(s.op.attrs.get("tensor"), str) and isinstance(s.op.operands.get("coords"), tuple):
+            writers.setdefault(str(s.op.attrs["tensor"]), []).append(s)
+    return tuple(tuple(stores) for stores in writers.values())
+
+
+def covered(site: Site, axis: int) -> int:
+    """Elements that one access covers along an axis, innermost first."""
+    shape = site.op.attrs.get("shape")
+    x = site.op.operands.get("x")
+    t = x.type if isinstance(x, Expr) else None
+    view, rows = site.op.operands.get("view"), site.op.operands.get("rows")
+    if isinstance(view, Expr) and isinstance(view.type, ViewT):
+        given = rows.attrs.get("value") if isinstance(rows, Expr) and rows.op == "const" else None
+        return view.type.cols if axis == 0 else given if axis == 1 and isinstance(given, int) else 1
+    if isinstance(shape, tuple):
+        sizes = [int(v) for v in reversed(shape)]  # type: ignore[arg-type]  # integers by the option's kind
+    elif isinstance(t, FragT):
+        sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
+    else:
+        sizes = [1]
+    return sizes[axis] if axis < len(sizes) else 1
 
 
 class _Finder:

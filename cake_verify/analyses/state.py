@@ -177,9 +177,7 @@ class World:
 
 def open_epoch(m: Member) -> int:
     """The bit of what the member does from here to its next release."""
-    w = m.world
-    b = 1 << w.top
-    w.top += 1
+    b = m.world.bit()
     if m.single:
         m.K |= b
     else:
@@ -190,9 +188,7 @@ def open_epoch(m: Member) -> int:
 
 def open_waits(m: Member) -> int:
     """The bit of the waits that the member's lanes return from until its next release or MMA."""
-    w = m.world
-    b = 1 << w.top
-    w.top += 1
+    b = m.world.bit()
     if m.single:
         m.K |= b
     else:

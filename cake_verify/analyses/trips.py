@@ -12,6 +12,7 @@ from cake_ir.derive.structure import sites
 from cake_ir.program import Assign, Expr, For, If, Op, Program, statements
 from cake_ir.span import Span
 from cake_ir.types import I32
+from cake_ir.walk.code import CALLS, INFIX
 
 Env = dict[str, Any]
 
@@ -49,7 +50,7 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
                     twice.add(name)
             if isinstance(s.value, Op):
                 if s.value.name == "ld" and "tensor" in s.value.attrs:
-                    values[s.targets[0]] = Expr("ld", (s.value.operands["i"],), {"tensor": s.value.attrs["tensor"], "op": s.value.id}, I32, s.value.span)  # type: ignore[arg-type]
+                    values[s.targets[0]] = Expr("ld", (s.value.operands["i"],), {"tensor": s.value.attrs["tensor"], "op": s.value.id}, I32, s.value.span)  # type: ignore[arg-type]  # an index is one expression
             elif len(s.targets) == 1:
                 values[s.targets[0]] = s.value
     for name in twice:
@@ -96,14 +97,6 @@ def conditions(program: Program) -> tuple[tuple[str, If, Expr], ...]:
     return tuple(out)
 
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-          "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
-_CALLS: dict[str, Callable[..., Any]] = {
-    "exp2": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
-    "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
-}  # fmt: skip
-
-
 def python(e: Expr, program: Program) -> str:
     """A resolved scalar expression as Python over `e`, which gives parameters by name, `tile` (fields by name) and `ld` (a function of
     tensor and index). Loop variables and places in the cluster count as 0. Raises `NotKnown`."""
@@ -112,8 +105,8 @@ def python(e: Expr, program: Program) -> str:
         return repr(e.attrs["value"]) if math.isfinite(_number(e.attrs["value"])) else f"float({str(e.attrs['value'])!r})"
     if op == "param":
         return f"e[{str(e.attrs['name'])!r}]"
-    if op in _INFIX:
-        return f"({python(args[0], program)} {_INFIX[op]} {python(args[1], program)})"
+    if op in INFIX:
+        return f"({python(args[0], program)} {INFIX[op]} {python(args[1], program)})"
     if op == "not":
         return f"(not {python(args[0], program)})"
     if op == "neg":
@@ -140,7 +133,7 @@ def python(e: Expr, program: Program) -> str:
         return str(found) if isinstance(found, int) else f"e.get({found!r}, 1)"
     if op == "cast":
         return f"{'float' if getattr(e.type, 'dtype', 'i32')[0] in 'fbt' else 'int'}({python(args[0], program)})"
-    if op in _CALLS:
+    if op in CALLS:
         return f"f_{op}({', '.join(python(a, program) for a in args)})"
     raise NotKnown(op)
 
@@ -151,7 +144,7 @@ def _number(value: object) -> float:
 
 def compiled(*groups: list[str]) -> tuple[Callable[[Env], tuple[Any, ...]], ...]:
     """For each group of texts a function of the environment that gives their values; texts come from `python`, never from an author."""
-    scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max, "int": int, "float": float, "bool": bool}, **{f"f_{k}": v for k, v in _CALLS.items()}}
+    scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max, "int": int, "float": float, "bool": bool}, **{f"f_{k}": v for k, v in CALLS.items()}}
     functions = [f"lambda e: ({''.join(t + ', ' for t in texts)})" for texts in groups]
     return eval(compile(f"({', '.join(functions)},)", "<trips>", "eval"), scope)
 

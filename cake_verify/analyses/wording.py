@@ -34,7 +34,3 @@ def exists_on(feature: str) -> str:
     """On which targets a feature exists."""
     names = targets_with(feature)
     return f"it exists on {', '.join(names)}" if names else "no target has it"
-
-
-def plural(n: int, word: str) -> str:
-    return f"{n} {word}{'' if n == 1 else 's'}"

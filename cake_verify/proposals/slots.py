@@ -98,7 +98,7 @@ def _conditions(s: Source, p: Placed, test: ast.expr) -> Iterator[Proposal]:
     loops = [x for x in p.around if isinstance(x, ast.For) and isinstance(x.target, ast.Name) and isinstance(x.iter, ast.Call) and called(x.iter) != "tiles"]
     if loops:
         var = loops[-1].target.id  # type: ignore[union-attr]  # names, see above
-        last = s.source(loops[-1].iter.args[-1]) if loops[-1].iter.args else "1"  # type: ignore[attr-defined]
+        last = s.source(loops[-1].iter.args[-1]) if loops[-1].iter.args else "1"  # type: ignore[attr-defined]  # a call, by the line that lists them
         back = max([1, *(_back(n) for n in ast.walk(p.node) if isinstance(n, ast.Call) and called(n) == "prev")])
         for text in (f"{var} > {back - 1}", f"{var} >= {back}", f"{var} == 0", f"{var} + 1 < {last}"):
             yield Proposal("condition", (s.replace(test, text),), f"write `if {text}:`", p.line, 0.1)

@@ -127,7 +127,7 @@ class Source:
     def source(self, node: ast.AST) -> str:
         """The text of a node (what `ast.get_source_segment` gives, without taking the whole text apart each time)."""
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1  # type: ignore[attr-defined]  # statements and expressions have places
-        a, b = self._column(first + 1, node.col_offset) - 1, self._column(last + 1, node.end_col_offset) - 1  # type: ignore[attr-defined]
+        a, b = self._column(first + 1, node.col_offset) - 1, self._column(last + 1, node.end_col_offset) - 1  # type: ignore[attr-defined]  # located nodes only
         if first == last:
             return self.lines[first][a:b]
         return "\n".join([self.lines[first][a:], *self.lines[first + 1 : last], self.lines[last][:b]])
@@ -139,7 +139,7 @@ class Source:
     def span(self, node: ast.AST) -> Span:
         """The span of a node; columns count characters from 1."""
         first, last = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]  # statements and expressions have places
-        return Span(first, self._column(first, node.col_offset), last, self._column(last, node.end_col_offset))  # type: ignore[attr-defined]
+        return Span(first, self._column(first, node.col_offset), last, self._column(last, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
 
     # ------------------------------------------------------------ edits
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -74,7 +75,7 @@ def test_atoms_are_exactly_the_bytes_of_the_rectangle(view: ViewLayout, data: st
     want = {b for at in bits for b in range(at // 8, (at + view.elem_bits - 1) // 8 + 1)}
     got = atoms(view, 0, row, rows, col, cols)
     assert {b for lo, hi in got for b in range(lo, hi)} == want
-    assert all(a[1] < b[0] for a, b in zip(got, got[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in pairwise(got))
 
 
 def test_whole_panels_are_one_range_each() -> None:

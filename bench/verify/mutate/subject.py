@@ -138,9 +138,9 @@ class Subject:
     def change(self, *pieces: Piece) -> str:
         """The text with nodes replaced; the number of lines stays."""
         lines = self.text.split("\n")
-        for node, new in sorted(pieces, key=lambda p: (p[0].lineno, p[0].col_offset), reverse=True):  # type: ignore[attr-defined]
-            first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
-            head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]  # type: ignore[attr-defined]
+        for node, new in sorted(pieces, key=lambda p: (p[0].lineno, p[0].col_offset), reverse=True):  # type: ignore[attr-defined]  # located nodes only
+            first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]  # as above
+            head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]  # type: ignore[attr-defined]  # as above
             fresh = (head + new + tail).split("\n")
             fresh += [""] * (last - first + 1 - len(fresh))
             lines[first : last + 1] = fresh
@@ -151,7 +151,7 @@ class Subject:
         text = self.change(*pieces)
         if text == self.text or any(m.text == text for m in self.made):
             return
-        lines = frozenset(n for node, _ in pieces for n in range(node.lineno, node.end_lineno + 1))  # type: ignore[attr-defined]
+        lines = frozenset(n for node, _ in pieces for n in range(node.lineno, node.end_lineno + 1))  # type: ignore[attr-defined]  # located nodes only
         near = lines | (self._around(at) if at is not None else frozenset())
         concerned = roles if roles is not None else frozenset({at.role}) if at is not None else frozenset(self.program.roles)
         number = sum(m.cls == cls for m in self.made)

@@ -9,7 +9,6 @@ from cake_backend.judge.device.driver import call
 
 GUARD = 64 * 1024
 ALIGN = 1024
-BAND = 4 * GUARD  # bytes compared at a time when bands are read back
 
 
 class Buffer:

@@ -9,7 +9,7 @@ from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -79,7 +79,7 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         names = parameters(program, decisive) | ({extent} if isinstance(extent, str) else set())
         if isinstance(extent, str):
             names |= parameters(program, [Expr("param", (), {"name": extent})])
-        found = _outside(program, site, e, extent, _covered(site, axis), names, bool(read))
+        found = _outside(program, site, e, extent, covered(site, axis), names, bool(read))
         if found:
             return _fault(program, site, tensor, entry, found, names, values[0].span if values else None)
     return None
@@ -118,19 +118,6 @@ def _fault(program: Program, site: Site, tensor: Param, entry: Expr, found: tupl
     range_ = f"`{tensor.name}` has {size}" if v >= 0 else f"in front of `{tensor.name}`"
     related = ((tensor.span, "declared here"), *(((stated, "these values are assumed"),) if stated is not None else ()))
     return Fault(
-        "D031", f"`{spoken(entry)}` is {v} for {where}: {range_}", site.op.spans.get("coords", site.op.spans.get("i", site.op.span)), related,  # type: ignore[arg-type]
+        "D031", f"`{spoken(entry)}` is {v} for {where}: {range_}", site.op.spans.get("coords", site.op.spans.get("i", site.op.span)), related,  # type: ignore[arg-type]  # a span, one of the three
         "put the access under a check, mask it, or state with `lm.assume` what keeps it inside", (), {"found": v, "expected": size, "tensor": tensor.name},
     )  # fmt: skip
-
-
-def _covered(site: Site, axis: int) -> int:
-    """Elements that one access covers along an axis, innermost first."""
-    shape, x = site.op.attrs.get("shape"), site.op.operands.get("x")
-    t = x.type if isinstance(x, Expr) else None
-    if isinstance(shape, tuple):
-        sizes = [int(v) for v in reversed(shape)]  # type: ignore[arg-type]  # integers by the option's kind
-    elif isinstance(t, FragT):
-        sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
-    else:
-        sizes = [1]
-    return sizes[axis] if axis < len(sizes) else 1

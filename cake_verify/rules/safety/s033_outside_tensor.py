@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
-from cake_ir.types import FragT, ViewT
+from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
@@ -51,7 +51,7 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fa
     if not tensor.extents or axis >= len(tensor.extents):
         return None
     extent = tensor.extents[len(tensor.extents) - 1 - axis]
-    n = _covered(site, axis)
+    n = covered(site, axis)
     if isinstance(extent, int):
         last = r.hi if r.tight else r.lo
         if last + n > extent:
@@ -83,21 +83,3 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     return Fault("S033", f"the last tile along `{field}` reaches past `{extent}`, the end of `{tensor.name}`, unless {stride} divides it", site.op.span,
                  ((tensor.span, f"extent `{extent}`"), (d.spans.get("tiles", d.span), f"tiles of {stride}")),
                  f"mask the access, use `clip=True`, or state `lm.assume({extent} % {stride} == 0)`", (), {"axis": axis, "extent": extent, "tile": stride})  # fmt: skip
-
-
-def _covered(site: Site, axis: int) -> int:
-    """Elements that one access covers along an axis, innermost first."""
-    shape = site.op.attrs.get("shape")
-    x = site.op.operands.get("x")
-    t = x.type if isinstance(x, Expr) else None
-    view, rows = site.op.operands.get("view"), site.op.operands.get("rows")
-    if isinstance(view, Expr) and isinstance(view.type, ViewT):
-        given = rows.attrs.get("value") if isinstance(rows, Expr) and rows.op == "const" else None
-        return view.type.cols if axis == 0 else given if axis == 1 and isinstance(given, int) else 1
-    if isinstance(shape, tuple):
-        sizes = [int(v) for v in reversed(shape)]  # type: ignore[arg-type]  # integers by the option's kind
-    elif isinstance(t, FragT):
-        sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
-    else:
-        sizes = [1]
-    return sizes[axis] if axis < len(sizes) else 1

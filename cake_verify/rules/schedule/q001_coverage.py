@@ -10,7 +10,7 @@ from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import Affine, affine
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -36,11 +36,7 @@ class _Term:
 
 
 def check(program: Program) -> Iterator[Fault]:
-    writers: dict[str, list[Site]] = {}
-    for s in sites(program).ops:
-        if s.op.name in ("tma_store", "store") and isinstance(s.op.attrs.get("tensor"), str) and isinstance(s.op.operands.get("coords"), tuple):
-            writers.setdefault(str(s.op.attrs["tensor"]), []).append(s)
-    for stores in writers.values():
+    for stores in stores_by_tensor(program):
         for s in stores:
             fault = _store(program, s, alone=len(stores) == 1)
             if fault:

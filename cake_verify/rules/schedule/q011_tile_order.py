@@ -9,7 +9,7 @@ from cake_ir.program import Expr, If, Program
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, parameters, positions
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, stores_by_tensor
 from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -42,11 +42,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    writers: dict[str, list[Site]] = {}
-    for s in sites(program).ops:
-        if s.op.name in ("tma_store", "store") and isinstance(s.op.attrs.get("tensor"), str) and isinstance(s.op.operands.get("coords"), tuple):
-            writers.setdefault(str(s.op.attrs["tensor"]), []).append(s)
-    for stores in writers.values():
+    for stores in stores_by_tensor(program):
         for s in stores:
             fault = _store(program, s, alone=len(stores) == 1)
             if fault:

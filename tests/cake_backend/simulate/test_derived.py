@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from sim_cases import CASES, Case
 from sim_schedules import program
-from test_language import BULK, GROUPED, MULTICAST, TCGEN05, TWO_ACCUMULATORS
+from test_language import GROUPED, MULTICAST, TCGEN05, TWO_ACCUMULATORS
+from test_language_data import BULK
 
 from cake_backend.simulate.derived import expected_arrivals, phases, touches_slots, view_rings
 from cake_backend.simulate.faults import NotSimulated

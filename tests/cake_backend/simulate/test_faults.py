@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sim_cases import GEMM_SM80, GEMM_WS, KMEANS, RMSNORM
 from sim_schedules import E4M3, caught, nan, normal, program
-from test_language import FP8, SOFTMAX, TRANSPOSED
+from test_language_data import FP8, SOFTMAX, TRANSPOSED
 
 from cake_backend.simulate import MEANING, adversaries, policy_named, simulate
 
