@@ -164,6 +164,21 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
 
 
+def _kmeans() -> Iterator[BenchCandidate]:
+    """k-means assignment: two members of 256 centroids a chunk or four of 128; norms resident where they fit; long vectors in slices."""
+    four = {"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}
+    resident = ("assign_2m*", "assign_8k_b32")
+    for name, schedule, params, shapes, main in (
+        ("", "hopper", {}, (), True), ("_resident", "hopper_resident", {}, resident, True), ("_four", "hopper", four, (), False),
+        ("_resident_four", "hopper_resident", four, resident, False), ("_d64", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3}, (), True),
+        ("_d64_four", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3, **four}, (), True),
+        ("_d64_resident_four", "hopper_resident", {"D": 64, "STAGES": 4, "XSTAGES": 3, "NKMAX": 256, **four}, (), False),
+        ("_d64_x4", "hopper", {"D": 64, "STAGES": 2, "XSTAGES": 4, **four}, (), False),
+        ("_d512", "hopper_deep", {}, (), True), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
+    ):  # fmt: skip
+        yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
+
+
 def _tiny_gemm() -> Iterator[BenchCandidate]:
     """GEMM of few rows: weight rows a CTA so that the CTAs fill the SMs once, warps that share K, slots."""
     narrow = ("*_n128_*", "*_n256_*", "*_n384_*", "*_n512_*", "*_n1024_*")
@@ -205,10 +220,7 @@ CANDIDATES: tuple[BenchCandidate, ...] = (
     BenchCandidate("cake_gemm_group16", "gemm", "hopper", params={"GROUP": 16}, main=False, shapes=("square_*",)),
     BenchCandidate("cake_gemm_one_consumer", "gemm", "hopper", params={"MEMBERS": 1, "STAGES": 5}, main=False, shapes=("square_*",)),
     BenchCandidate("cake_gemm_sm80", "gemm", "ampere", main=False, shapes=("square_*",)),
-    BenchCandidate("cake_kmeans", "kmeans_assign", "hopper"),
-    BenchCandidate("cake_kmeans_resident", "kmeans_assign", "hopper_resident"),
-    BenchCandidate("cake_kmeans_four", "kmeans_assign", "hopper", params={"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}, main=False),
-    BenchCandidate("cake_kmeans_resident_four", "kmeans_assign", "hopper_resident", params={"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}, main=False),
+    *_kmeans(),
     *_rows("rmsnorm"),
     *_rows("add_rmsnorm"),
     *_softmax(),

@@ -6,10 +6,14 @@
 carry=${1:-.carry}; shift; families=${*:-rmsnorm add_rmsnorm softmax silu_mul_quant attention}
 OUT=${OUT:-bench/results}; mkdir -p "$OUT"
 export PYTHONUNBUFFERED=1 PYTHONPATH=$PWD:${PYTHONPATH:-} CAKE_CACHE=${CAKE_CACHE:-/tmp/cake-cache}
-if ls "$carry"/whl/*.whl >/dev/null 2>&1 && [ ! -d /tmp/cake-site ]; then
-  python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --target /tmp/cake-site "$carry"/whl/*.whl
-fi
-[ -d /tmp/cake-site ] && export PYTHONPATH=$PYTHONPATH:/tmp/cake-site
+for wheel in "$carry"/whl*/*.whl; do  # only what an earlier call on this machine has not installed
+  seen=/tmp/cake-site/.seen/$(basename "$wheel"); [ -f "$wheel" ] && [ ! -f "$seen" ] || continue
+  python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/cake-site "$wheel"
+  mkdir -p /tmp/cake-site/.seen && touch "$seen"
+done
+[ -d /tmp/cake-site ] && export PYTHONPATH=$PYTHONPATH:/tmp/cake-site:/tmp/cake-site/nvidia_cutlass_dsl/python_packages
+[ -d "$carry/hopper/bin" ] && export CAKE_HAND_KERNELS=$PWD/$carry/hopper
+[ -f "$carry/flashinfer/shapes.json" ] && export CAKE_FLASHINFER=$PWD/$carry/flashinfer
 LIMIT=${LIMIT:-530}; chosen=(); for s in ${SHAPES:-}; do chosen+=(--shape "$s"); done
 for family in $families; do
   left=$((LIMIT - SECONDS)); [ $left -lt 20 ] && { echo "== $family: skipped, the session's time is spent"; continue; }

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from bench import hand_written
+from bench import flashinfer_tiny, hand_written
 from bench.cake_runner import enqueue_all
 from bench.harness import Contender
 from cake_backend.judge.device.driver import Gpu
@@ -54,7 +54,7 @@ def gemm_nn_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
 
 
 def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
-    """flash-kmeans 0.3.1 and flashlib 0.4.0 as shipped, and the hand-written kernels."""
+    """flash-kmeans 0.3.1 and flashlib 0.4.0 (Triton, and CuTe DSL for one problem) as shipped, and the hand-written kernels."""
     for s in sets:
         s["X_SQ"] = (s["X"].float() ** 2).sum(-1).contiguous()
 
@@ -87,8 +87,21 @@ def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
 
         return Contender("flashlib_swept", call, note="0.4.0 with 128/64/4 warps/1 stage, the best of an earlier sweep")
 
+    def flashlib_cute() -> Contender:
+        if axes["NB"] != 1:
+            raise ValueError("takes one problem, not a batch")
+        from flashlib.primitives.kmeans.cutedsl import cutedsl_assign_euclid
+
+        def call(i: int) -> Any:
+            s = sets[i]
+            return cutedsl_assign_euclid(s["X"], s["MU"], out=s["IDX"], c_sq=s["MU_SQ"])
+
+        call(0)
+        torch.cuda.synchronize()
+        return Contender("flashlib_cute", call, note="0.4.0, CuTe DSL as shipped; launches on a stream of its own, so timed eagerly only", graph=False)
+
     own = _hand("k_", ("k_base", "k_cl1", "k_n4x2"), sets, gpu, lambda k, s: hand_written.kmeans(k, s["X"], s["MU"], s["MU_SQ"], s["IDX"]))
-    return [attempt("flash_kmeans", flash_kmeans), attempt("flashlib", flashlib), attempt("flashlib_swept", flashlib_swept), *own]
+    return [attempt("flash_kmeans", flash_kmeans), attempt("flashlib", flashlib), attempt("flashlib_swept", flashlib_swept), attempt("flashlib_cute", flashlib_cute), *own]
 
 
 def _compiled(name: str, sets: Sets, plain: Callable[..., Any], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Contender:
@@ -251,7 +264,7 @@ def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
 
 
 def tiny_gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
-    """cuBLAS through torch, and DeepGEMM."""
+    """cuBLAS through torch, DeepGEMM, and FlashInfer's Cake-generated programs with and without programmatic dependent launch."""
 
     def deep_gemm() -> Contender:
         import deep_gemm
@@ -261,7 +274,12 @@ def tiny_gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     def cublas() -> Contender:
         return Contender("cublas", lambda i: torch.matmul(sets[i]["X"], sets[i]["W"].T, out=sets[i]["Y"]), note="torch.matmul, W transposed")
 
-    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm)]
+    def flashinfer(end: str) -> Contender:
+        launch, program = flashinfer_tiny.launcher(axes, end)
+        return Contender(f"flashinfer{end.lower()}", lambda i: launch(sets[i]["X"], sets[i]["W"], sets[i]["Y"]), note=f"flashinfer-python 0.7.4, {program}")
+
+    found = [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm)]
+    return found + [attempt(f"flashinfer{end.lower()}", lambda end=end: flashinfer(end)) for end in ("", "_PDL")]
 
 
 def _hand(prefix: str, names: tuple[str, ...], sets: Sets, gpu: Gpu, launches: Callable[[Any, Any], Any]) -> list[Contender]:
@@ -293,7 +311,7 @@ PEERS: dict[str, Callable[[Sets, Gpu, Axes], list[Contender]]] = {
 }
 BASELINES: dict[str, tuple[str, ...]] = {
     "gemm": ("cublas", "deep_gemm", "hand_g_base", "hand_g_cl1"),
-    "kmeans_assign": ("flash_kmeans", "flashlib", "flashlib_swept", "hand_k_base", "hand_k_cl1", "hand_k_n4x2"),
+    "kmeans_assign": ("flash_kmeans", "flashlib", "flashlib_swept", "flashlib_cute", "hand_k_base", "hand_k_cl1", "hand_k_n4x2"),
     "rmsnorm": ("torch_compile", "torch_rms_norm", "liger"),
     "add_rmsnorm": ("torch_compile", "liger"),
     "softmax": ("torch_softmax", "torch_compile", "liger"),
@@ -301,5 +319,5 @@ BASELINES: dict[str, tuple[str, ...]] = {
     "attention": ("fa3", "cudnn"),
     "gemm_nn": ("cublas", "deep_gemm"),
     "gemm_fp8": ("deep_gemm", "scaled_mm_blocks", "scaled_mm_rows"),
-    "tiny_gemm": ("cublas", "deep_gemm"),
+    "tiny_gemm": ("cublas", "deep_gemm", "flashinfer", "flashinfer_pdl"),
 }

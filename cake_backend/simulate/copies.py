@@ -28,18 +28,21 @@ from cake_ir.program import Expr
 from cake_ir.types import FragT, ViewT
 
 
-def _arm(site: Site, warp: Warp, n: int, own: int) -> None:
-    """`arrive.expect_tx` in front of a phase's first copy, for all of them; `own` are the bytes of this one."""
+def _arm(site: Site, warp: Warp, n: int, own: int, room: int) -> None:
+    """`arrive.expect_tx` in front of a phase's first copy, for all of them; this one moves `own` bytes, `room` of which the phase counts for it."""
     phase, name = site.machine.phases[site.op.id], str(site.op.attrs["barrier"])
-    left = warp.owing.get(phase.number, 0)
+    left, bar = warp.owing.get(phase.number, 0), barrier_at(warp.cta, name, n)
+    if phase.total is None:
+        room = own
     if left <= 0:
         left = own if phase.total is None else phase.total
-        bar = barrier_at(warp.cta, name, n)
         try:
             bar.expect(left)
         except OverArrival as exc:
             raise site.machine.over_arrival(site, warp, name, bar.stage, exc) from None
-    warp.owing[phase.number] = left - own
+    warp.owing[phase.number] = left - room
+    if room > own:
+        bar.complete(room - own)  # a real launch announces what will come; here it is known only now
 
 
 def _check_boxes(site: Site, warp: Warp, access: ViewAccess, vals: Vals, rank: int, slices: int = 1) -> None:
@@ -83,7 +86,7 @@ def _tma_load(site: Site) -> Step:
         m.reach(site, warp, tensor)
         n, coords = at(vals), list(vals[coords_at])
         _check_boxes(site, warp, access, vals, len(coords), slices)
-        _arm(site, warp, n, rows * cols * size)
+        _arm(site, warp, n, rows * cols * size, rows * cols * size)
         part = warp.cta.place[axis] if slices > 1 else 0
         if slices > 1:
             coords[axes[1]] += part * height
@@ -133,7 +136,7 @@ def _bulk_load(site: Site) -> Step:
         if offset < 0 or length < 0 or offset + length > flat.size:
             message = f"{label(op)} copies elements {offset}..{offset + length} of `{tensor.name}`, which has {flat.size}"
             raise Abort(m.located("X006", message, op, warp=warp))
-        _arm(site, warp, n, length * size)
+        _arm(site, warp, n, length * size, max(length * size, access.type.rows * access.type.cols * size))
         if length == 0:
             return
         i = np.arange(length)

@@ -86,7 +86,8 @@ def ring_of(e: Expr, names: dict[str, str | None]) -> str | None:
 class Phase:
     """The copies of one role that fill one slot: `total` bytes are expected in front of the first of them.
 
-    `total` is None where a single copy's length is known only at run time.
+    `total` is None where a single copy's length is known only at run time. Where such a copy shares its slot with others, its whole view
+    counts here, and what it leaves out is taken back when it is issued.
     """
 
     number: int
@@ -98,7 +99,7 @@ class _Open:
     depth: int
     ops: list[int]
     fixed: int
-    open_ended: bool = False
+    lone: bool = False  # one copy of run-time length, and no other
 
 
 def phases(program: Program) -> dict[int, Phase]:
@@ -116,7 +117,7 @@ def phases(program: Program) -> dict[int, Phase]:
 
 
 def _close(g: _Open, out: dict[int, Phase]) -> None:
-    phase = Phase(g.ops[0], None if g.open_ended else g.fixed)
+    phase = Phase(g.ops[0], None if g.lone else g.fixed)
     for i in g.ops:
         out[i] = phase
 
@@ -182,10 +183,8 @@ def _add(
     key = f"{name} {op.attrs['barrier']}"
     g = groups.setdefault(key, _Open(depth, [], 0))
     g.ops.append(op.id)
-    g.open_ended |= size is None
-    if g.open_ended and (len(g.ops) > 1 or times):
-        raise NotSimulated("a copy of run-time length that shares its slot with others", op.span)
-    g.fixed += (size or 0) * prod(n for n in times if n is not None)
+    g.lone = size is None and len(g.ops) == 1 and not times
+    g.fixed += (view_bytes(op) if size is None else size) * prod(n for n in times if n is not None)
 
 
 def _end(groups: dict[str, _Open], prefix: str, out: dict[int, Phase]) -> None:
@@ -214,12 +213,17 @@ def slot_key(e: Expr) -> str:
 
 def own_bytes(program: Program, op: Op) -> int | None:
     """Bytes that one copy adds to its barrier in the issuing CTA: the whole view, whoever sends its parts; None if known at run time."""
-    view = op.operands["view"]
-    assert isinstance(view, Expr) and isinstance(view.type, ViewT)
-    t = view.type
     if "n" in op.operands:
-        n = op.operands["n"]
+        n, view = op.operands["n"], op.operands["view"]
         if not isinstance(n, Expr) or n.op != "const":
             return None
-        return int(n.attrs["value"]) * numpy_dtype(t.dtype).itemsize  # type: ignore[arg-type]  # a count of elements
-    return t.rows * t.cols * numpy_dtype(t.dtype).itemsize
+        assert isinstance(view, Expr) and isinstance(view.type, ViewT)
+        return int(n.attrs["value"]) * numpy_dtype(view.type.dtype).itemsize  # type: ignore[arg-type]  # a count of elements
+    return view_bytes(op)
+
+
+def view_bytes(op: Op) -> int:
+    """Bytes of the whole view that a copy fills."""
+    view = op.operands["view"]
+    assert isinstance(view, Expr) and isinstance(view.type, ViewT)
+    return view.type.rows * view.type.cols * numpy_dtype(view.type.dtype).itemsize
