@@ -40,6 +40,14 @@ def best(contenders: list[dict[str, Any]]) -> dict[str, Any] | None:
     return min(right, key=lambda c: c["graph"]["median_s"]) if right else None
 
 
+def reason(error: str) -> str:
+    """Why a peer has no time, in few words."""
+    if error.startswith("wrong"):
+        return "not timed (outside the tolerance)"
+    kind, _, text = error.partition(": ")
+    return f"does not take this shape ({text})" if kind in ("LookupError", "ValueError") else "not timed (failed)"
+
+
 def rows_of(record: dict[str, Any]) -> tuple[list[str], dict[str, list[float]]]:
     """Table rows of one record, and every ratio by peer."""
     rows, ratios = [], {}
@@ -52,14 +60,16 @@ def rows_of(record: dict[str, Any]) -> tuple[list[str], dict[str, list[float]]]:
             continue
         peers = []
         for c in result["contenders"]:
-            if c["kind"] == "cake":
+            if c["kind"] == "cake" or c["name"].endswith("_none"):
                 continue
+            mode = next((m for m in ("graph", "cold") if c["name"] in mine.get(m, {}).get("speedup_over", {})), None)
             if c["error"]:
-                peers.append(f"{c['name']}: not timed ({'outside the tolerance' if c['error'].startswith('wrong') else 'failed'})")
-            elif c["name"] in mine["graph"]["speedup_over"]:
-                r = mine["graph"]["speedup_over"][c["name"]]
+                peers.append(f"{c['name']}: {reason(c['error'])}")
+            elif mode:
+                r = mine[mode]["speedup_over"][c["name"]]
                 ratios.setdefault(c["name"], []).append(r["median"])
-                peers.append(f"{c['name']} **{r['median']:.3f}** [{r['ci95'][0]:.3f}, {r['ci95'][1]:.3f}]")
+                eager = " (one launch, cold L2)" if mode == "cold" else ""
+                peers.append(f"{c['name']} **{r['median']:.3f}** [{r['ci95'][0]:.3f}, {r['ci95'][1]:.3f}]{eager}")
         rows.append(f"| {axes} | `{mine['name']}` | {mine['graph']['median_s'] * 1e6:.1f} | {tried} | {'; '.join(peers)} |")
     return rows, ratios
 
@@ -79,7 +89,7 @@ def page() -> str:
             out += rows
             for name, values in more.items():
                 ratios.setdefault(name, []).extend(values)
-        means = ", ".join(f"{n} {math.exp(sum(map(math.log, v)) / len(v)):.3f} over {len(v)}" for n, v in ratios.items())
+        means = ", ".join(f"{n} {math.exp(sum(map(math.log, v)) / len(v)):.3f} over {len(v)} (worst {min(v):.3f})" for n, v in ratios.items())
         out.append(f"\nGeometric means: {means} shapes. Files: {', '.join(f'`{f}`' for f, _ in found)}.")
     return "\n".join(out) + "\n"
 
