@@ -200,11 +200,33 @@ def _tiny_gemm() -> Iterator[BenchCandidate]:
     ):  # fmt: skip
         params = {"SPLIT": split, "BN": bn, "WARPS": warps, "STAGES": stages}
         yield BenchCandidate(f"cake_tiny_send{split}_{bn}_w{warps}s{stages}", "tiny_gemm", "hopper_send", params=params, shapes=shapes)
+    up_to_8 = "m[148]_"
+    for warps, stages, ctas, shapes in (  # 8 rows of X a slot, weights as the rows of the product
+        (8, 8, 1, ("n128_*", "n256_*", "n384_*", "n512_*", "n1024_*", "n2112_*", "n2048_*")), (4, 16, 1, ("n2112_*", "n2048_*")),
+        (16, 4, 1, ("n1024_*", "n2112_*")), (8, 4, 2, ("n2880_*", "n5120_*")), (4, 8, 2, ("n2880_*", "n5120_*")),
+    ):  # fmt: skip
+        params = {"WARPS": warps, "STAGES": stages, "CTAS": ctas}
+        patterns = tuple(up_to_8 + s for s in shapes)
+        yield BenchCandidate(f"cake_tiny_few_w{warps}s{stages}c{ctas}", "tiny_gemm", "hopper_few", params=params, shapes=patterns)
+    for split, warps, stages, shapes in (
+        (4, 14, 2, ("n128_k7168", "n256_*", "n384_*")), (8, 7, 2, ("n128_k7168", "n256_*")), (8, 14, 1, ("n128_k7168", "n256_*")), (2, 14, 4, ("n384_*",)),
+        (4, 12, 1, ("n128_k2880", "n512_*")), (8, 6, 1, ("n128_k2880",)), (2, 12, 2, ("n512_*",)), (2, 16, 1, ("n1024_*",)), (2, 8, 2, ("n1024_*",)),
+    ):  # fmt: skip
+        params = {"SPLIT": split, "WARPS": warps, "STAGES": stages}
+        patterns = tuple(up_to_8 + s for s in shapes)
+        yield BenchCandidate(f"cake_tiny_few_send{split}_w{warps}s{stages}", "tiny_gemm", "hopper_few_send", params=params, shapes=patterns)
+    for name, schedule, params, shapes in (  # the same without letting the next kernel start early
+        ("8_w8s8c1", "hopper", {"BN": 8}, ("m16_n512_*",)), ("16_w8s6c1", "hopper", {"BN": 16, "STAGES": 6}, ("m16_n2112_*",)),
+        ("rows1_k3072_w12c4", "hopper_rows", {"MR": 1, "CTAS": 4}, ("m1_n128_k2880",)),
+    ):  # fmt: skip
+        yield BenchCandidate(f"cake_tiny_{name}_late", "tiny_gemm", schedule, params={**params, "EARLY": False}, main=False, shapes=shapes)
     for mr, kc, warps, ctas, shapes in (  # a CTA a column, no tensor core: the least latency, 16 bytes a thread and row in flight at once
         (1, 3072, 12, 4, ("m1_n128_k2880", "m1_n512_k2880")), (4, 3072, 12, 3, ("m[14]_n128_k2880", "m[14]_n512_k2880")),
         (8, 3072, 12, 2, ("m8_n128_k2880", "m8_n512_k2880")), (1, 7168, 28, 2, ("m1_n128_*", "m1_n256_*", "m1_n384_*")),
         (4, 7168, 28, 2, ("m[14]_n128_k7168", "m[14]_n256_*", "m[14]_n384_*")), (8, 7168, 28, 1, ("m8_n128_k7168", "m8_n256_*", "m8_n384_*")),
-        (1, 7168, 14, 4, ("m1_n128_k7168", "m1_n256_*", "m1_n384_*")), (1, 2048, 8, 8, ("m1_n1024_*",)), (4, 2048, 8, 5, ("m[14]_n1024_*",)),
+        (1, 7168, 14, 4, ("m1_n128_k7168", "m1_n256_*", "m1_n384_*", "m1_n2112_*")), (4, 7168, 14, 3, ("m[14]_n2112_*",)),
+        (1, 14336, 28, 2, ("m1_n2048_*",)), (1, 14336, 14, 4, ("m1_n2048_*",)), (1, 4096, 16, 4, ("m1_n2880_*",)), (1, 4096, 8, 8, ("m1_n2880_*",)),
+        (1, 3072, 12, 5, ("m1_n5120_*",)), (1, 3072, 6, 8, ("m1_n5120_*", "m1_n512_*")), (1, 2048, 8, 8, ("m1_n1024_*",)), (4, 2048, 8, 5, ("m[14]_n1024_*",)),
     ):  # fmt: skip
         params = {"MR": mr, "KC": kc, "WARPS": warps, "CTAS": ctas}
         yield BenchCandidate(f"cake_tiny_rows{mr}_k{kc}_w{warps}c{ctas}", "tiny_gemm", "hopper_rows", params=params, main=warps != 14, shapes=shapes)

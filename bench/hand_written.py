@@ -56,7 +56,8 @@ class HandKernel:
         profile = torch.zeros(PROFILE_BYTES, dtype=torch.uint8, device="cuda")
         self.keep += [hang, profile, tensors]
         bound = {
-            "maps": maps,
+            "maps": maps, "workspaces": {},
+            "tensors": {n: {"nbytes": t.numel() * t.element_size()} for n, t in tensors.items()},
             "launches": [
                 {
                     "entry": "kernel", "block": 128 * (self.macro("NC", 2) + 1), "cluster": [cluster, 1, 1], "smem": self.smem,

@@ -3,7 +3,7 @@
 
 @cake.schedule(target="sm_90a")
 def tiny_gemm(lm, X: LM.tma2d[LM.bf16, "M", "K"], W: LM.tma2d[LM.bf16, "N", "K"].const, Y: LM.gmem2d[LM.bf16, "M", "N"],
-              M: LM.i32, N: LM.i32, K: LM.i32, *, BN=8, WARPS=8, STAGES=8, CTAS=1):
+              M: LM.i32, N: LM.i32, K: LM.i32, *, BN=8, WARPS=8, STAGES=8, CTAS=1, EARLY=True):
     """Y[M,N] = X[M,K] @ W[N,K].T; warp i multiplies columns 64 i to 64 i + 63 of every slot."""
     lm.launch(grid="tiles", ctas_per_sm=CTAS)
     lm.assume(K > 0)
@@ -27,6 +27,8 @@ def tiny_gemm(lm, X: LM.tma2d[LM.bf16, "M", "K"], W: LM.tma2d[LM.bf16, "N", "K"]
     kt = lm.cdiv(K, BK)
 
     with load_w:
+        if EARLY:
+            lm.pdl_launch()                                                      # the next kernel sets up and fetches its weights meanwhile
         for t in lm.tiles(sched):
             for k in lm.range(kt):
                 s = lm.step(ring)

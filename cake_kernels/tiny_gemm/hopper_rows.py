@@ -3,7 +3,7 @@
 
 @cake.schedule(target="sm_90a")
 def tiny_gemm_rows(lm, X: LM.gmem2d[LM.bf16, "M", "K"], W: LM.gmem2d[LM.bf16, "N", "K"].const, Y: LM.gmem2d[LM.bf16, "M", "N"],
-                   M: LM.i32, N: LM.i32, K: LM.i32, *, MR=4, KC=3072, WARPS=12, CTAS=2):
+                   M: LM.i32, N: LM.i32, K: LM.i32, *, MR=4, KC=3072, WARPS=12, CTAS=2, EARLY=True):
     """Y[m,n] = sum over k of X[m,k] W[n,k]; KC >= K columns over all threads, then one sum over the CTA a row."""
     lm.launch(grid="tiles", ctas_per_sm=CTAS)
     lm.assume(K > 0)
@@ -15,6 +15,8 @@ def tiny_gemm_rows(lm, X: LM.gmem2d[LM.bf16, "M", "K"], W: LM.gmem2d[LM.bf16, "N
     sched = lm.scheduler(kind="grid", tiles=(N,), names=("n",))
 
     with work:
+        if EARLY:
+            lm.pdl_launch()                                                      # the next kernel starts and fetches its weights meanwhile
         for t in lm.tiles(sched):
             w = lm.load(W, coords=(0, t.n), shape=(KC,), form="vec", cache="stream", clip=True)
             lm.pdl_wait()

@@ -3,7 +3,7 @@
 
 @cake.schedule(target="sm_90a")
 def tiny_gemm_send(lm, X: LM.tma2d[LM.bf16, "M", "K"], W: LM.tma2d[LM.bf16, "N", "K"].const, Y: LM.gmem2d[LM.bf16, "M", "N"],
-                   M: LM.i32, N: LM.i32, K: LM.i32, *, SPLIT=8, BN=8, WARPS=7, STAGES=2, CTAS=1):
+                   M: LM.i32, N: LM.i32, K: LM.i32, *, SPLIT=8, BN=8, WARPS=7, STAGES=2, CTAS=1, EARLY=True):
     """Y[M,N] = X[M,K] @ W[N,K].T; CTA t.k of a cluster takes the kt slots from t.k * kt on."""
     lm.launch(grid="tiles", cluster=(SPLIT, 1), ctas_per_sm=CTAS)
     lm.assume(K > 0)
@@ -31,6 +31,8 @@ def tiny_gemm_send(lm, X: LM.tma2d[LM.bf16, "M", "K"], W: LM.tma2d[LM.bf16, "N",
     kt = lm.cdiv(K, BK * SPLIT)
 
     with load_w:
+        if EARLY:
+            lm.pdl_launch()                                                      # the next kernel sets up and fetches its weights meanwhile
         for t in lm.tiles(sched):
             for k in lm.range(kt):
                 s = lm.step(ring)

@@ -19,6 +19,7 @@ SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge")]
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"BN": 16, "WARPS": 4}), ("hopper", {"BN": 24, "STAGES": 4}), ("hopper", {"BN": 40, "STAGES": 3}),
     ("hopper_rows", {"MR": 1, "KC": 1024, "WARPS": 4}), ("hopper_rows", {"MR": 4, "KC": 1024, "WARPS": 2}), ("hopper_rows", {"MR": 8, "KC": 2048, "WARPS": 8}),
+    ("hopper_few", {"STAGES": 4}), ("hopper_few", {"BN": 32, "WARPS": 4, "EARLY": False}), ("hopper_few_send", {}), ("hopper_few_send", {"SPLIT": 8, "WARPS": 4}),
     ("hopper_send", {}), ("hopper_send", {"SPLIT": 4, "BN": 16, "WARPS": 4}), ("hopper_send", {"SPLIT": 2, "BN": 24, "WARPS": 2}),
 )  # fmt: skip
 
@@ -68,7 +69,7 @@ def test_the_schedule_is_proved_safe(schedule: str, params: dict[str, Any]) -> N
 @pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
 def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None:
     longest = params.get("KC", 5000)
-    for number, shape in enumerate(s for s in SMALL if s.axes["K"] <= longest and s.axes["M"] <= params.get("MR", 16)):
+    for number, shape in enumerate(s for s in SMALL if s.axes["K"] <= longest and s.axes["M"] <= params.get("MR", 8 if "few" in schedule else 16)):
         distribution = TASK.distributions[(number + len(params)) % 5].name
         assert not failures(judged("tiny_gemm", schedule, params, shape.name, distribution, seed=number)), shape.name
 
