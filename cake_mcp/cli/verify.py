@@ -20,6 +20,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--format", choices=("text", "json", "jsonl"), default="text", help="jsonl prints one object a file and line")
     parser.add_argument("--extent", action="append", default=[], metavar="NAME=VALUE", help="extent of a runtime argument; may be repeated")
     parser.add_argument("--strict", action="store_true", help="report what is merely unusual too")
+    parser.add_argument("--repair", action="store_true", help="look for small edits under which a failing schedule verifies")
+    parser.add_argument("--repair-seconds", type=float, default=2.0, metavar="S", help="processor time of that search (default 2, at most 60)")
     add_program_options(parser)
     add_workspace_option(parser)
     options = parser.parse_args(argv)
@@ -29,6 +31,8 @@ def main(argv: Sequence[str]) -> int:
         parser.error(str(error))
     if wrong := [name for name, value in extents.items() if not isinstance(value, int) or isinstance(value, bool)]:
         parser.error(f"--extent {wrong[0]} must be an integer")
+    if not 0 < options.repair_seconds <= 60:
+        parser.error("--repair-seconds must be more than 0 and at most 60")
     rules, default_target = _workspace(options.workspace, options.target)
     statuses: list[int] = []
     for path in options.files:
@@ -53,9 +57,13 @@ def _verify(
 ) -> int:
     import cake_verify
 
+    def accept(new: str) -> bool:
+        return rules is None or rules({"verdict": "pass", "diagnostics": []}, new, params, path)[0]["verdict"] == "pass"
+
     verdict = cake_verify.verify_text(
-        text, params=params, target=options.target, default_target=default_target, extents=extents, filename=path, strict=options.strict
-    )
+        text, params=params, target=options.target, default_target=default_target, extents=extents, filename=path, strict=options.strict,
+        repair=options.repair, repair_seconds=options.repair_seconds, accept=accept,
+    )  # fmt: skip
     body, rendered = verdict.to_json(), None
     if rules is not None:
         body, rendered = rules(body, text, params, path)

@@ -22,13 +22,18 @@ def verify_text(
     strict: bool = False,
     workspace: "workspaces.Workspace | None" = None,
     task: "Task | None" = None,
+    repair: bool = False,
 ) -> dict[str, Any]:
     """The verdict contract's object for `text`, with every finding, the `distilled` gate of the workspace included.
 
     `target` is what to verify for, whatever the schedules name; schedules that name none otherwise use the workspace's default. With a
-    `task` the schedule's run-time parameters must be ones that the task binds.
+    `task` the schedule's run-time parameters must be ones that the task binds. `repair` looks for edits under which the gates pass and no
+    rule of the workspace objects; a failing verdict then has `repair`.
     """
     import cake_verify
+
+    def accept(new: str) -> bool:
+        return not _objections(new, params, target, workspace)
 
     verdict = cake_verify.verify_text(
         text,
@@ -38,6 +43,8 @@ def verify_text(
         extents=dict(extents or {}),
         filename=filename,
         strict=strict,
+        repair=repair,
+        accept=accept if repair else None,
     )
     body = cast(dict[str, Any], verdict.to_json(None))
     if task is not None and not _stops(body):
@@ -57,6 +64,16 @@ def verify_text(
                     body["verdict"] = "fail"
             body["elapsed_ms"] = round(body["elapsed_ms"] + (time.perf_counter() - started) * 1e3, 3)
     return body
+
+
+def _objections(text: str, params: Mapping[str, Any] | None, target: str | None, workspace: "workspaces.Workspace | None") -> bool:
+    """Whether a rule of the workspace finds an error in a text that the gates pass."""
+    if workspace is None:
+        return False
+    from . import rules
+
+    found = rules.apply(rules.approved(workspace), text, params=params, target=target, default_target=workspace.settings.target)
+    return any(d["severity"] == "error" for d in found)
 
 
 def question(*, target: str | None, extents: Mapping[str, int] | None, task: str | None, rules: tuple[str, ...]) -> str:

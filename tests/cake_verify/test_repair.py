@@ -35,7 +35,7 @@ def test_every_offered_edit_verifies(name):
     assert len(found) <= 3 and found[0].grade == "likely" and {f.grade for f in found[1:]} <= {"idea"}
     for fix in found:
         assert verify_text(applied(text, fix.edits)).verdict == "pass"
-    assert verdict.errors[0].facts["repairs_found"] == len(found)
+    assert verdict.repairs is not None and list(verdict.repairs.fixes) == found
 
 
 @pytest.mark.parametrize("name", ["a slot too late", "an arrival too many", "a round too many", "a view off its pattern", "a ring that is deeper than its views", "another barrier"])
@@ -49,7 +49,7 @@ def test_the_first_edit_of_a_plain_verdict_mends_it(name):
 def test_a_good_text_is_not_searched():
     verdict = verify_text(LOOP, repair=True)
     assert verdict.verdict == "pass"
-    assert all("repairs_found" not in d.facts for d in verdict.diagnostics)
+    assert verdict.repairs is None and "repair" not in verdict.to_json()
 
 
 def test_a_search_stops_when_its_time_is_up():
@@ -58,7 +58,7 @@ def test_a_search_stops_when_its_time_is_up():
     assert program is not None
     tried = []
     found = search(text, program, verify_text(text).errors, lambda new: tried.append(new) is not None, seconds=0.0)
-    assert not found.fixes and not found.exhausted and not tried
+    assert not found.fixes and found.stopped == "limit" and not tried
 
 
 def test_a_search_tries_no_text_twice():
@@ -72,7 +72,7 @@ def test_a_search_tries_no_text_twice():
         return False
 
     found = search(text, program, verify_text(text).errors, passes, seconds=5.0)
-    assert found.exhausted and found.tried == len(tried) == len(set(tried))
+    assert found.stopped == "exhausted" and found.tried == len(tried) == len(set(tried))
 
 
 def test_edits_near_the_fault_come_first():
