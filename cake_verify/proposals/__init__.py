@@ -100,8 +100,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
 
     Raises `SyntaxError` or `ValueError` for a text that is not the schedule's.
     """
-    source = Source(text, program)
     places = _places(errors)
+    source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8])
     first = FIRST.get(errors[0].code, ()) if errors else ()
     if errors and errors[0].code == "S034" and any(word in errors[0].message for word in ("lies across", "way round")):
         first = ("operands", "exchange", "part", "view")

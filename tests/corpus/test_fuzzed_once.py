@@ -1,0 +1,71 @@
+"""Texts that once broke the promise of an answer, found by `python -m bench.verify.fuzz`, each reduced to its cause."""
+
+import time
+
+import pytest
+
+from cake_verify import verify_text
+from cake_verify.rules.examples import LOOP, edit
+
+HEAD = '@cake.schedule(target="sm_90a")\ndef f(lm, M: LM.i32):\n    work = lm.role(warps=range(0, 4))\n    with work:\n        '
+
+
+def nested(depth: int) -> str:
+    """Loops inside each other."""
+    lines = ["    " * d + f"for i{d} in lm.range(M):" for d in range(depth)]
+    return ("\n" + " " * 8).join([*lines, "    " * depth + "lm.fence_proxy()"])
+
+
+ONCE = {
+    "cases of a match statement have no place": (HEAD + "match M:\n            case 1: pass\n", "N005"),
+    "Python nests twenty blocks and no more": (HEAD + nested(22) + "\n", "N002"),
+    "a view is cut at a fraction": (edit(LOOP, ("lm.mma(acc, a[s], b[s], init", "lm.mma(acc, a[s], b[s].rows(0.5 * k, 128), init")), "D003"),
+    "a coordinate that is no number": (edit(LOOP, ("a.tma_load(A, coords=(k * 64,", "a.tma_load(A, coords=(lm.fence_proxy(),")), "N021"),
+    "a view is cut at infinity": (edit(LOOP, ("lm.mma(acc, a[s], b[s], init", "lm.mma(acc, a[s], b[s].rows(1e400 * k, 128), init")), "D003"),
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_a_text_that_broke_the_verifier_gets_its_error(name: str) -> None:
+    text, code = ONCE[name]
+    verdict = verify_text(text)
+    assert [d.code for d in verdict.errors][:1] == [code], verdict.to_text()
+
+
+def test_loops_as_deep_as_the_language_allows_are_walked() -> None:
+    assert all(d.code != "N999" for d in verify_text(HEAD + nested(16) + "\n").diagnostics)
+
+
+def test_a_very_long_schedule_with_a_fault_is_told_in_time() -> None:
+    text = edit(LOOP, ("                lm.arrive(empty, stage=s)\n", "                lm.arrive(empty, stage=s)\n" * 400 + "                lm.wait(full, stage=s)\n" * 400))
+    started = time.process_time()
+    assert verify_text(text).verdict == "fail"
+    assert time.process_time() - started < 2.0
+
+
+TILES = """
+@cake.schedule(target="sm_90a")
+def f(lm, M: LM.i32, X: LM.gmem1d[LM.f32, "M"]):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(M,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            x = t.r + 3
+            for i in lm.range(64):
+                x = {value}
+            lm.store(X, lm.cast(x, lm.f32), coords=(lm.min(x, t.r),))
+"""
+
+
+@pytest.mark.parametrize("value", ["x * x", "x << 40", "1 << x", "x + x"])
+def test_a_number_that_doubles_its_length_in_every_round_is_walked_in_time(value: str) -> None:
+    started = time.process_time()
+    verdict = verify_text(TILES.format(value=value))
+    assert all(d.code != "N999" for d in verdict.diagnostics)
+    assert time.process_time() - started < 2.0
+
+
+def test_a_division_by_zero_while_walking_is_not_decided() -> None:
+    verdict = verify_text(TILES.format(value="t.r // (M - M)"))
+    assert verdict.verdict == "undecided" and [d.code for d in verdict.diagnostics] == ["S090"]
