@@ -22,6 +22,7 @@ from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
+from cake_verify.analyses.report_fill import chosen_fill
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
 from cake_verify.analyses.settings import Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
@@ -121,7 +122,7 @@ def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
     if clash is not None and clash.severity == "error":
         return [clash]
     doubts = [clash] if clash is not None else []
-    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
+    return doubts + (outside_tensor(plan, walk, setting) or chosen_fill(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})

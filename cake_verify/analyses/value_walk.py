@@ -18,6 +18,7 @@ from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, 
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
+from cake_verify.analyses.value_fill import Fills, width_of
 from cake_verify.analyses.value_state import Clash, Event, Handler, Sum, ValueState
 
 
@@ -27,10 +28,12 @@ class ValueWalk(ValueState):
     def __init__(self, plan: Plan, args: dict[str, Any] | None = None) -> None:
         super().__init__(plan)
         self.bounds = Bounds(plan, args or {})
+        self.fills = Fills(plan, args or {}, self.bounds)
         self.handlers: dict[int, Handler] = {}
         for s in plan.sites.values():
             targets = s.stmt.targets if isinstance(s.stmt, Assign) else ()
-            made = [h for h in (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op)) if h is not None]
+            parts = (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op), self.fills.compute(s.op, targets))
+            made = [h for h in parts if h is not None]
             if made:
                 self.handlers[s.op.id] = made[0] if len(made) == 1 else _in_turn(tuple(made))
 
@@ -83,11 +86,14 @@ class ValueWalk(ValueState):
             source = lambda m, v: NOTHING  # noqa: E731
         stages = op.type.stages if isinstance(op.type, FragT) else 1
 
+        vector = op.type.cols if isinstance(op.type, FragT) and op.type.form == "colvec" and op.name == "load" else 0
         same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else None
 
         def bind(m: Member, v: tuple[Any, ...]) -> None:
             tile = source(m, v)
             held = same(m, v) if same is not None else None
+            if vector:
+                self.fills.loaded(m, targets, tile[1], vector)
             for name in targets:
                 for k in range(stages):
                     self._set(m, (name, k), tile, held)
@@ -208,6 +214,7 @@ class ValueWalk(ValueState):
             tile = (join(old[0], a[0]), join(old[1], b[0]), axes)
             if columns is None:
                 self._frags.setdefault(m.number, {})[keys[0]] = tile
+                self.fills.product(m, keys[0], b[0], width_of(acc))
             else:
                 assert tmem is not None
                 self._fill(m, region, tmem.tmem, (0, 0, v[at]), tile[0], tile[1], axes, (m.cta.rank,), number)

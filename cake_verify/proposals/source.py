@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,7 +86,10 @@ class Source:
 
     def __post_init__(self) -> None:
         self.lines = self.text.split("\n")
-        found = [n for n in ast.parse(self.text).body if isinstance(n, ast.FunctionDef) and n.name == self.program.name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the frontend has read the text already
+            tree = ast.parse(self.text)
+        found = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == self.program.name]
         if not found:
             raise ValueError("the text does not hold the schedule")
         self.function = found[0]

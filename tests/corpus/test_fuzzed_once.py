@@ -5,7 +5,7 @@ import time
 import pytest
 
 from cake_verify import verify_text
-from cake_verify.rules.examples import LOOP, edit
+from cake_verify.rules.examples import LOOP, SYNC_MMA, TILE, edit
 
 HEAD = '@cake.schedule(target="sm_90a")\ndef f(lm, M: LM.i32):\n    work = lm.role(warps=range(0, 4))\n    with work:\n        '
 
@@ -21,6 +21,9 @@ ONCE = {
     "Python nests twenty blocks and no more": (HEAD + nested(22) + "\n", "N002"),
     "a view is cut at a fraction": (edit(LOOP, ("lm.mma(acc, a[s], b[s], init", "lm.mma(acc, a[s], b[s].rows(0.5 * k, 128), init")), "D003"),
     "a coordinate that is no number": (edit(LOOP, ("a.tma_load(A, coords=(k * 64,", "a.tma_load(A, coords=(lm.fence_proxy(),")), "N021"),
+    "a fragment is spread over one number of warps": (edit(SYNC_MMA, ("warps=(2, 2)", "warps=4")), "N057"),
+    "as many tiles as a fragment": (edit(LOOP, ("tiles=(lm.cdiv(M, 64), ", 'tiles=(lm.frag(shape=(64, 64), dtype=lm.f32, form="acc"), ')), "N021"),
+    "a view of no pool": (edit(LOOP, ("b = pool.view", "b = lm.view")), "N028"),
     "a view is cut at infinity": (edit(LOOP, ("lm.mma(acc, a[s], b[s], init", "lm.mma(acc, a[s], b[s].rows(1e400 * k, 128), init")), "D003"),
 }
 
@@ -69,3 +72,13 @@ def test_a_number_that_doubles_its_length_in_every_round_is_walked_in_time(value
 def test_a_division_by_zero_while_walking_is_not_decided() -> None:
     verdict = verify_text(TILES.format(value="t.r // (M - M)"))
     assert verdict.verdict == "undecided" and [d.code for d in verdict.diagnostics] == ["S090"]
+
+
+@pytest.mark.parametrize("head", ["for i{} in lm.static_range(1):", "for i{} in lm.range(2):", "if M > {}:", "for i{} in lm.range(M):"])
+@pytest.mark.parametrize("op", ["lm.mma(acc, a, b)", "lm.fence_proxy()", "s = lm.step(ring)"])
+def test_blocks_inside_each_other_are_told_in_time(head: str, op: str) -> None:
+    deep = "".join("    " * (d + 2) + head.format(d) + "\n" for d in range(15)) + "    " * 17 + op + "\n"
+    text = edit(TILE, ("        lm.mma_wait(pending=0)\n", "        lm.mma_wait(pending=0)\n" + deep), ("def tile(lm,", "def tile(lm, M: LM.i32,"))
+    started = time.process_time()
+    assert all(d.code != "N999" for d in verify_text(text).diagnostics)
+    assert time.process_time() - started < 2.0

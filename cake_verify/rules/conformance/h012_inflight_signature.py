@@ -36,10 +36,15 @@ def check(program: Program) -> Iterator[Fault]:
         yield from _Walk(program).run(block.body)
 
 
+_STEPS, _MOST = 20_000, 64
+"""Statements that are looked at, since loops inside loops are walked twice each; groups in flight that are kept apart."""
+
+
 class _Walk:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.found: list[Fault] = []
+        self.steps = 0
 
     def run(self, body: tuple[Stmt, ...]) -> list[Fault]:
         self.block(body, ())
@@ -48,6 +53,9 @@ class _Walk:
 
     def block(self, body: tuple[Stmt, ...], state: tuple[Group, ...]) -> tuple[Group, ...]:
         for s in body:
+            self.steps += 1
+            if self.steps > _STEPS:
+                return state
             if isinstance(s, For):
                 state = self.loop(s, state)
             elif isinstance(s, If):
@@ -82,7 +90,7 @@ class _Walk:
             elif isinstance(effect, Drain) and effect.engine == "wgmma":
                 pending = int(op.attrs.get("pending") or 0)  # type: ignore[arg-type]  # an integer by its kind
                 state = state[len(state) - pending :] if pending else ()
-        return state
+        return state[-_MOST:]
 
     def differ(self, s: If, then: tuple[Group, ...], orelse: tuple[Group, ...]) -> None:
         more = max(then, orelse, key=len)

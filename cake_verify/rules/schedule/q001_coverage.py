@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cake_ir.derive.structure import for_member
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
-from cake_verify.analyses import ranges
+from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.rule import Page
@@ -21,7 +22,7 @@ PAGE = Page(
     why="A tile axis that does not occur makes all blocks along it write one place; a stride below the extent makes neighbours overlap, one above it leaves a gap that nobody writes.",
     failing=edit(LOOP, ("c.tma_store(C, coords=(t.n * 128, t.m * 64))", "c.tma_store(C, coords=(t.n * 128, 0))")),
     passing=LOOP,
-    limits="Decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
+    limits="Decided for coordinates that are linear in tile fields, members and loop variables. Conditions on the member count where they compare it with constants. A gap is reported only where one store alone writes the tensor and no condition is "
     "around it; whether the tile counts fit the tensor needs declared extents.",
 )
 
@@ -112,7 +113,28 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
     if s.role.members > 1 and "member" not in seen:
         return Fault("Q001", f"the {s.role.members} members of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((s.role.span, f"{s.role.members} members"),),
                      f"let a coordinate depend on `{s.role.name}.index`, or store under `if {s.role.name}.index == 0:`", (), {"members": s.role.members})  # fmt: skip
+    if s.role.members > 1 and "member" not in mentioned and not (isinstance(mask, Expr) and "member" in _names(program, s, mask)):
+        return _several(program, s)
     return None
+
+
+def _several(program: Program, s: Site) -> Fault | None:
+    """Where conditions on the member alone let more than one member write what does not depend on the member."""
+    guards = [(c, arm) for c, arm in zip((c for c in s.path if isinstance(c, If)), s.arms, strict=True) if any(n.op == "role_index" for n in c.cond.walk())]
+    reached = []
+    for member in range(s.role.members):
+        values = [for_member(c.cond, member) for c, _ in guards]
+        if None in values:
+            return None
+        if all(bool(v) == arm for v, (_, arm) in zip(values, guards, strict=True)):
+            reached.append(member)
+    if not guards or len(reached) < 2:
+        return None
+    guard, arm = guards[-1]
+    who = f"members {', '.join(str(m) for m in reached[:4])}{', ..' if len(reached) > 4 else ''} of `{s.role.name}`"
+    fixes = (edits.replace(guard.cond.span, f"{s.role.name}.index {'==' if arm else '!='} 0"),)
+    return Fault("Q001", f"{who} all write the same place of `{s.op.attrs['tensor']}`", guard.cond.span, ((s.op.span, "written here, at a place that does not depend on the member"),),
+                 f"let one member write: `if {s.role.name}.index == 0:`", fixes, {"members": len(reached), "role": s.role.name})  # fmt: skip
 
 
 def _extent(s: Site, axis: int) -> int | None:
