@@ -23,6 +23,7 @@ ONCE = {
     "a coordinate that is no number": (edit(LOOP, ("a.tma_load(A, coords=(k * 64,", "a.tma_load(A, coords=(lm.fence_proxy(),")), "N021"),
     "a fragment is spread over one number of warps": (edit(SYNC_MMA, ("warps=(2, 2)", "warps=4")), "N057"),
     "as many tiles as a fragment": (edit(LOOP, ("tiles=(lm.cdiv(M, 64), ", 'tiles=(lm.frag(shape=(64, 64), dtype=lm.f32, form="acc"), ')), "N021"),
+    "a shift by more bits than there are": (edit(LOOP, ("for k in lm.range(kt):", "for k in lm.range(M << 10**9):")), "N022"),
     "a view of no pool": (edit(LOOP, ("b = pool.view", "b = lm.view")), "N028"),
     "a view is cut at infinity": (edit(LOOP, ("lm.mma(acc, a[s], b[s], init", "lm.mma(acc, a[s], b[s].rows(1e400 * k, 128), init")), "D003"),
 }
@@ -61,7 +62,7 @@ def f(lm, M: LM.i32, X: LM.gmem1d[LM.f32, "M"]):
 """
 
 
-@pytest.mark.parametrize("value", ["x * x", "x << 40", "1 << x", "x + x"])
+@pytest.mark.parametrize("value", ["x * x", "x << 40", "1 << x", "x + x", "1 << M * M * M", "M << M"])
 def test_a_number_that_doubles_its_length_in_every_round_is_walked_in_time(value: str) -> None:
     started = time.process_time()
     verdict = verify_text(TILES.format(value=value))
