@@ -40,6 +40,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     p.add_argument("--classes", nargs="*", default=[], help="mutation classes (default: all)")
     p.add_argument("--seed", type=int, default=0, help="of the sample and the order")
     p.add_argument("--repairs", type=float, default=0.25, help="share of flagged mutants whose first fix is tried")
+    p.add_argument("--searches", type=float, default=0.0, help="share of flagged mutants for which repairs are searched")
     p.add_argument("--doubles", type=int, default=0, help="mutants with two changes, a schedule")
     p.add_argument("--known", action="store_true", help="only mutants whose ground truth is known already")
     p.add_argument("--store", type=Path, default=STORE, help="where ground truth is kept")
@@ -102,7 +103,7 @@ def main(argv: list[str] | None = None) -> int:
     if a.known:
         todo = [m for m in todo if digest(m) in store.known]
     rng = random.Random(a.seed + 1)
-    tasks = [(m, store.known.get(digest(m)), rng.random() < a.repairs) for m in todo]
+    tasks = [(m, store.known.get(digest(m)), rng.random() < a.repairs, rng.random() < a.searches) for m in todo]
     records: list[Record] = []
     if a.records:
         a.records.write_text("", "utf-8")
@@ -125,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _write(a: argparse.Namespace, figures: dict[str, Any], good_ones: list[Record], records: list[Record], planned: int, seconds: float) -> None:
     a.output.parent.mkdir(parents=True, exist_ok=True)
-    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "doubles", "seed", "repairs") and v)
+    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "doubles", "seed", "repairs", "searches") and v)
     report = {
         "command": f"python -m bench.verify.run {options}",
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
