@@ -117,6 +117,27 @@ def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], ver
     return replace(verdict, diagnostics=tuple(diagnostics), elapsed_ms=verdict.elapsed_ms + found.seconds * 1e3, repairs=found)
 
 
+def settled(d: Diagnostic, lines: Sequence[str]) -> Diagnostic:
+    """A diagnostic whose fixes put no statement in front of an `elif`: it goes in front of the `if` that the branch belongs to."""
+    if not any(_branch(e, lines) for f in d.fixes for e in f.edits):
+        return d
+    return replace(d, fixes=tuple(replace(f, edits=tuple(_before_if(e, lines) for e in f.edits)) for f in d.fixes))
+
+
+def _branch(e: Edit, lines: Sequence[str]) -> bool:
+    """Whether an edit puts something in front of an `elif` or `else`."""
+    s = e.span
+    return s.start() == s.end() and e.text.endswith(" ") and 0 < s.line <= len(lines) and lines[s.line - 1][s.column - 1 :].startswith(("elif ", "else:"))
+
+
+def _before_if(e: Edit, lines: Sequence[str]) -> Edit:
+    if not _branch(e, lines):
+        return e
+    column = e.span.column
+    line = next((n for n in range(e.span.line - 1, 0, -1) if lines[n - 1][: column - 1].strip() == "" and lines[n - 1][column - 1 :].startswith("if ")), e.span.line)
+    return Edit(Span(line, column, line, column), e.text)
+
+
 def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]) -> Verdict:
     """A failing verdict whose first error has an edit in front that comes from the text around it, where its rule brings none as good.
 
@@ -127,8 +148,9 @@ def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]
     program = programs.get(errors[0].schedule or "") if errors else None
     if program is None:
         return verdict
+    errors = tuple(settled(e, verdict.lines) for e in errors)
     fix = suggested(text, program, [e for e in errors if e.schedule == errors[0].schedule])
-    out = list(verdict.diagnostics)
+    out = [settled(d, verdict.lines) for d in verdict.diagnostics]
     i = next(i for i, d in enumerate(out) if d.severity == "error")
     if fix is not None:
         out[i] = replace(out[i], fixes=(fix, *out[i].fixes) if fix.grade != "idea" else (*out[i].fixes, fix))
