@@ -189,9 +189,9 @@ def _verify_text(
     if verdict.verdict == "fail" and (suggest or repair):
         from cake_verify import repair as repairs  # imports this module's result types; only wanted here
 
-        def again(new: str) -> Verdict:
+        def again(new: str, suggest: bool = False) -> Verdict:
             return verify_text(new, params=params, target=target, default_target=default_target, schedule=schedule, extents=extents, filename=filename,
-                               strict=strict, work=min(work or repairs.WORK, repairs.WORK), suggest=False)  # fmt: skip
+                               strict=strict, work=min(work or repairs.WORK, repairs.WORK), suggest=suggest)  # fmt: skip
 
         try:
             verdict = repairs.with_suggestion(text, verdict, run.programs)

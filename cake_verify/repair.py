@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from cake_ir.fault import Edit, Fix
@@ -13,6 +14,8 @@ from cake_ir.program import Program
 from cake_ir.span import Span
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import Proposal, applied, propose, suggested
+from cake_verify.repair_chain import chained
+from cake_verify.spelling import spelled
 from cake_verify.verdict import Repairs, Verdict
 
 SECONDS = 2.0
@@ -52,13 +55,19 @@ class _Clock:
         return self.spent > self.seconds or time.monotonic() - self._wall > WALL * self.seconds
 
 
-def search(text: str, program: Program | None, errors: Sequence[Diagnostic], passes: Check, *, seconds: float = SECONDS, most: int = MOST) -> Repairs:
-    """Edits of `text` under which `passes` holds; the fixes of the faults themselves are tried first, and are all where there is no program."""
+def search(text: str, program: Program | None, errors: Sequence[Diagnostic], passes: Check, *, seconds: float = SECONDS, most: int = MOST,
+           chain: Callable[[Callable[[], bool]], Proposal | None] | None = None) -> Repairs:  # fmt: skip
+    """Edits of `text` under which `passes` holds; the fixes of the faults themselves are tried first, and are all where there is no program.
+
+    `chain` looks for several edits in a row once the likeliest single ones have failed.
+    """
     clock = _Clock(seconds)
-    proposals = [*_together(errors), *(Proposal("fix", f.edits, f.title, e.span.line) for e in errors[:_OWN] for f in e.fixes)]
+    proposals: list[Proposal | None] = [*_together(errors), *(Proposal("fix", f.edits, f.title, e.span.line) for e in errors[:_OWN] for f in e.fixes)]
     if program is not None:
         with contextlib.suppress(SyntaxError, ValueError):
             proposals += propose(text, program, [e for e in errors if e.schedule == errors[0].schedule])
+    if chain is not None:
+        proposals.insert(len(errors) + _SINGLE, None)  # where the chain has its turn
     found: list[Fix] = []
     seen = {text}
     stopped: Literal["found", "exhausted", "limit"] = "exhausted"
@@ -69,6 +78,10 @@ def search(text: str, program: Program | None, errors: Sequence[Diagnostic], pas
         if clock.over() or len(seen) > TRIES:
             stopped = "found" if found else "limit"
             break
+        if p is None:
+            p = chain(clock.over) if chain is not None and not found else None
+            if p is None:
+                continue
         new = applied(text, p.edits)
         if new in seen:
             continue
@@ -79,6 +92,9 @@ def search(text: str, program: Program | None, errors: Sequence[Diagnostic], pas
             found.append(Fix(p.edits, "likely" if not found else "idea", f"{p.title} ({NOTE})"))
     return Repairs(tuple(found), len(seen) - 1, clock.spent, stopped)
 
+
+_SINGLE = 60
+"""Single edits that are tried before several in a row."""
 
 _OWN = 5
 """Errors whose own fixes are tried."""
@@ -99,7 +115,7 @@ def _touch(a: Edit, b: Edit) -> bool:
     return a.span.start() <= b.span.end() and b.span.start() <= a.span.end()
 
 
-def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], verify: Callable[[str], Verdict], accept: Check | None, seconds: float) -> Verdict:
+def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], verify: Callable[..., Verdict], accept: Check | None, seconds: float) -> Verdict:
     """A failing verdict with the edits that a search found.
 
     `verify` asks the same question about another text; `accept` is a further condition on texts that pass.
@@ -110,7 +126,7 @@ def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], ver
     def passes(new: str) -> bool:
         return verify(new).verdict == "pass" and (accept is None or accept(new))
 
-    found = search(text, program, errors, passes, seconds=seconds)
+    found = search(text, program, errors, passes, seconds=seconds, chain=lambda over: chained(text, verdict, partial(verify, suggest=True), over))
     diagnostics = repaired(verdict.diagnostics, found.fixes)
     first = next(i for i, d in enumerate(diagnostics) if d.severity == "error")
     diagnostics[first] = _with_place(diagnostics[first], text)
@@ -144,6 +160,8 @@ def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]
     Where the edit would go is one of the places that the error names.
     """
     started = time.perf_counter()
+    if any("did you mean" in d.help for d in verdict.diagnostics):
+        verdict = replace(verdict, diagnostics=tuple(spelled(d, verdict.lines) for d in verdict.diagnostics))
     errors = verdict.errors
     program = programs.get(errors[0].schedule or "") if errors else None
     if program is None:
