@@ -25,8 +25,8 @@ from cake_backend.simulate import adversaries, simulate
 from cake_ir.program import Program
 from cake_verify import Verdict, verify_text
 
-CLAIMS = ("N", "H", "D", "Q", "S018", "S028", "S031", "S035", "S036")
-"""Codes, or their first letters, that object to what a text states whether or not a run suffers."""
+CLAIMS = ("N", "H", "D", "Q", "S010", "S018", "S028", "S031", "S035", "S036")
+"""Codes, or their first letters, that object to what a text states whether or not a run suffers (S010: who meets at a barrier)."""
 
 Shape = Any
 """What one of the generators takes."""

@@ -315,24 +315,25 @@ def _taken_from(r: Replay, role: str, op: Op) -> Span:
 
 def rows_left(r: Replay, found: Found) -> Fault:
     """A store past the end of its sequence."""
+    from cake_verify.analyses.rows import rows_left_text
     from cake_verify.analyses.trips import spoken
 
     m, op = _now(r, found)
     d = found.data
     found_range = d["range"]
-    read = r.plan.program.ops[found_range.read]
+    read = r.plan.program.ops[found_range.read].span if found_range.read is not None else op.spans.get("coords", op.span)
     message = (f"{call(op)} writes {d['rows']} rows from row {d['first']} on, but the sequence ends at row {d['end']}: "
                f"the rows behind it belong to the next one")  # fmt: skip
     coordinate = op.operands["coords"][found_range.coordinate]  # type: ignore[index]  # stores have coordinates
-    end = _end_name(r, m.role, found_range.tensor, found_range.read)
+    end = _end_name(r, m.role, found_range.tensor, found_range.read) if found_range.read is not None else None
     fixes: list[Fix] = []
-    if end:
-        text = f"lm.min({found_range.rows}, {end} - ({spoken(coordinate)}))"
+    text = f"lm.min({found_range.rows}, {end} - ({spoken(coordinate)}))" if end else rows_left_text(found_range)
+    if text:
         if "rows" in op.spans:
             fixes.append(edits.replace(op.spans["rows"], text))
         elif op.name in ("tma_store", "bulk_store"):
             fixes.append(edits.add_argument(op.span, f"rows={text}"))
-    return Fault("S013", message, op.spans.get("rows", op.span), ((read.span, f"the sequence starts at `{found_range.tensor}[{d['index']}]` = {d['start']}"),),
+    return Fault("S013", message, op.spans.get("rows", op.span), ((read, f"the sequence starts at `{found_range.tensor}[{d['index']}]` = {d['start']}"),),
                  fixes=tuple(fixes), facts={"tensor": found_range.tensor, "expected": d["end"] - d["first"], "found": d["rows"], "setting": str(r.setting)},
                  help="store only the rows that are left: " + (fixes[0].title if fixes else "`rows=`"), trace=trace(r, [], (m, "past the end")))  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Expr, Op
-from cake_ir.types import FragT, ViewT
+from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import trips
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.state import Found, Member
@@ -20,12 +20,13 @@ from cake_verify.analyses.state import Found, Member
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant)."""
+    """One guarded coordinate of a store: position, the read of its offset (None: a grouped scheduler gives the row), rows written (a value
+    position or a constant)."""
 
     op: Op
     coordinate: int
     tensor: str
-    read: int
+    read: int | None
     rows_at: int | None
     rows: int
 
@@ -60,7 +61,8 @@ def guarded(plan: Plan, op: Op) -> Range | None:
     if not isinstance(coords, tuple) or not _writes_tensor(op, plan) or op.operands.get("mask") is not None or op.attrs.get("clip"):
         return None
     prefix = trips.prefix_tensors(plan.program)
-    if not prefix:
+    grouped = {d.name: str(d.offsets) for d in plan.program.schedulers.values() if d.kind == "grouped"}
+    if not prefix and not grouped:
         return None
     resolve = trips.resolver_of(plan.program, plan.sites[op.id].role)
     for k, e in enumerate(coords):
@@ -72,6 +74,11 @@ def guarded(plan: Plan, op: Op) -> Range | None:
                 rows = plan.code.ops[op.id].index.get("rows")
                 is_rows = rows is not None and extent == _view_rows(op)
                 return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent)  # type: ignore[call-overload]  # an `ld` carries its operation's number
+            if n.op == "field" and n.attrs["name"] == "row0" and isinstance(t := n.args[0].type, TileT) and t.scheduler in grouped:
+                extent, rows = _extent(op, k), plan.code.ops[op.id].index.get("rows")
+                if extent is None or extent != _view_rows(op):
+                    return None
+                return Range(op, k, grouped[t.scheduler], None, rows, extent)
     return None
 
 
@@ -90,7 +97,7 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
     k, tensor, read, rows_at, fixed = found.coordinate, found.tensor, found.read, found.rows_at, found.rows
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
-        i = m.lds.get(read)
+        i = m.lds.get(read) if read is not None else _group_of(m, tensor, v[at][k])
         if i is None:
             return None
         start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
@@ -105,3 +112,26 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
         return None
 
     return step
+
+
+def rows_left_text(found: Range) -> str | None:
+    """What `rows=` has to be where a grouped scheduler gives the row: what the group has left of this tile, at most the tile."""
+    coords = found.op.operands["coords"]
+    e = coords[found.coordinate] if isinstance(coords, tuple) else None
+    tile = next((n.args[0] for n in e.walk() if n.op == "field" and n.attrs["name"] == "row0"), None) if e is not None else None
+    if e is None or tile is None or found.read is not None:
+        return None
+    t, at = trips.spoken(tile), trips.spoken(e)
+    inside = at.removeprefix(f"{t}.row0 + ") if at != f"{t}.row0" else ""
+    return f"lm.min({found.rows}, {t}.rows)" if not inside else f"lm.min({found.rows}, {t}.rows - {inside})" if inside != at else f"lm.min({found.rows}, {t}.row0 + {t}.rows - ({at}))"
+
+
+_GROUPS = 64
+
+
+def _group_of(m: Member, tensor: str, row: int) -> int | None:
+    """The group in which a row lies: the last one that starts there or before."""
+    for i in range(_GROUPS):
+        if m.world.values(tensor, i) <= row < m.world.values(tensor, i + 1):
+            return i
+    return None

@@ -7,14 +7,14 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
-from cake_verify.analyses import ranges
+from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.left_out import left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
@@ -24,6 +24,7 @@ from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_fill import chosen_fill
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
+from cake_verify.analyses.rows import guarded, rows_left_text
 from cake_verify.analyses.settings import Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
@@ -49,8 +50,25 @@ WORK = 120_000
 def check(program: Program, work: int = WORK) -> SafetyResult:
     """Decide a program. The program has to have passed the gates before this one; `work` bounds the events walked."""
     static = [fault for _, rule in checks("safety") for fault in rule(program)]
-    if any(f.severity == "error" for f in static):
+    errors = [f for f in static if f.severity == "error"]
+    if any(not f.facts.get("starved") for f in errors):
         return SafetyResult(tuple(static), (), 0, ())
+    if errors:
+        return _starved(program, work, static)
+    return _walked(program, work, static)
+
+
+def _starved(program: Program, work: int, static: list[Fault]) -> SafetyResult:
+    """Barriers that can never complete, of programs of which no run may need that: then they are only said."""
+    walked = _walked(program, work, [])
+    if walked.undecided or any(f.code in _STUCK for f in walked.faults):
+        return SafetyResult(tuple(static), (), walked.events, walked.settings)
+    said = [replace(f, severity="warning") if f.facts.get("starved") else f for f in static]
+    return SafetyResult((*walked.faults, *said), (), walked.events, walked.settings, walked.notes)
+
+
+def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
+    """Every setting walked, and what the values of one of them mean."""
     plan = Plan(program)
     machine = Machine(plan)
     search = Settings(program)
@@ -152,7 +170,10 @@ def _dead(plan: Plan, number: int) -> Fault:
 def _cut_short(plan: Plan, number: int, role: str, first: int, rows: int, end: int) -> Fault:
     op = plan.program.ops[number]
     message = f"the store writes {rows} rows from row {first} on, and the sequence that they belong to goes on to row {end}: the rest of this tile is never written"
-    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile",
+    found = guarded(plan, op)
+    text = rows_left_text(found) if found is not None else None
+    fixes = (edits.replace(op.spans["rows"], text),) if text and "rows" in op.spans else ()
+    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile", fixes,
                  facts={"role": role, "expected": end - first, "found": rows})  # fmt: skip
 
 

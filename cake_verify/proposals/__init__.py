@@ -60,7 +60,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "S008": ("duplicate", "extra-step", "copy", "barrier", "insert-arrive", "insert-wait", "bound", "guard", "condition", "roles", "primed", "slot", "slot-back", "step", "unguard"),
     "S010": ("named", "duplicate", "insert-sync", "remove"),
     "S011": ("insert-store-wait", "drain", "offset"),
-    "S013": ("part", "bound"),
+    "S013": ("part",),
     "S014": ("insert-tmem-wait", "insert-commit"),
     "S015": ("insert-turn", "duplicate", "swap", "remove"),
     "S016": ("earlier", "unguard", "guard"),

@@ -9,7 +9,7 @@ from cake_ir.derive.structure import for_member
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
-from cake_verify.analyses import edits, ranges
+from cake_verify.analyses import edits, ranges, trips
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.rule import Page
@@ -180,7 +180,7 @@ def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) ->
 
 
 def _shown(s: Site, name: str) -> str:
-    return f"{s.role.name}.index" if name == "member" else name
+    return f"{s.role.name}.index" if name == "member" else trips.written(name)
 
 
 def _count(program: Program, s: Site, name: str) -> int | None:
