@@ -1,6 +1,6 @@
-"""Makes the schedules and seeds of this folder, and the benchmark's corpus, importable."""
+"""Makes the schedules and seeds of this folder importable."""
 
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[3])]
+sys.path.insert(0, str(Path(__file__).parent))
