@@ -28,8 +28,7 @@ from cake_verify import Verdict, verify_text
 CLAIMS = ("N", "H", "D", "Q", "S010", "S018", "S028", "S031", "S035", "S036")
 """Codes, or their first letters, that object to what a text states whether or not a run suffers (S010: who meets at a barrier)."""
 
-Shape = Any
-"""What one of the generators takes."""
+CRASH = "the simulator ended with"
 
 
 def _pipeline(r: random.Random) -> Case | None:
@@ -97,7 +96,10 @@ def objections(c: Case, program: Program, names: list[str], seeds: tuple[int, ..
         filled = c.arguments(setting)
         for policy in names:
             for seed in seeds:
-                run = simulate(program, filled.tensors, filled.scalars, ctas=c.grid(setting), policy=policy, seed=seed, limit=40_000)
+                try:
+                    run = simulate(program, filled.tensors, filled.scalars, ctas=c.grid(setting), policy=policy, seed=seed, limit=40_000)
+                except Exception as error:  # a simulator that cannot go on has found something too, or is at fault itself
+                    return f"{policy}, setting {setting}: {CRASH} {type(error).__name__}: {error}"
                 if run.faults:
                     return f"{policy}, setting {setting}: {run.faults[0].code} {run.faults[0].message}"
                 wrong = c.wrong(run.outputs, filled)
@@ -124,7 +126,7 @@ def broken_disagrees(c: Case, m: Mutant) -> str:
     names = [p.name for p in adversaries(program)]
     wrong = objections(c, program, names)
     if wrong:
-        return "" if verdict.verdict == "fail" else f"missed ({verdict.verdict}): {m.key} {m.title}: {wrong}"
+        return "" if verdict.verdict == "fail" and CRASH not in wrong else f"missed ({verdict.verdict}): {m.key} {m.title}: {wrong}"
     if verdict.errors and not all(e.code.startswith(CLAIMS) for e in verdict.errors) and not objections(c, program, names, seeds=(1, 2, 3)):
         return f"flagged, nothing found: {m.key} {m.title}: {verdict.to_text()}"
     return ""

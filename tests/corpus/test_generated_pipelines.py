@@ -12,7 +12,7 @@ from bench.verify.agree import FAMILIES, broken, broken_disagrees, drawn, good_d
 from bench.verify.generate import Shape, case
 
 few = settings(
-    max_examples=9, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate],  # shrinking would simulate for minutes
+    max_examples=6, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate],  # shrinking would simulate for minutes
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )  # fmt: skip
 

@@ -64,7 +64,7 @@ MAKERS = (
     reduction_scratch, tensor_memory, drop_init, wrong_base, pdl, skip_wait, drop_all_syncs,
 )  # fmt: skip
 
-VALUES = frozenset({"wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product"})
+VALUES = frozenset({"drop-output", "wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product"})
 """Classes that change what is computed and nothing else: a schedule with other coordinates is another schedule, and only the numbers tell.
 They are measured apart."""
 
