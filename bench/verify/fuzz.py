@@ -22,7 +22,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import cake_kernels
 from bench.verify.cases import CASES
+from cake_verify.rules import examples
 
 SECONDS, MEGABYTES = 2.0, 200
 HARD_SECONDS = 20.0
@@ -41,8 +43,10 @@ STATEMENTS = ("pass", "return", "break", "continue", "import os", "while True: p
 
 
 def texts() -> dict[str, str]:
-    """The corpus by name."""
-    return {name: case.text() for name, case in CASES.items()}
+    """The corpus by name, what the package ships, and the texts of the rules' pages."""
+    shipped = {f"{s.family}/{s.name}": s.text for s in cake_kernels.schedules()}
+    pages = {name: text for name, text in vars(examples).items() if name.isupper() and isinstance(text, str)}
+    return {name: case.text() for name, case in CASES.items()} | shipped | pages
 
 
 # ------------------------------------------------------------------ changes
@@ -160,7 +164,7 @@ def child(pipe: Connection) -> None:
         before, started = _peak(), time.process_time()
         wrong = ""
         try:
-            wrong = _answered(verify_text(text, filename="fuzzed.py", default_target="sm_90a"), text)
+            wrong = answered(verify_text(text, filename="fuzzed.py", default_target="sm_90a"), text)
         except BaseException:
             wrong = traceback.format_exc(limit=-4)
         pipe.send((wrong, time.process_time() - started, _peak() - before))
@@ -170,7 +174,7 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _answered(verdict: Any, text: str) -> str:
+def answered(verdict: Any, text: str) -> str:
     """What is wrong with an answer; empty if nothing is."""
     internal = [d for d in verdict.diagnostics if d.code == "N999"]
     if internal:

@@ -117,6 +117,8 @@ def _next(body: dict[str, Any], candidate: str | None, next_offset: int | None) 
         actions.append(
             "propose_candidate with this candidate as parent and a fix's edits as `edits`" if candidate else "apply a fix's edits"
         )
+    if body["verdict"] == "fail" and "repair" not in body and not any(f["grade"] != "idea" for f in body["diagnostics"][0].get("fixes") or ()):
+        actions.append("verify again with repair=true: edits under which every gate passes are looked for")
     codes = dict.fromkeys(d["code"] for d in body["diagnostics"] if d["severity"] == "error")
     actions += [f"read cake://codes/{code}" for code in list(codes)[:2]]
     if next_offset is not None:

@@ -1,9 +1,11 @@
 """Texts that once broke the promise of an answer, found by `python -m bench.verify.fuzz`, each reduced to its cause."""
 
 import time
+from pathlib import Path
 
 import pytest
 
+from bench.verify import fuzz
 from cake_verify import verify_text
 from cake_verify.rules.examples import LOOP, SYNC_MMA, TILE, edit
 
@@ -83,3 +85,22 @@ def test_blocks_inside_each_other_are_told_in_time(head: str, op: str) -> None:
     started = time.process_time()
     assert all(d.code != "N999" for d in verify_text(text).diagnostics)
     assert time.process_time() - started < 2.0
+
+
+def test_the_fuzzer_runs_and_finds_nothing_in_a_few_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz.main(["--minutes", "0.1", "--seed", "11", "--found", str(tmp_path)]) == 0
+    assert " 0 broken" in capsys.readouterr().out
+
+
+def test_an_answer_that_json_cannot_hold_is_told() -> None:
+    class Broken:
+        diagnostics = ()
+
+        def to_json(self, limit: object) -> object:
+            return float("nan")
+
+        def to_text(self) -> str:
+            return ""
+
+    with pytest.raises(ValueError, match="JSON"):
+        fuzz.answered(Broken(), "x")

@@ -61,6 +61,13 @@ def test_a_text_that_no_edit_mends_says_how_much_was_tried(server: BareServer) -
     assert answer["repair"]["fixes"] == [] and answer["repair"]["stopped"] == "exhausted"
 
 
+def test_a_rejection_without_a_likely_fix_points_to_the_search(server: BareServer) -> None:
+    text = "x = 1\n"
+    assert any("repair=true" in action for action in call(server, "verify", text=text)["next_actions"])
+    assert any("repair=true" in action for action in call(server, "propose_candidate", text=text)["next_actions"])
+    assert not any("repair=true" in action for action in call(server, "verify", text=NO_FENCE)["next_actions"])
+
+
 def test_diagnose_offers_edits_for_a_candidate_that_the_gates_reject(server: BareServer) -> None:
     candidate = call(server, "propose_candidate", text=NO_RELEASE, task="gemm")["candidate_id"]
     run = call(server, "compile_and_run", candidate_id=candidate, device="simulate")
