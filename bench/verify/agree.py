@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from bench.verify import generate, generate_copies, generate_lengths, generate_tensor_memory
 from bench.verify.cases import Case
