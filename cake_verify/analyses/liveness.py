@@ -99,12 +99,16 @@ def _walked(program: Program, member: int, body: tuple[Stmt, ...]) -> _Member:
 
 def _overwritten(program: Program, role: str, m: _Member) -> Iterator[Fault]:
     """Updates in place, and products, that a product from zero throws away."""
+    where = {s.op.id: [id(x) for x, _ in s.around] for s in sites(program)}
     for number, killer in sorted(m.vain.items()):
         op = program.ops[number]
         acc = killer.operands.get("acc")
         if killer is op or not isinstance(acc, Expr):
             continue
         name = str(acc.attrs["name"])
+        together = where[number] == where[killer.id]
+        if op.name == "mma" and together and all(_alike(op.operands.get(k), killer.operands.get(k)) for k in ("a", "b")):
+            continue  # the same product once more: nothing is lost but time
         if op.name != "mma" and name not in {n for e in op.operands.values() if isinstance(e, Expr) for n in places_of(e)}:
             continue
         what = "the product" if op.name == "mma" else "the update"
@@ -112,6 +116,13 @@ def _overwritten(program: Program, role: str, m: _Member) -> Iterator[Fault]:
         fixes = (edits.replace(killer.spans["init"], "False", "likely", "go on from what the accumulator holds"),) if "init" in killer.spans else ()
         yield Fault("S036", message, killer.span, ((op.span, f"`{name}` gets here what nobody uses"),), "leave `init` out, or leave the work out", fixes,
                     {"role": role, "place": name})  # fmt: skip
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether two operands are written alike."""
+    if not isinstance(one, Expr) or not isinstance(other, Expr):
+        return one is other
+    return one.op == other.op and one.attrs == other.attrs and len(one.args) == len(other.args) and all(map(_alike, one.args, other.args))
 
 
 def _unshared(program: Program, role: str, m: _Member, members: list[_Member]) -> Iterator[Fault]:
