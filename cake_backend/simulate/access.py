@@ -98,7 +98,7 @@ class ViewAccess:
         """An ordinary store."""
         pool = self.pool(warp.cta)
         self.machine.hazard(self.site, warp, pool, cells, "w", f"bytes of `{self.view}`")
-        pool.write(cells, raw)
+        pool.write(cells, raw, id(warp))
 
     def read_async(self, warp: Warp, cells: Cells) -> Array:
         """Bits as the async proxy sees them; unfenced ordinary writes are a fault."""
