@@ -295,6 +295,8 @@ def fence_proxy(site: Site, effect: FenceProxy) -> Step:
     def step(warp: Warp, vals: Vals) -> Any:
         for pool in warp.cta.pools.values():
             pool.fence()
+        for tensor in site.machine.tensors.values():
+            tensor.fence(warp.cta.number)
 
     return step
 
@@ -340,6 +342,8 @@ def flag(site: Site, effect: Flag) -> Step:
         i, wanted = word(warp, vals), int(vals[value])
         if int(tensor.array.reshape(-1)[i]) < wanted:
             return m.block(warp, gate(i), f"`{tensor.name}[{i}]` to be at least {wanted}")
+        for seen in m.tensors.values():
+            seen.fence()
         return None
 
     return signal if effect.kind == "signal" else spin

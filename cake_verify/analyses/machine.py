@@ -114,13 +114,8 @@ class Machine:
                 return self._touch(op, role, effect)
             case GridDependency(kind="wait"):
                 return synchronise.grid_wait()
-            case Flag():
-                number = op.id
-
-                def flag(m: Member, v: tuple[Any, ...]) -> Any:
-                    raise Undecided("flags in global memory between CTAs are not followed", number)
-
-                return flag
+            case Flag(kind="signal"):
+                return synchronise.signal()
         return None
 
     def _issue(self, op: Op, role: str, effect: Issue) -> Step | None:

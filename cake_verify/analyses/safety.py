@@ -16,12 +16,14 @@ from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
+from cake_verify.analyses.grid_walk import walks
 from cake_verify.analyses.left_out import left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
+from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
 from cake_verify.analyses.settings import Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
@@ -104,6 +106,9 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
         undecided += partners(program)
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
+    if not undecided and not any(f.severity == "error" for f in faults):
+        shared, undecided = grid_faults(walks(machine, settings, search.prefix, work - events))
+        faults = shared or faults
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
 
 
