@@ -130,7 +130,10 @@ def sync(site: Site, effect: Sync) -> Step:
     per_member = site.machine.program.named[name].per_member
 
     def step(warp: Warp, vals: Vals) -> Any:
-        return meet(site, warp, warp.cta.named[name, warp.member if per_member else 0], f"the others at `{name}`")
+        met = warp.cta.named.get((name, warp.member if per_member else 0))
+        if met is None:
+            raise Abort(site.machine.located("X002", f"member {warp.member} of `{warp.role.name}` comes to `{name}`, which counts fewer members", site.op, warp=warp, barrier=name))
+        return meet(site, warp, met, f"the others at `{name}`")
 
     return step
 
