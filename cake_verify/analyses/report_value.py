@@ -304,7 +304,26 @@ def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         related = ((loops[-1].head, "repeated here"),) if loops else ()
         out.append(Fault("S035", message, start or op.span, related, "start from zero at the first product of a tile only", fixes,
                          {"role": plan.sites[number].role, "lost": lost, "made": walk.made[number], "setting": str(setting)}))  # fmt: skip
-    return out
+    return out or _members_lost(plan, walk, setting)
+
+
+def _members_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """Members whose sums nobody reads, while those of the others are read."""
+    out = []
+    for number in sorted(walk.made):
+        shares = {i: share for (n, i), share in walk.shares.items() if n == number}
+        idle = [i for i, (made, lost) in shares.items() if 2 * lost >= made]
+        if len(shares) < 2 or not idle or len(idle) == len(shares):
+            continue
+        op, role = plan.program.ops[number], plan.sites[number].role
+        index = f"{role}.index"
+        guard = next((s.cond for x in plan.sites.values() if x.role == role and x.op.id > number for s, _ in x.around
+                      if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk())), None)  # fmt: skip
+        message = f"nothing reads what {call(op)} sums in member {idle[0]} of `{role}`: its share of the products is lost"
+        related = ((op.span, "summed here"),) if guard is not None else ()
+        out.append(Fault("S035", message, guard.span if guard is not None else op.span, related, f"let each member store its sum, or hand it to the one that adds them: a condition on `{index}` says who",
+                         (), {"role": role, "member": idle[0], "lost": shares[idle[0]][1], "made": shares[idle[0]][0], "setting": str(setting)}))  # fmt: skip
+    return out[:1]
 
 
 def _declared_zero(plan: Plan, op: Op) -> bool:

@@ -36,9 +36,12 @@ class Clash:
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """What has been summed in one accumulator: the last product's operation until somebody reads it, and the operands of all of them."""
+    """What has been summed in one accumulator: the last product's operation until somebody reads it, whose it is and how many there were, and
+    the operands of all of them."""
 
     unread: int = -1
+    member: int = 0
+    count: int = 0
     parts: set[Any] = field(default_factory=set)
     read: bool = False
 
@@ -51,6 +54,7 @@ class ValueState:
         self.clashes: list[Clash] = []
         self.made: dict[int, int] = {}
         self.lost: dict[int, int] = {}
+        self.shares: dict[tuple[int, int], list[int]] = {}
         self.covered: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
         self.workers: dict[tuple[str, str, str], set[int]] = {}
         self._cells: dict[int, dict[int, Cell]] = {}
@@ -62,7 +66,9 @@ class ValueState:
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:
             self.lost[total.unread] = self.lost.get(total.unread, 0) + 1
+            self.shares[total.unread, total.member][1] += total.count
             total.unread = -1
+        total.count = 0
 
     def _set(self, m: Member, key: Any, tile: Tile, contents: Any = None) -> None:
         self._frags.setdefault(m.number, {})[key] = tile
@@ -87,7 +93,7 @@ class ValueState:
             for key in self._keys(leaf, v):
                 total = self._sums.get((m.number, key))
                 if total is not None:
-                    total.unread, total.read = -1, True
+                    total.unread, total.read, total.count = -1, True, 0
 
     @staticmethod
     def _keys(leaf: Leaf, v: tuple[Any, ...]) -> list[Any]:
@@ -197,7 +203,7 @@ class ValueState:
             for a in region:
                 total = self._sums.get((-1 - m.cta.rank, a))
                 if total is not None:
-                    total.unread, total.read = -1, True
+                    total.unread, total.read, total.count = -1, True, 0
             if first is None or first[0] != name:
                 return NOTHING
             return first[1], moved(first[2], v[at]), first[3]

@@ -189,6 +189,7 @@ class ValueWalk(ValueState):
                 if total.parts != {part}:  # the same product once more loses nothing
                     self._lose(total)
                 total.parts.clear()
+                total.count = 0
                 old = CONSTANT
             if None not in part:
                 if part in total.parts:
@@ -197,8 +198,10 @@ class ValueWalk(ValueState):
             for axis, was, now in ((0, old[0], a[0]), (1, old[1], b[0])):
                 if total.read and not begins and apart(was, now):
                     self._clash("stale", op, m, v, axis, was, now)
-            total.unread, total.read = number, False
+            total.unread, total.read, total.member = number, False, m.index
+            total.count += 1
             self.made[number] = self.made.get(number, 0) + 1
+            self.shares.setdefault((number, m.index), [0, 0])[0] += 1
             for axis, was, now, across, n in ((0, old[0], a[0], b[0], height), (1, old[1], b[0], a[0], width)):
                 if abs(apart(was, now) or 0) >= n:
                     self._clash("mixed", op, m, v, axis, was, now)

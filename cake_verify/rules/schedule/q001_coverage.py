@@ -12,8 +12,10 @@ from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.analyses.tensors import read_tensors
+from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -125,7 +127,24 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
     if s.role.members > 1 and "member" not in seen:
         return Fault("Q001", f"the {s.role.members} members of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((s.role.span, f"{s.role.members} members"),),
                      f"let a coordinate depend on `{s.role.name}.index`, or store under `if {s.role.name}.index == 0:`", (), {"members": s.role.members})  # fmt: skip
+    several = _let_through(program, s)
+    if len(several) > 1 and "member" not in mentioned and len(several) < s.role.members:
+        guard = next(c for c in s.path if isinstance(c, If))
+        return Fault("Q001", f"members {', '.join(map(str, several))} of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", guard.cond.span, ((s.op.span, "stored here"),),
+                     f"let one of them through: `{s.role.name}.index == {several[0]}`, or let a coordinate depend on `{s.role.name}.index`", (), {"members": several})  # fmt: skip
     return None
+
+
+def _let_through(program: Program, s: Site) -> list[int]:
+    """The members that the conditions on the member around a store let through; none where something else decides as well."""
+    resolve = resolver_of(program, s.role.name)
+    conds = [(resolve(c.cond), arm) for c, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)]
+    if s.op.operands.get("mask") is not None or not conds or any(n.op not in ("role_index", "const", *_LOGIC) for c, _ in conds for n in c.walk()):
+        return []
+    return [i for i in range(s.role.members) if all(bool(Position(program, {}, {}, i).value(c)) is arm for c, arm in conds)]
+
+
+_LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "add", "sub", "mul", "mod", "floordiv")
 
 
 def _extent(s: Site, axis: int) -> int | None:
