@@ -15,6 +15,7 @@ from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice
 from cake_verify.analyses.trips import canonical, spoken, written
+from cake_verify.analyses.value_masks import selected
 from cake_verify.analyses.value_walk import Clash, ValueWalk
 from cake_verify.analyses.words import call, span_of, view_name
 
@@ -45,6 +46,15 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {_place(c.one)}, and the product belongs to {_place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
         return Fault("S035", message, c.op.span, _sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
+    if c.kind == "mask":
+        assert c.one
+        source, axis = plan.program.ops[c.one[2]], c.one[0]
+        message = f"this mask lets columns beyond `{axis}` through: there the copy has filled in zeros, which are not neutral where others are masked as infinite"
+        return Fault("D010", message, c.op.spans.get("value", c.op.span), ((source.span, f"filled with zeros beyond `{axis}`"),),
+                     f"compare `lm.iota(.., axis=1, base=b)` with `< {axis}`, where b is {_place(c.one)} here", (), facts | {"axis": axis})  # fmt: skip
+    if c.kind == "numbered":
+        message = f"columns {_place(c.one)} and {_place(c.other)} get the same numbers from `lm.{selected(c.op)}`: its base does not follow the tile"
+        return Fault("S034", message, c.op.spans.get("value", c.op.span), _sources(plan, c), "the base is the number of the tile's first column", (), facts)
     if c.kind == "contraction":
         return _contraction(plan, c, facts)
     if c.kind == "transposed":
@@ -317,11 +327,11 @@ def _members_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
             continue
         op, role = plan.program.ops[number], plan.sites[number].role
         index = f"{role}.index"
-        guard = next((s.cond for x in plan.sites.values() if x.role == role and x.op.id > number for s, _ in x.around
-                      if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk())), None)  # fmt: skip
+        guards = list(dict.fromkeys(s.cond.span for x in plan.sites.values() if x.role == role and x.op.id > number for s, _ in x.around
+                                    if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk())))  # fmt: skip
         message = f"nothing reads what {call(op)} sums in member {idle[0]} of `{role}`: its share of the products is lost"
-        related = ((op.span, "summed here"),) if guard is not None else ()
-        out.append(Fault("S035", message, guard.span if guard is not None else op.span, related, f"let each member store its sum, or hand it to the one that adds them: a condition on `{index}` says who",
+        related = ((op.span, "summed here"), *((span, "this says who reads, too") for span in guards[1:3])) if guards else ()
+        out.append(Fault("S035", message, guards[0] if guards else op.span, related, f"let each member store its sum, or hand it to the one that adds them: a condition on `{index}` says who",
                          (), {"role": role, "member": idle[0], "lost": shares[idle[0]][1], "made": shares[idle[0]][0], "setting": str(setting)}))  # fmt: skip
     return out[:1]
 

@@ -22,7 +22,7 @@ Cell = tuple[str, Label, Label, Axes, Any, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clash:
-    """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale` or `twice`; labels of both sides."""
+    """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale`, `mask` or `twice`; labels of both sides."""
 
     kind: str
     op: Op
@@ -62,6 +62,7 @@ class ValueState:
         self._versions: dict[tuple[int, Any], Any] = {}
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
+        self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
 
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:
@@ -145,6 +146,18 @@ class ValueState:
     def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
         if len(self.clashes) < 64:
             self.clashes.append(Clash(kind, op, m, v, axis, one, other, sure))
+
+    def held(self, m: Member, leaf: Leaf, v: tuple[Any, ...]) -> Tile:
+        """The labels of a place that an expression reads."""
+        return self._frags.get(m.number, {}).get(self._keys(leaf, v)[0], NOTHING)
+
+    def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
+        """A mask lets one element through that was filled in."""
+        self._clash("mask", op, m, v, 1, label, label)
+
+    def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
+        """Columns of two tiles get the same numbers."""
+        self._clash("numbered", op, m, v, 1, one, other)
 
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
