@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,15 +49,19 @@ def touched(op: Op, program: Program) -> tuple[str, str, str] | None:
     return None
 
 
-def contended(program: Program) -> frozenset[str]:
-    """Tensors that one launch both writes and reads, writes at several places, or writes and updates; and the tensors of flags."""
+def contended(program: Program, alias: Mapping[str, str] | None = None) -> frozenset[str]:
+    """Tensors that one launch both writes and reads, writes at several places, or writes and updates; and the tensors of flags.
+
+    `alias` names one parameter for all that are bound to one tensor.
+    """
+    same = alias or {}
     kinds: dict[str, list[str]] = {}
     for op in program.ops:
         found = touched(op, program)
         if found is not None:
-            kinds.setdefault(found[0], []).append(found[1])
+            kinds.setdefault(same.get(found[0], found[0]), []).append(found[1])
         elif "flags" in op.attrs:
-            kinds.setdefault(str(op.attrs["flags"]), []).append(FLAG)
+            kinds.setdefault(same.get(str(op.attrs["flags"]), str(op.attrs["flags"])), []).append(FLAG)
     return frozenset(t for t, k in kinds.items() if FLAG in k or k.count(WRITE) > 1 or (WRITE in k and len(set(k)) > 1) or (UPDATE in k and READ in k))
 
 

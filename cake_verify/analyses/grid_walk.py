@@ -7,7 +7,7 @@ two clusters and with one, since a persistent launch may be as small as the devi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -89,8 +89,8 @@ class _ClusterWorld(World):
 class GridMachine:
     """The steps of a program with what they do to contended tensors."""
 
-    def __init__(self, machine: Machine, tensors: frozenset[str]) -> None:
-        self.plan, self.base, self.tensors = machine.plan, machine, tensors
+    def __init__(self, machine: Machine, tensors: frozenset[str], alias: Mapping[str, str] | None = None) -> None:
+        self.plan, self.base, self.tensors, self.alias = machine.plan, machine, tensors, alias or {}
         self.awaited = {str(op.attrs["flags"]) for op in self.plan.program.ops if op.name == "spin"}
         self.counted = {str(op.attrs.get("tensor")) for op in self.plan.program.ops if op.name == "atomic" and "tensor" in op.attrs}
 
@@ -145,6 +145,8 @@ class GridMachine:
         if bound is not None:
             return _after(base, bound)
         found = touching(self.plan, op, state.bounds, state.extents)
+        if found is not None and found.tensor in self.alias:
+            found = replace(found, tensor=self.alias[found.tensor])
         if found is None or found.tensor not in self.tensors:
             return base
         if flag is not None:
@@ -306,13 +308,13 @@ def _extents(program: Program, setting: Setting) -> dict[tuple[str, int], int]:
 # ------------------------------------------------------------------ which grids
 
 
-def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str], work: int) -> list[GridRun]:
+def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str], work: int, alias: Mapping[str, str] | None = None) -> list[GridRun]:
     """The grids of a program that has contended tensors, until one of them shows a fault; empty where there is nothing to look at."""
     program = machine.plan.program
-    tensors = contended(program)
+    tensors = contended(program, alias)
     if not tensors:
         return []
-    grid = GridMachine(machine, tensors)
+    grid = GridMachine(machine, tensors, alias)
     out: list[GridRun] = []
     for setting in _chosen(list(settings)):
         for clusters in _sizes(program, setting, prefix):

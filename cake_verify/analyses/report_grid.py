@@ -111,7 +111,9 @@ def _race(run: GridRun, data: dict[str, Any]) -> Fault:
     else:
         message = f"{what} that {_who(run, old.member, old.scope)} {_VERBS[old.kind]} with {call(first)}, and nothing orders the two blocks"
         help = "let a second launch do what comes after, or order the blocks: `lm.signal` behind the one, `lm.spin` in front of the other"
-        if {old.kind, now.kind} == {WRITE}:
+        if old.member.world is now.member.world:
+            help = "let the cluster meet in between: `lm.cluster_sync()`"
+        elif {old.kind, now.kind} == {WRITE}:
             help = "give each block elements of its own, or combine them with `lm.atomic` or `tma_reduce`"
         elif old.kind == UPDATE or now.kind == UPDATE:
             help = "an update orders nothing: let a second launch do what comes after, or raise a flag with `lm.signal` behind it"

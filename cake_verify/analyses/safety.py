@@ -6,7 +6,7 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +112,14 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
 
 
+def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) -> SafetyResult:
+    """Decide what changes where several parameters are bound to one tensor; `alias` gives them one name. The program has to be safe otherwise."""
+    search = Settings(program)
+    settings, _ = search.find()
+    faults, undecided = grid_faults(walks(Machine(Plan(program)), settings, search.prefix, work, alias))
+    return SafetyResult(tuple(faults), tuple(undecided), 0, tuple(settings))
+
+
 def _noting(log: list[Event]) -> Callable[[Member, Any], None]:
     """What a run calls for every event: it is kept."""
     note = log.append
@@ -172,4 +180,4 @@ def _lost(loop: Loop) -> Fault:
                  severity="note", facts={"expression": text}, help="state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
 
 
-__all__ = ["SafetyResult", "check"]
+__all__ = ["SafetyResult", "check", "check_bound"]

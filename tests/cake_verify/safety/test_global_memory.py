@@ -67,3 +67,37 @@ def test_an_update_does_not_order_what_comes_after_it() -> None:
     verdict = verify_text(edited(next(s.text for s in GOOD if s.name == "added"), (("lm.signal(DONE, t.g, 1)", "lm.atomic(DONE, 1, coords=(t.g,))"),)))
     assert [d.code for d in verdict.errors] == ["S039"]
     assert "raise a flag with `lm.signal`" in verdict.errors[0].help
+
+
+SHIFTED = """
+@cake.schedule(target="sm_90a")
+def shift(lm, X: LM.gmem1d[LM.f32, "N"], Y: LM.gmem1d[LM.f32, "N"], N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(N % 512 == 0 and N > 0)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(N // 512,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(t.r * 512,), shape=(512,))
+            lm.store(Y, x, coords=(N - 512 - t.r * 512,))
+
+@cake.plan()
+def twice(lm, X: LM.gmem1d[LM.f32], Y: LM.gmem1d[LM.f32], N: LM.i32):
+    z = lm.workspace(shape=(N,), dtype=lm.f32)
+    lm.run(shift, X=X, Y=z, N=N)
+    lm.run(shift, X=z, Y=Y, N=N)
+"""
+
+
+def test_a_plan_that_binds_two_parameters_to_one_tensor_is_looked_at_as_one() -> None:
+    assert not verify_text(SHIFTED).errors
+    together = SHIFTED.replace("lm.run(shift, X=z, Y=Y, N=N)", "lm.run(shift, X=z, Y=z, N=N)\n    lm.run(shift, X=z, Y=Y, N=N)")
+    (error,) = verify_text(together).errors
+    assert error.code == "S039" and any("are one tensor in this launch" in text for _, text in error.related)
+    straight = together.replace("coords=(N - 512 - t.r * 512,)", "coords=(t.r * 512,)")
+    assert not verify_text(straight).errors
+
+
+def test_what_is_declared_as_read_only_is_not_written() -> None:
+    (error,) = verify_text(SHIFTED.partition("@cake.plan")[0].replace('Y: LM.gmem1d[LM.f32, "N"]', 'Y: LM.gmem1d[LM.f32, "N"].const')).errors
+    assert error.code == "S039" and "`.const`" in error.message
