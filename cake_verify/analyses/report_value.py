@@ -314,7 +314,21 @@ def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         related = ((loops[-1].head, "repeated here"),) if loops else ()
         out.append(Fault("S035", message, start or op.span, related, "start from zero at the first product of a tile only", fixes,
                          {"role": plan.sites[number].role, "lost": lost, "made": walk.made[number], "setting": str(setting)}))  # fmt: skip
-    return out or _members_lost(plan, walk, setting)
+    return out or _updates_lost(plan, walk, setting) or _members_lost(plan, walk, setting)
+
+
+def _updates_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """Products that start from zero right behind an update in place of their accumulator, each time."""
+    for number, by in walk.clobbered.items():
+        if sum(by.values()) < walk.made[number]:
+            continue
+        op, before = plan.program.ops[number], plan.program.ops[next(iter(by))]
+        start = op.spans.get("init", op.span)
+        names = [written(t) for t in plan.sites[before.id].stmt.targets] if isinstance(plan.sites[before.id].stmt, Assign) else []  # type: ignore[union-attr]  # tested here
+        message = f"{call(op)} starts from zero, and what `{', '.join(names)}` was brought up to date with just before is lost"
+        return [Fault("S035", message, start, ((before.span, "updated here, and never read"),), "add to it, or leave the update out",
+                      (edits.replace(start, "False"),) if "init" in op.spans else (), {"role": plan.sites[number].role, "setting": str(setting)})]  # fmt: skip
+    return []
 
 
 def _members_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:

@@ -54,6 +54,8 @@ class ValueState:
         self.clashes: list[Clash] = []
         self.made: dict[int, int] = {}
         self.lost: dict[int, int] = {}
+        self.updated: dict[tuple[int, Any], int] = {}
+        self.clobbered: dict[int, dict[int, int]] = {}
         self.shares: dict[tuple[int, int], list[int]] = {}
         self.covered: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
         self.workers: dict[tuple[str, str, str], set[int]] = {}
@@ -92,6 +94,7 @@ class ValueState:
     def _reads(self, m: Member, v: tuple[Any, ...], leaves: Iterable[Leaf]) -> None:
         for leaf in leaves:
             for key in self._keys(leaf, v):
+                self.updated.pop((m.number, key), None)
                 total = self._sums.get((m.number, key))
                 if total is not None:
                     total.unread, total.read, total.count = -1, True, 0

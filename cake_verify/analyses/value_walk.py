@@ -95,7 +95,14 @@ class ValueWalk(ValueState):
 
         fresh = [name for name in targets if name not in own]
         if not fresh:
-            return bind
+            number = op.id
+
+            def update(m: Member, v: tuple[Any, ...]) -> None:
+                bind(m, v)
+                for name in targets:
+                    self.updated[m.number, (name, 0)] = number
+
+            return update
 
         def rebind(m: Member, v: tuple[Any, ...]) -> None:
             bind(m, v)
@@ -185,6 +192,10 @@ class ValueWalk(ValueState):
                 keys, owner = self._keys(leaves[0], v), m.number
                 old = self._frags.get(m.number, {}).get(keys[0], NOTHING)
             total = self._sums.setdefault((owner, keys[0]), Sum())
+            before = self.updated.pop((owner, keys[0]), None)
+            if fresh and before is not None:
+                by = self.clobbered.setdefault(number, {})
+                by[before] = by.get(before, 0) + 1
             part = (which_a(m, v), which_b(m, v))
             if begins:
                 if total.parts != {part}:  # the same product once more loses nothing
