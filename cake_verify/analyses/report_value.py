@@ -12,10 +12,10 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.report_columns import told_column
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice
 from cake_verify.analyses.trips import canonical, spoken, written
-from cake_verify.analyses.value_masks import selected
 from cake_verify.analyses.value_walk import Clash, ValueWalk
 from cake_verify.analyses.words import call, span_of, view_name
 
@@ -46,15 +46,8 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {_place(c.one)}, and the product belongs to {_place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
         return Fault("S035", message, c.op.span, _sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
-    if c.kind == "mask":
-        assert c.one
-        source, axis = plan.program.ops[c.one[2]], c.one[0]
-        message = f"this mask lets columns beyond `{axis}` through: there the copy has filled in zeros, which are not neutral where others are masked as infinite"
-        return Fault("D010", message, c.op.spans.get("value", c.op.span), ((source.span, f"filled with zeros beyond `{axis}`"),),
-                     f"compare `lm.iota(.., axis=1, base=b)` with `< {axis}`, where b is {_place(c.one)} here", (), facts | {"axis": axis})  # fmt: skip
-    if c.kind == "numbered":
-        message = f"columns {_place(c.one)} and {_place(c.other)} get the same numbers from `lm.{selected(c.op)}`: its base does not follow the tile"
-        return Fault("S034", message, c.op.spans.get("value", c.op.span), _sources(plan, c), "the base is the number of the tile's first column", (), facts)
+    if c.kind in ("mask", "numbered", "filled", "related"):
+        return told_column(plan, walk, c, facts)
     if c.kind == "contraction":
         return _contraction(plan, c, facts)
     if c.kind == "transposed":

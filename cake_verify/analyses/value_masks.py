@@ -15,13 +15,10 @@ from cake_verify.analyses.fragment_paths import offset, paths
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_fills import divided_by, end_of
 
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
-
-_FILLING = ("tma_load", "cp_async")
-"""Copies that fill what lies beyond the tensor with zeros."""
-
 
 def mask_end(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """The check of the masks in one computation; None where it has none."""
@@ -38,7 +35,6 @@ def mask_end(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], Non
                 found.append((limit, paths(node.args[1]).leaves, names))
     if not found:
         return None
-    program = walk.plan.program
 
     def check(m: Member, v: tuple[Any, ...]) -> None:
         for limit, leaves, names in found:
@@ -49,10 +45,10 @@ def mask_end(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], Non
                 if leaf.col != 1:
                     continue
                 label = moved(walk.held(m, leaf, v)[1], offset(leaf.col_from, v))
-                if not label or label[0] not in names or program.ops[label[2]].name not in _FILLING:
+                if not label or not names & {label[0], divided_by(walk, label)}:
                     continue
-                extent = walk.bounds.args.get(label[0], program.tunables.get(label[0]))
-                if isinstance(extent, int) and label[1] < extent and label[1] + passed[1] > extent:
+                end = end_of(walk, m, label)
+                if end is not None and label[1] + passed[1] > end:
                     walk.masked(op, m, v, label)
 
     return check
@@ -72,7 +68,7 @@ def _followed(walk: ValueWalk, e: Expr, role: str, depth: int) -> Iterator[Expr]
             bound = s.op.operands.get("value")
             if isinstance(bound, Expr):
                 yield from _followed(walk, bound, role, depth - 1)
-    elif e.op == "and":
+    elif e.op in ("and", "bitand"):
         for a in e.args:
             yield from _followed(walk, a, role, depth)
     else:
@@ -80,13 +76,18 @@ def _followed(walk: ValueWalk, e: Expr, role: str, depth: int) -> Iterator[Expr]
 
 
 def _bounded_by(walk: ValueWalk, role: str, e: Expr) -> Iterator[str]:
-    """The argument by which a comparison with positions is bounded, give or take one element."""
+    """The argument, or the tensor of offsets, by which a comparison with positions is bounded, give or take one element."""
     if e.op not in ("lt", "le") or len(e.args) != 2:
         return
     constant, terms = trips.linear(trips.resolver_of(walk.plan.program, role)(e.args[1]))
     live = {t: n for t, n in terms.items() if n}
-    if -1 <= constant + (e.op == "le") <= 1 and len(live) == 1 and next(iter(live.values())) == 1:
+    if not -1 <= constant + (e.op == "le") <= 1:
+        return
+    if len(live) == 1 and next(iter(live.values())) == 1:
         yield next(iter(live))
+    elif sorted(live.values()) == [-1, 1]:  # one offset less the one before it: the length of a sequence
+        heads = {t.partition("[")[0] for t in live}
+        yield from heads & trips.prefix_tensors(walk.plan.program) if len(heads) == 1 else ()
 
 
 # ------------------------------------------------------------------ numbers of columns

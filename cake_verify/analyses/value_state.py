@@ -64,6 +64,8 @@ class ValueState:
         self._versions: dict[tuple[int, Any], Any] = {}
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
+        self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.kept: set[tuple[int, str]] = set()
         self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
 
     def _lose(self, total: Sum) -> None:
@@ -157,6 +159,14 @@ class ValueState:
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""
         self._clash("mask", op, m, v, 1, label, label)
+
+    def filled(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
+        """A selection takes what was filled in for elements."""
+        self._clash("filled", op, m, v, 1, label, label)
+
+    def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
+        """A mask compares positions that are not those of the rows and columns."""
+        self._clash("related", op, m, v, 0, row, col)
 
     def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
         """Columns of two tiles get the same numbers."""

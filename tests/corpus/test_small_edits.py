@@ -18,6 +18,13 @@ EDITS = [
     ("attention_varlen", "if rows > 0:", "if rows != 1:", "S013"),
     ("gemm_split_k", "if math.index == 1:", "if math.index != 1:", "S035"),
     ("gemm_split_k", "if math.index == 0:", "if math.index != 0:", "S035"),
+    ("attention_mma_sync", "lm.where(lm.iota(sc, axis=1, base=j * BN) < S, sc, -lm.inf)", "sc * 1.0", "D010"),
+    ("attention_varlen", "lm.where(lm.iota(sc, axis=1, base=j * BN) < eos - bos, sc, -lm.inf)", "sc * 1.0", "S034"),
+    ("attention_varlen", "base=j * BN) < eos - bos, sc", "base=j * BN) < eos - bos + 1, sc", "S034"),
+    ("attention_causal", "seen & (col <= lm.iota(sc, axis=0, base=row0))", "seen & (col <= lm.iota(sc, axis=0, base=0))", "S034"),
+    ("attention_causal", "lm.iota(sc, axis=1, base=(n - 1 - j) * BN)", "lm.iota(sc, axis=1, base=(n - j) * BN)", "S034"),
+    ("gated_linear_attention", "lm.mma(st, vt, sk[s].T)", "lm.mma(st, vt, sk[s].T, init=True)", "S035"),
+    ("shipped_kmeans", "axis=1, base=k * BN, into=best", "axis=1, base=0, into=best", "S034"),
     ("attention_paged_decode", "if work.index == 0:", "if work.index != 0:", "Q001"),
 ]
 
