@@ -34,6 +34,7 @@ class Access:
     sure: bool = True
     plain: int = 0
     lanes: Any = None
+    tile: Any = None
 
 
 @dataclass(slots=True, eq=False)
@@ -90,10 +91,18 @@ class Cells:
                 if visible is not None and old.plain & ~visible and old.sure and now.sure:
                     raise Found("S039", tensor=tensor, old=old, now=now, unseen=True)
         if now.kind == WRITE and now.sure:
+            self._replaces(tensor, cell, now)
             cell.seen = [a for a in cell.seen if not a.sure]
         elif now.sure:
             cell.seen = [a for a in cell.seen if not (a.kind == now.kind and a.member is now.member and a.op == now.op and a.bit == now.bit)]
         cell.seen.append(now)
+
+    def _replaces(self, tensor: str, cell: Cell, now: Access) -> None:
+        """A tile's result that another tile writes over, with nobody having read it."""
+        old = next((a for a in cell.seen if a.kind == WRITE), None)
+        if old is None or old.tile == now.tile or any(a.kind != WRITE for c in cell.near for a in c.seen):
+            return
+        raise Found("S028", tensor=tensor, old=old, now=now)
 
     @staticmethod
     def _own_lanes(old: Access, now: Access) -> bool:

@@ -27,7 +27,7 @@ from cake_verify.analyses.state import Cta, Found, Member, Undecided, World, ope
 from cake_verify.analyses.tiling import order_of, reader, tile_source
 from cake_verify.analyses.value_bounds import Bounds
 
-MOST_CLUSTERS = 6
+MOST_CLUSTERS = 31
 """Clusters of a persistent grid that are walked side by side."""
 
 ALWAYS_RESIDENT = 64
@@ -169,7 +169,8 @@ class _State:
 
     def _access(self, t: Touching, m: Member, box: Any, bit: int, plain: int = 0) -> Access:
         scope = {**m.variables(), "#cta": self.numbers[id(m.cta)]}
-        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes)
+        tile = tuple(scope.get(loop.var) for loop in self.plan.sites[t.op.id].loops if loop.kind == "tiles")
+        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile))
 
     def access(self, t: Touching) -> Step:
         """Ordinary accesses, those of cp.async, and bulk stores."""
@@ -342,7 +343,7 @@ def _sizes(program: Program, setting: Setting, prefix: frozenset[str]) -> list[i
         return [1] if program.launch.grid == "tiles" else [2, 1]
     total = max(_total(program, name, setting, prefix) for name in program.schedulers)
     if all(s.kind == "grid" for s in program.schedulers.values()):
-        return [max(1, min(total, 4 * MOST_CLUSTERS))]
+        return [max(1, min(total, MOST_CLUSTERS))]
     most = max(1, min(total, MOST_CLUSTERS))
     if _resident(program):
         return [max(1, min(total, ALWAYS_RESIDENT))]
@@ -352,7 +353,7 @@ def _sizes(program: Program, setting: Setting, prefix: frozenset[str]) -> list[i
 def _total(program: Program, name: str, setting: Setting, prefix: frozenset[str]) -> int:
     s = program.schedulers[name]
     if s.kind == "grouped":
-        return MOST_CLUSTERS
+        return 6
     env: dict[str, Any] = {**setting.args, "ld": reader(setting.lengths, prefix), "tile": {}}
     return cluster_total(order_of(s, trips.tile_counts(program, name)(env)))
 

@@ -24,8 +24,8 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
     faults: list[Fault] = []
     doubts: list[Fault] = []
     for run in runs:
-        if run.found is not None and run.found.code in ("S039", "S040"):
-            faults.append((_race if run.found.code == "S039" else _signals)(run, run.found.data))
+        if run.found is not None and "now" in run.found.data:
+            faults.append({"S028": _replaced, "S039": _race, "S040": _signals}[run.found.code](run, run.found.data))
         elif run.waits:
             faults.append(_never(run))
         elif run.why or run.found is not None:
@@ -128,6 +128,16 @@ def _unfinished(run: GridRun, old: Access) -> bool:
     """Whether the access is a bulk store whose own issuer does not know that it has ended."""
     bulk = any(isinstance(e, Issue) and e.engine == "bulk" for e in effects_of(_op(run, old), run.plan.program))
     return bulk and not old.bit & (old.member.K | old.member.E)
+
+
+def _replaced(run: GridRun, data: dict[str, Any]) -> Fault:
+    """A tile's result that another tile writes over before anything has read it."""
+    tensor, old, now = str(data["tensor"]), data["old"], data["now"]
+    first, second = _op(run, old), _op(run, now)
+    lines = (_line(run, old.member, first, old.scope, f"writes {tensor}{_elements(old.box)}"), _line(run, now.member, second, now.scope, "writes it again"))
+    message = f"{call(second)} of {_who(run, now.member, now.scope)} writes over what {_who(run, old.member, old.scope)} has written to `{tensor}`, and nothing has read that"
+    return Fault("S028", message, second.span, ((first.span, "what is lost was written here"),) if first is not second else (), trace=lines,
+                 help="add what is there to what is stored, or write a place of its own", facts={"tensor": tensor, "role": now.member.role, "setting": _setting(run)})  # fmt: skip
 
 
 def _signals(run: GridRun, data: dict[str, Any]) -> Fault:

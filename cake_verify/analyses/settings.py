@@ -186,6 +186,7 @@ class Settings:
                         key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
                         if key in divisors and isinstance(c, int) and c > 1:
                             divisors[key].add(c)
+                            divisors[key] |= {c * d for d in _blocks_of(n.args[0], inner)}  # parts of a number of blocks
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
             for n in cond.walk():
@@ -372,6 +373,12 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
+
+
+def _blocks_of(e: Expr, inner: Expr) -> list[int]:
+    """Constants by which something is divided on the way to `inner`."""
+    inside = [n for n in e.walk() if n.op in ("cdiv", "floordiv") and n.args[1].op == "const" and any(x is inner for x in n.args[0].walk())]
+    return [d for n in inside if isinstance(d := n.args[1].attrs["value"], int) and 1 < d < 1 << 16]
 
 
 def _index(tensor: str, i: int) -> int:

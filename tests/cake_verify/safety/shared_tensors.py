@@ -202,6 +202,7 @@ GOOD = (
         Broken("out of turn", (("            lm.spin(TURN, t.g, t.k)\n", ""),), "S039", "lm.load(Y"),
         Broken("the turn is passed before the store", (("            lm.store(Y, x, coords=(0, t.g))\n            lm.signal(TURN, t.g, t.k + 1)", "            lm.signal(TURN, t.g, t.k + 1)\n            lm.store(Y, x, coords=(0, t.g))"),),
                "S039", "lm.load(Y"),
+        Broken("the second part is not added", (("if t.k > 0:", "if t.k > 1:"),), "S028", "lm.store(Y"),
         Broken("the turn is not passed on", (("lm.signal(TURN, t.g, t.k + 1)", "lm.signal(TURN, t.g, t.k)"),), "S041", "lm.spin"),
     )),
     Shared("counts", COUNTS, lambda: {"N": np.arange(6, dtype=np.int32) + 2, "Y": _rows(6)}, {"G": 6}, "Y", lambda a: a["Y"] * a["N"][:, None], (
