@@ -124,6 +124,17 @@ def _safety(run: Run, program: Program) -> bool:
         if cause is not None:
             run.add((cause, *(f for f in result.faults if f.severity != "error"), *result.notes), program.name, program.target)
             return True
+    if not errors and not result.undecided and program.rings:
+        from cake_verify.rules.schedule import q002_trip_counts  # as above
+
+        try:
+            disagreement = q002_trip_counts.certain(program)
+        except Exception as error:  # as in `gate`
+            run.internal("rule Q002", error, program.span, program.name, program.target)
+            disagreement = None
+        if disagreement is not None:
+            run.add((disagreement,), program.name, program.target)
+            return True
     bad = run.add((*result.faults, *result.notes), program.name, program.target)
     run.add(result.undecided, program.name, program.target)
     run.undecided |= bool(result.undecided)

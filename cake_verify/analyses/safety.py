@@ -17,6 +17,7 @@ from cake_ir.program import Program
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
+from cake_verify.analyses.guards import unreached
 from cake_verify.analyses.left_out import left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
@@ -103,7 +104,7 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
             faults += _values(plan, *told)
     if not faults:
         undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
-        undecided += partners(program)
+        undecided += partners(program) + unreached(program, settings)
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     if not undecided and not any(f.severity == "error" for f in faults):

@@ -95,8 +95,9 @@ def _bounded_by(walk: ValueWalk, role: str, e: Expr) -> Iterator[str]:
 
 def numbering(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """What is kept of a running minimum or maximum: which columns have got which numbers since it started."""
-    names = {t for s in walk.plan.sites.values() if s.op.name == "compute" and _selection(s.op) is not None and isinstance(s.stmt, Assign) for t in s.stmt.targets}
-    if not names & set(targets):
+    if walk.selecting is None:
+        walk.selecting = {t for s in walk.plan.sites.values() if s.op.name == "compute" and isinstance(s.stmt, Assign) and _selection(s.op) is not None for t in s.stmt.targets}
+    if walk.selecting.isdisjoint(targets):
         return None
     node = _selection(op)
     if node is None:

@@ -66,6 +66,7 @@ class ValueState:
         self._clock = 0
         self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
         self.kept: set[tuple[int, str]] = set()
+        self.selecting: set[str] | None = None
         self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
 
     def _lose(self, total: Sum) -> None:
