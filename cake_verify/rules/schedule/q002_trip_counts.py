@@ -28,7 +28,8 @@ def cause(program: Program, found: tuple[Fault, ...]) -> Fault | None:
         meeting = [r for r in roles.values() if _meets(program, r.role, ring)]
         for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
             if steps.differ(a.count, b.count, assumed):
-                return _fault(steps, ring, *sorted((a, b), key=lambda r: _oddness(r)), found)
+                odd, even = sorted((a, b), key=_oddness)
+                return _fault(steps, ring, odd, even, found)
     return None
 
 
@@ -45,7 +46,8 @@ def certain(program: Program) -> Fault | None:
         meeting = [r for r in roles.values() if _meets(program, r.role, ring) and _by_arguments(steps, r)]
         for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
             if steps.differ(a.count, b.count, assumed):
-                return _fault(steps, ring, *sorted((a, b), key=lambda r: _oddness(r)), ())
+                odd, even = sorted((a, b), key=_oddness)
+                return _fault(steps, ring, odd, even, ())
     return None
 
 
