@@ -62,7 +62,7 @@ HELD: dict[str, Held] = {
     "HW060": _h("H004"),
     "HW061": _h("D016", "descriptors are made from the view's layout, the one that its copies use"),
     "HW062": _h("H012 S005", "fences are emitted in front of each group and after writes to its registers"),
-    "HW063": _h("H012 Q005 S005 S025"),
+    "HW063": _h("H012 H015 Q005 S005 S025"),
     "HW064": _h("H013"),
     "HW065": _h("H006", "the role's first instruction, executed by all of its warps; both launch bounds are always given"),
     "HW066": _h("H006"),

@@ -77,7 +77,7 @@ def build_routine(routine: Routine, source: str, *, timeout: float, report: bool
         first = next((r for r in build.remarks if r.severity == "error"), None)
         unavailable = build.status in ("unavailable", "timeout", "crash")
         out.status = Status.INFRA_ERROR if unavailable else Status.COMPILE_ERROR
-        line = schedule_line(first.generated_line, lowered[failed].source_map) if first else None
+        line = remark_json(first, lowered[failed].source_map, routine.programs[failed])["line"] if first else None
         out.summary = (f"line {line}: " if line else "") + (first.text if first else build.status)
     elif dropped := next((r for r in out.report["remarks"] if r["code"] == MISSING_MMA), None):
         out.status, out.summary = Status.COMPILE_ERROR, f"line {dropped['line']}: {dropped['text']}"
@@ -104,7 +104,7 @@ def _report(program: Program, lowered: Lowered, build: Build) -> dict[str, Any]:
         "cached": build.cached,
         "resources": build.resources.to_json(),
         "entries": {name: entry.to_json() for name, entry in build.entries.items()},
-        "remarks": [remark_json(r, lowered.source_map) for r in remarks],
+        "remarks": [remark_json(r, lowered.source_map, program) for r in remarks],
         "serialised": any(r.serialises for r in remarks),
         "cubin_bytes": len(build.cubin) if build.cubin else None,
         "machine_code": {name: _code(report) for name, report in sass.items()} if sass is not None else None,
@@ -152,6 +152,9 @@ def schedule_line(generated: int | None, source_map: Sequence[Any]) -> int | Non
     return None
 
 
-def remark_json(remark: Remark, source_map: Sequence[Any]) -> dict[str, Any]:
-    """A remark with its schedule line."""
-    return {**remark.to_json(), "line": remark.line or schedule_line(remark.generated_line, source_map)}
+def remark_json(remark: Remark, source_map: Sequence[Any], program: Program) -> dict[str, Any]:
+    """A remark with its schedule line: its own, that of the generated line, or that of the declaration it is about."""
+    from cake_backend.judge.remark_lines import declared_line
+
+    line = remark.line or schedule_line(remark.generated_line, source_map) or declared_line(remark.code, program)
+    return {**remark.to_json(), "line": line}

@@ -49,6 +49,24 @@ def test_spills_are_counted_and_reported() -> None:
     assert [r.code for r in build.remarks] == ["spill"]
 
 
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [("384, 1", []), ("384", ["C7508"]), ("384, 6", ["bounds-ignored", "C7508"])],
+)
+def test_a_dropped_register_budget_is_a_warning(bounds: str, expected: list[str]) -> None:
+    build = compile_cuda(kernels.BUDGETS.format(bounds=bounds), "sm_90a", cache=False)
+    assert build.ok and [r.code for r in build.remarks] == expected and {r.severity for r in build.remarks} <= {"warning"}
+    assert not build.serialised
+
+
+@pytest.mark.parametrize(("target", "expected"), [("sm_90a", []), ("sm_100a", []), ("sm_120a", ["advisory"]), ("sm_121a", ["advisory"])])
+def test_multicast_on_a_board_that_has_none_is_an_advisory_with_its_line(target: str, expected: list[str]) -> None:
+    build = compile_cuda(kernels.MULTICAST, target, cache=False)
+    assert build.ok and [r.code for r in build.remarks] == expected
+    lines = [n for n, text in enumerate(kernels.MULTICAST.splitlines(), 1) if "asm volatile" in text]
+    assert all(r.severity == "warning" and r.generated_line in (*lines, lines[0] + 1) for r in build.remarks)
+
+
 def test_an_error_of_the_front_end_has_its_line() -> None:
     build = compile_cuda('extern "C" __global__ void k(int* p) {\n  *p = missing;\n}\n', "sm_90a", cache=False)
     assert not build.ok and build.status == "error" and build.cubin is None
