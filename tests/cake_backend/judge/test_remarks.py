@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import cake_kernels
 from cake_backend.cost.coverage import REASONS
 from cake_backend.diagnose import diagnose
+from cake_backend.judge import evaluate
 from cake_backend.judge.building import build_program
 from cake_backend.judge.status import Status
 from cake_backend.toolchain import nvrtc_version
@@ -102,6 +104,20 @@ def test_a_branch_with_other_groups_in_flight_is_refused_by_the_gate_and_by_the_
     refused = built(page.failing)
     assert refused.status is Status.NOT_LOWERED and refused.summary.startswith("line ")
     assert not [r for r in built(page.passing).report["remarks"] if r["serialises"]]
+
+
+def test_attention_on_both_sides_of_its_budget() -> None:
+    text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("attention", "hopper"))
+    low, enough = text.replace(", REGS=232", ", REGS=184"), text.replace(", REGS=232", ", REGS=192")
+    assert low != text and "keeps 160 registers" in said(low)["H015"] and "H015" not in said(enough)
+    assert "C7512" in remarks(low) and remarks(enough) == {}
+
+
+def test_a_run_record_holds_the_remark_as_a_finding_with_its_line() -> None:
+    text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("kmeans_assign", "hopper"))
+    record = evaluate(text, task=cake_kernels.tasks()["kmeans_assign"], device="simulate", options={"policies": 1}, params={"REGS": 160})
+    found = {f["code"]: f for f in record["findings"] if f["kind"] == "assembler"}
+    assert found["spill"]["line"] == line_of(text, "lm.mma(") and "spill stores" in found["spill"]["text"]
 
 
 def test_rank_withholds_its_number_where_the_assembler_will_serialise() -> None:

@@ -92,3 +92,21 @@ extern "C" __global__ void multicast(unsigned long long from) {
                :: "r"(to), "l"(from), "r"(to + 64), "h"((unsigned short)3) : "memory");
 }
 """
+
+_ONE_GROUP = _WGMMA + """
+extern "C" __global__ void __launch_bounds__(128, 1) group(u64 a, u64 b, const float* in, float* out) {
+  float d[4];
+  for (int i = 0; i < 4; i++) d[i] = in[threadIdx.x * 4 + i];
+  BODY
+  for (int i = 0; i < 4; i++) out[threadIdx.x * 4 + i] = d[i];
+}
+"""
+_FENCE = 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'
+_COMMIT = 'asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");'
+_WAIT = 'asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");'
+
+# Groups that the assembler repairs, by what it puts in; each body stands on one line.
+REPAIRED_WGMMA = {
+    "C7519": _ONE_GROUP.replace("BODY", f"mma(d, a, b, 1); {_COMMIT} {_WAIT}"),  # no fence behind the writes of the accumulator
+    "C7517": _ONE_GROUP.replace("BODY", f"{_FENCE} mma(d, a, b, 1); {_COMMIT}"),  # no wait in front of its reads
+}

@@ -43,6 +43,15 @@ def test_a_serialised_wgmma_is_a_remark_with_a_line_of_the_generated_text() -> N
     assert len({(r.code, r.generated_line) for r in build.remarks}) == len(build.remarks), "each remark once"
 
 
+@pytest.mark.parametrize("code", kernels.REPAIRED_WGMMA)
+def test_a_fence_or_wait_that_the_assembler_puts_in_is_a_remark_with_its_line(code: str) -> None:
+    text = kernels.REPAIRED_WGMMA[code]
+    build = compile_cuda(text, "sm_90a", cache=False)
+    assert build.ok and build.serialised and [r.code for r in build.remarks] == [code]
+    near = next(n for n, line in enumerate(text.splitlines(), 1) if "mma(d, a, b, 1);" in line)
+    assert build.remarks[0].generated_line in (near, near + 1) and build.remarks[0].severity == "warning"
+
+
 def test_spills_are_counted_and_reported() -> None:
     build = compile_cuda(kernels.SPILLS, "sm_90a", maxreg=24, cache=False)
     assert build.resources.registers == 24 and build.resources.spill_stores > 0 and build.resources.stack > 0

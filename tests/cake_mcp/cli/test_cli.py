@@ -173,3 +173,12 @@ def test_the_verify_command_imports_no_heavy_package(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_code_is_explained_by_the_page_that_is_in_the_repository(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).resolve().parents[3] / "docs" / "codes"
+    codes = sorted(p.stem for p in folder.glob("*.md") if p.stem != "README")
+    assert len(codes) > 140
+    for code in codes:
+        assert main(["explain", code]) == 0
+        assert capsys.readouterr().out.rstrip("\n") == (folder / f"{code}.md").read_text("utf-8").rstrip("\n")

@@ -166,3 +166,10 @@ def test_an_unknown_device_is_misuse(server: BareServer, device: str) -> None:
     candidate = call(server, "propose_candidate", text=RMSNORM, task="rmsnorm")["candidate_id"]
     result = server.call("compile_and_run", candidate_id=candidate, device=device)
     assert result["isError"] and "no device" in result["content"][0]["text"]
+
+
+def test_every_code_is_a_resource(server: BareServer) -> None:
+    from cake_verify.rule import pages
+
+    for code, page in pages().items():
+        assert resource(server, f"cake://codes/{code}") == page.to_markdown()
