@@ -10,10 +10,12 @@ from cake_backend.toolchain.probe.forms import (
     CASTS,
     FEATURE_FORMS,
     LIMIT_FORMS,
+    SCALED,
     STOCHASTIC,
     Form,
     mma_form,
     reduce_form,
+    scaled_form,
     tcgen05_form,
     wgmma_form,
 )  # fmt: skip
@@ -21,7 +23,7 @@ from cake_ir.dtypes import cast, cast_on
 from cake_ir.ops.atomic import BF16_ADD
 from cake_ir.ops.move import REDUCES
 from cake_ir.targets import TARGETS, instruction, target
-from cake_ir.targets.mma import Family, MmaKind, accumulator_problem, kind_of, shape_problem
+from cake_ir.targets.mma import SCALES, Family, MmaKind, accumulator_problem, kind_of, shape_problem
 
 PAIRS = (
     ("f16", "f16"), ("bf16", "bf16"), ("tf32", "tf32"), ("i8", "i8"), ("u8", "u8"), ("i8", "u8"), ("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e2m1", "e2m1"), ("e3m2", "e2m3"),
@@ -62,7 +64,7 @@ class Row:
 
 def claims() -> list[Claim]:
     """Every claim of the tables that a form can test."""
-    return [c for make in (_features, _limits, _mma, _wgmma, _tcgen05, _casts, _reductions) for c in make()]
+    return [c for make in (_features, _limits, _mma, _scaled, _wgmma, _tcgen05, _casts, _reductions) for c in make()]
 
 
 def compare(*, ptxas: str | None = None, chosen: Sequence[Claim] | None = None) -> list[Row]:
@@ -140,6 +142,13 @@ def _mma() -> Iterator[Claim]:
                 continue  # no such spelling
             for name in TARGETS:
                 yield Claim("mma.sync", mma_form(a, b, acc, _k(a, b)), name, _has("mma_sync", name, a, b, acc))
+
+
+def _scaled() -> Iterator[Claim]:
+    for kind, block, dtype in SCALED:
+        for name in TARGETS:
+            offered = {(s.kind, s.block, s.dtype) for s in SCALES.get(name, ()) if s.layout == "frag_row"}
+            yield Claim("scaled mma.sync", scaled_form(kind, block, dtype), name, (kind, block, dtype) in offered)
 
 
 def _wgmma() -> Iterator[Claim]:

@@ -130,6 +130,22 @@ def mma_form(a: str, b: str, acc: str, k: int) -> Form:
     return Form(f"mma.sync {a} x {b} into {acc}", text, f"mma.sync.m16n8k{k}{kind}.{pd}.{pa}.{pb}.{pd}")
 
 
+SCALED: dict[tuple[str, int, str], str] = {
+    ("mxf8f6f4", 32, "ue8m0"): "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0",
+    ("mxf4", 32, "ue8m0"): "m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+    ("mxf4nvf4", 16, "e4m3"): "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    ("mxf4", 16, "e4m3"): "m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    ("mxf8f6f4", 16, "e4m3"): "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::2X.f32.e4m3.e4m3.f32.ue4m3",
+}
+"""Block-scaled mma.sync by kind, elements a scale and the scales' dtype; the last two exist nowhere."""
+
+
+def scaled_form(kind: str, block: int, dtype: str) -> Form:
+    """mma.sync on operands with block scales in registers."""
+    text = f"mma.sync.aligned.{SCALED[kind, block, dtype]} {regs('f', 4)}, {regs('r', 4)}, {regs('r', 2, 8)}, {regs('f', 4, 8)}, r20, {{0, 0}}, r21, {{0, 0}};"
+    return Form(f"mma.sync {kind}, {dtype} every {block}", text)
+
+
 def wgmma_form(a: str, b: str, acc: str, k: int, n: int, from_registers: bool = False, transposed: bool = False) -> Form:
     """One wgmma with its fence, commit and wait."""
     pa, pb, pd = (_PTX.get(t, t) for t in (a, b, acc))

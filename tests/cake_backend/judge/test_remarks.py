@@ -106,6 +106,15 @@ def test_a_branch_with_other_groups_in_flight_is_refused_by_the_gate_and_by_the_
     assert not [r for r in built(page.passing).report["remarks"] if r["serialises"]]
 
 
+@pytest.mark.parametrize("body", ["        acc = acc * 2.0\n        lm.mma_wait(pending=0)", ""])
+def test_an_accumulator_touched_in_flight_is_refused_and_gets_a_wait_from_the_assembler(body: str) -> None:
+    text = edit(TILE, ("        lm.mma_wait(pending=0)", body))
+    assert list(said(text)) == ["S005"]
+    (remark,) = [r for r in built(text).report["remarks"] if r["serialises"]]
+    assert remark["code"] == "C7517" and abs(remark["line"] - line_of(text, "lm.mma(")) <= 1
+    assert said(TILE) == {} and remarks(TILE) == {}
+
+
 def test_attention_on_both_sides_of_its_budget() -> None:
     text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("attention", "hopper"))
     low, enough = text.replace(", REGS=232", ", REGS=184"), text.replace(", REGS=232", ", REGS=192")
