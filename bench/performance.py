@@ -16,7 +16,7 @@ FAMILIES = {
     "gemm": ("GEMM, bf16", ("gemm.json", "gemm_llm.json")),
     "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json", "gemm_fp8-send.json")),
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
-    "kmeans_assign": ("k-means assignment", ("kmeans.json",)),
+    "kmeans_assign": ("k-means assignment", ("kmeans.json", "kmeans-cute.json")),
     "attention": ("attention forward, bf16", ("attention.json",)),
     "rmsnorm": ("RMSNorm, bf16", ("rmsnorm.json", "rmsnorm-8192.json")),
     "add_rmsnorm": ("residual add and RMSNorm, bf16", ("add_rmsnorm.json",)),

@@ -198,6 +198,15 @@ def print_shape(family: str, result: dict[str, Any]) -> None:
         )
 
 
+def short(value: Any) -> Any:
+    """The same record with floats of six digits: a timer has no more, and the files are kept."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {k: short(v) for k, v in value.items()}
+    return [short(v) for v in value] if isinstance(value, list | tuple) else value
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("family", choices=sorted(PEERS))
@@ -233,7 +242,7 @@ def main() -> int:
                 "versions": _versions(), "seed": arguments.seed, "results": results,
             }  # fmt: skip
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            arguments.out.write_text(json.dumps(record, indent=1, default=str))
+            arguments.out.write_text(json.dumps(short(record), separators=(",", ":"), default=str) + "\n")
     bad = sorted({c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake" and c["error"]})
     print(f"\n{'WRONG OR FAILED: ' + ', '.join(bad) if bad else 'every cake candidate was right before and after timing'}")
     sys.stdout.flush()
