@@ -71,13 +71,16 @@ def _softmax() -> Iterator[BenchCandidate]:
 
 
 def _silu() -> Iterator[BenchCandidate]:
-    """SiLU-mul and quantisation: warps a CTA, CTAs an SM, slots, groups taken in turn; and the form for few rows."""
+    """SiLU-mul and quantisation: warps a CTA, CTAs an SM, slots, groups taken in turn; the form for few rows; and the one without shared memory."""
     for warps, ctas, stages, groups, main in ((4, 2, 2, 8, True), (4, 2, 2, 4, False), (8, 1, 2, 4, False), (2, 4, 2, 4, False), (2, 4, 2, 8, False)):
         params = {"WARPS": warps, "CTAS": ctas, "STAGES": stages, "GROUPS": groups}
         yield BenchCandidate(f"cake_silu_w{warps}c{ctas}s{stages}g{groups}", "silu_mul_quant", "hopper", params=params, main=main)
     for warps, ctas, stages in ((4, 1, 1), (4, 2, 2), (8, 1, 2)):
         params = {"WARPS": warps, "CTAS": ctas, "STAGES": stages}
-        yield BenchCandidate(f"cake_silu_few_w{warps}c{ctas}s{stages}", "silu_mul_quant", "hopper_few_rows", params=params, main=False, shapes=("bench_64",))
+        yield BenchCandidate(f"cake_silu_few_w{warps}c{ctas}s{stages}", "silu_mul_quant", "hopper_few_rows", params=params, main=False, shapes=("bench_64*",))
+    for warps, runs, ctas, main in ((8, 1, 4, True), (7, 1, 4, False), (4, 1, 8, False), (4, 2, 8, False), (8, 2, 4, False)):
+        params = {"WARPS": warps, "RUNS": runs, "CTAS": ctas}
+        yield BenchCandidate(f"cake_silu_rows_w{warps}r{runs}c{ctas}", "silu_mul_quant", "hopper_rows", params=params, main=main)
 
 
 def _attention() -> Iterator[BenchCandidate]:
