@@ -15,7 +15,7 @@ from cake_backend.cuda.preamble import Device, asm_call
 from cake_backend.cuda.rings import barrier_address
 from cake_backend.cuda.scalars import scalar
 from cake_backend.cuda.shared_memory import each_block, tile_chunk, tile_pieces
-from cake_backend.cuda.shared_vectors import piece_bits, vec_pieces
+from cake_backend.cuda.shared_vectors import in_pieces, piece_bits, vec_pieces
 from cake_backend.cuda.vectors import vector_address
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
@@ -69,12 +69,12 @@ def _pieces(ctx: Context, op: Op, x: Expr, t: FragT, r: Rect, layout: ViewLayout
         ctx.out.line(f"{ctx.use(_send(32 * len(words)))}({address}, landed_, {', '.join(words)});")
 
     if t.form == "acc" and bits == 32:
-        tile_pieces(ctx, op, t, r, layout, lambda address, at: put(address, [_word(ctx, x, t, at), _word(ctx, x, t, at.plus(1))]))
+        tile_pieces(ctx, t, r, layout, lambda address, at: put(address, [_word(ctx, x, t, at), _word(ctx, x, t, at.plus(1))]))
     elif t.form == "acc" and bits == 16:
         _halves(ctx, x, t, r, layout, put)
-    elif t.form == "vec":
+    elif t.form == "vec" and in_pieces(t, r):
         per = packing(t)
-        vec_pieces(ctx, op, t, r, layout, lambda at, address: put(address, [_word(ctx, x, t, at.plus(per * w)) for w in range(piece_bits(t) // 32)]))
+        vec_pieces(ctx, t, r, layout, lambda at, address: put(address, [_word(ctx, x, t, at.plus(per * w)) for w in range(piece_bits(t) // 32)]))
     elif t.form == "rowvec" and bits == 32 and not t.warps:
         with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
             who, address = first_of_row(ctx, t, "i_"), vector_address(r, layout, rowvec_row(ctx, t, loop("i_")))

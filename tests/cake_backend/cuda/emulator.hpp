@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <ucontext.h>
 #include <vector>
@@ -220,9 +221,20 @@ static u32 __float_as_uint(float f) { u32 x; std::memcpy(&x, &f, 4); return x; }
 static int __float_as_int(float f) { int x; std::memcpy(&x, &f, 4); return x; }
 static float __int2float_rn(int x) { return (float)x; }
 static float __uint2float_rn(u32 x) { return (float)x; }
-static int __float2int_rn(float x) { return (int)std::nearbyint(x); }
+template <class T> T emu_whole(float x) {  // conversions to integers saturate, NaN is zero
+  typedef std::numeric_limits<T> L;
+  return std::isnan(x) ? 0 : (double)x <= (double)L::min() ? L::min() : (double)x >= (double)L::max() ? L::max() : (T)x;
+}
+static int __float2int_rn(float x) { return emu_whole<int>(std::nearbyint(x)); }
 static int __ffs(int x) { return __builtin_ffs(x); }
-static int __float2int_rz(float x) { return (int)x; }
+static int __float2int_rz(float x) { return emu_whole<int>(std::trunc(x)); }
+static int __float2int_rd(float x) { return emu_whole<int>(std::floor(x)); }
+static int __float2int_ru(float x) { return emu_whole<int>(std::ceil(x)); }
+static u32 __float2uint_rn(float x) { return emu_whole<u32>(std::nearbyint(x)); }
+static i64 __float2ll_rn(float x) { return emu_whole<i64>(std::nearbyint(x)); }
+static u64 __float2ull_rn(float x) { return emu_whole<u64>(std::nearbyint(x)); }
+static float __ll2float_rn(i64 x) { return (float)x; }
+static float __ull2float_rn(u64 x) { return (float)x; }
 template <class A, class B> static auto min(A a, B b) -> decltype(a + b) { return a < b ? a : b; }
 template <class A, class B> static auto max(A a, B b) -> decltype(a + b) { return a > b ? a : b; }
 
@@ -297,6 +309,7 @@ static void load_shared_f32x2(float& x, float& y, u32 a) { if (a % 8) emu::fail(
 static void store_shared_f32x2(u32 a, float x, float y) { std::memcpy(emu::at(a, 8), &x, 4); std::memcpy(emu::at(a, 8) + 4, &y, 4); }
 static float load_shared_f32(u32 a) { float x; std::memcpy(&x, emu::at(a, 4), 4); return x; }
 static int load_shared_i32(u32 a) { int x; std::memcpy(&x, emu::at(a, 4), 4); return x; }
+static void store_shared_i32(u32 a, int x) { std::memcpy(emu::at(a, 4), &x, 4); }
 static void store_shared_f32(u32 a, float x) { std::memcpy(emu::at(a, 4), &x, 4); }
 static void emu_load(void* p, u32 a, int n) { if (a % n) emu::fail("a misaligned shared load"); std::memcpy(p, emu::at(a, n), n); }
 static u32 load_shared_element_8(u32 a) { return *emu::at(a, 1); }
@@ -305,6 +318,8 @@ static u32 load_shared_element_32(u32 a) { u32 x; emu_load(&x, a, 4); return x; 
 static void store_shared_element_8(u32 a, u32 x) { *emu::at(a, 1) = (u8)x; }
 static void store_shared_element_16(u32 a, u32 x) { u16 h = (u16)x; if (a % 2) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 2), &h, 2); }
 static void store_shared_element_32(u32 a, u32 x) { if (a % 4) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 4), &x, 4); }
+static u64 load_shared_element_64(u32 a) { u64 x; emu_load(&x, a, 8); return x; }
+static void store_shared_element_64(u32 a, u64 x) { if (a % 8) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 8), &x, 8); }
 static void load_shared_32(u32& x, u32 a) { emu_load(&x, a, 4); }
 static void load_shared_64(u32& x, u32& y, u32 a) { u32 v[2]; emu_load(v, a, 8); x = v[0]; y = v[1]; }
 static void load_shared_128(u32& x, u32& y, u32& z, u32& w, u32 a) { u32 v[4]; emu_load(v, a, 16); x = v[0]; y = v[1]; z = v[2]; w = v[3]; }
