@@ -51,7 +51,7 @@ def write(ctx: Context, dtype: str, address: str, value: str, span: Span) -> str
     return f"{put}({address}, {memory_value(ctx, dtype, value, span)});"
 
 
-def _address(ctx: Context, t: FragT, at: At, r: Rect, layout: ViewLayout) -> str:
+def position_address(ctx: Context, t: FragT, at: At, r: Rect, layout: ViewLayout) -> str:
     """C text of the address of an element; a fragment of another shape than the view (a `vec`) counts through the view's rows."""
     if t.form in ("rowvec", "colvec", "scalar"):
         where = "0" if t.form == "scalar" else at.row(ctx) if t.form == "rowvec" else at.col(ctx)
@@ -79,7 +79,7 @@ def load_elements(ctx: Context, place: Place, r: Rect, layout: ViewLayout, span:
             ctx.out.line(f"{place.name}[i_] = 0u;")
     with ctx.out.unrolled("i_", count) if count > 1 else ctx.out.block(""):
         at = _visit(t, count)
-        address, tests = _address(ctx, t, at, r, layout), exists(ctx, t, at)
+        address, tests = position_address(ctx, t, at, r, layout), exists(ctx, t, at)
         if per > 1:
             bits = DTYPES[t.dtype].bits
             text = f"{place.name}[{at.index.divided(per)}] |= {ctx.use(shared_element('load', bits))}({address}) << ({bits} * ({at.index.modulo(per)}));"
@@ -94,7 +94,7 @@ def store_elements(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout)
     with ctx.out.unrolled("i_", count) if count > 1 else ctx.out.block(""):
         at = _visit(t, count)
         tests = once(ctx, t, at)
-        text = write(ctx, t.dtype, _address(ctx, t, at, r, layout), element(ctx, x, at), x.span)
+        text = write(ctx, t.dtype, position_address(ctx, t, at, r, layout), element(ctx, x, at), x.span)
         ctx.out.line(f"if ({' && '.join(tests)}) {text}" if tests else text)
 
 

@@ -140,6 +140,14 @@ def _send(call: Call) -> Type:
     if barrier.arrive != "tx" or barrier.scope != "cluster":
         call.fault("S012", f"sends complete by bytes of other CTAs on `{barrier.name}`, which is declared arrive=\"{barrier.arrive}\", scope=\"{barrier.scope}\"", "barrier",
                    related=((barrier.span, "declared here"),), help='declare it `arrive="tx", scope="cluster"`')  # fmt: skip
+    view, x = call.type_of("view"), call.type_of("x")
+    bits = DTYPES[x.dtype].bits if isinstance(x, FragT) and x.dtype != "bool" else 0
+    whole = bits >= 32 or (bits and isinstance(x, FragT) and (x.form in ("a", "b", "vec") or (x.form == "acc" and bits == 16)))
+    if isinstance(x, FragT) and (not whole or (bits < 32 and isinstance(view, ViewT) and view.transposed)):
+        call.fault("D003", f"sends go in whole 32-bit words, a thread's elements of this {x} do not lie side by side", "x",
+                   help="send it as `vec`, or as f32", expected="32-bit words", found=str(x))  # fmt: skip
+    if isinstance(x, FragT) and x.form == "vec" and bits * (x.chunk or 1) < 32:
+        call.fault("D003", f"sends go in whole 32-bit words, the runs of this {x} have {bits * (x.chunk or 1)} bits", "x", help="load it with wider runs, or send f32")
     return _view_store(call)
 
 

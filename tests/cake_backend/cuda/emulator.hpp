@@ -83,12 +83,13 @@ static u8 narrow(float x, float (*wide)(u8), u8 largest) {
 static u32 pack8(float (*wide)(u8), u8 largest, float a, float b, float c, float d) {
   return narrow(a, wide, largest) | (u32)narrow(b, wide, largest) << 8 | (u32)narrow(c, wide, largest) << 16 | (u32)narrow(d, wide, largest) << 24;
 }
-enum Kind { BF16, F16, E4M3, E5M2, TF32 };
+enum Kind { BF16, F16, E4M3, E5M2, TF32, I8, U8 };
 static float value(Kind k, const u8* p) {
+  if (k == I8 || k == U8) return k == I8 ? (float)(i8)*p : (float)*p;
   u16 h; float f; std::memcpy(&h, p, 2);
   switch (k) { case BF16: return bf16(h); case F16: return f16(h); case E4M3: return e4m3(*p); case E5M2: return e5m2(*p); default: std::memcpy(&f, p, 4); return f; }
 }
-static int size_of(Kind k) { return k == TF32 ? 4 : k == E4M3 || k == E5M2 ? 1 : 2; }
+static int size_of(Kind k) { return k == TF32 ? 4 : k == E4M3 || k == E5M2 || k == I8 || k == U8 ? 1 : 2; }
 static u32 swizzled(u32 a, int span) { u32 mask = span == 128 ? 0x70 : span == 64 ? 0x30 : span == 32 ? 0x10 : 0; return a ^ ((a >> 3) & mask); }
 struct Operand { u32 start, lbo, sbo; int span; };
 static Operand decode(u64 d) { static const int spans[4] = {0, 128, 64, 32}; return {(u32)(d & 0x3fff) << 4, (u32)(d >> 16 & 0x3fff) << 4, (u32)(d >> 32 & 0x3fff) << 4, spans[d >> 62]}; }
@@ -99,7 +100,7 @@ static float fetch(u64 desc, Kind kind, bool mn_major, int mn, int k) {
   return value(kind, at(swizzled(a, o.span), size));
 }
 struct Wgmma { float* d; u64 a, b; u32 r[4]; int accumulate; };
-static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n, int k, Kind kind, bool rs, bool ta, bool tb) {
+static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n, int k, Kind kind, Kind other, bool rs, bool ta, bool tb) {
   Wgmma w{d, a, b, {0, 0, 0, 0}, accumulate}; if (rs) std::memcpy(w.r, regs, 16);
   unsigned t = cur->tid % 128;
   meet(cur->cta->groups[cur->tid / 128], t, 128, &w, [&](void** args) {
@@ -110,7 +111,7 @@ static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n
     for (int i = 0; i < 128; i++) if (rs) for (int q = 0; q < 4; q++) for (int j = 0; j < per; j++)
       A[(16 * (i / 32) + 8 * (q & 1) + i % 32 / 4) * k + 4 * per * (q >> 1) + per * (i % 4) + j] = value(kind, (u8*)&lane(i)->r[q] + j * size);
     if (!rs) for (int m = 0; m < 64; m++) for (int kk = 0; kk < k; kk++) A[m * k + kk] = fetch(lane(0)->a, kind, ta, m, kk);
-    for (int j = 0; j < n; j++) for (int kk = 0; kk < k; kk++) B[j * k + kk] = fetch(lane(0)->b, kind, tb, j, kk);
+    for (int j = 0; j < n; j++) for (int kk = 0; kk < k; kk++) B[j * k + kk] = fetch(lane(0)->b, other, tb, j, kk);
     for (int i = 0; i < 128; i++) for (int e = 0; e < n / 2; e++) {
       int row = 16 * (i / 32) + 8 * (e >> 1 & 1) + i % 32 / 4, col = 8 * (e >> 2) + 2 * (i % 4) + (e & 1); float s = lane(i)->accumulate ? lane(i)->d[e] : 0.0f;
       for (int kk = 0; kk < k; kk++) s += A[row * k + kk] * B[col * k + kk];
@@ -118,14 +119,21 @@ static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n
     }
   });
 }
+// Accumulators of other types than f32: as floats while the product is formed.
+template <class F> void with_floats(int* d, int n, F f) { std::vector<float> t(d, d + n); f(t.data()); for (int i = 0; i < n; i++) d[i] = (int)t[i]; }
+template <class F> void with_floats(u32* d, int n, F f) {
+  std::vector<float> t(n); for (int i = 0; i < n; i++) t[i] = f16((u16)(d[i / 2] >> (16 * (i & 1))));
+  f(t.data()); for (int i = 0; i < n; i += 2) d[i / 2] = to_f16(t[i]) | (u32)to_f16(t[i + 1]) << 16;
+}
+template <class F> void with_floats(float* d, int, F f) { f(d); }
 struct Mma { float* d; const u32 *a, *b; };
-static void mma(float* d, const u32* a, const u32* b, int k, Kind kind) {
+static void mma(float* d, const u32* a, const u32* b, int k, Kind kind, Kind other) {
   Mma m{d, a, b};
   meet(cur->cta->warps[cur->tid / 32], cur->tid % 32, 32, &m, [&](void** args) {
     float A[16][32], B[8][32]; int size = size_of(kind), per = 4 / size;
     for (int i = 0; i < 32; i++) for (int q = 0; q < 4; q++) for (int j = 0; j < per; j++) {
       A[i / 4 + 8 * (q & 1)][4 * per * (q >> 1) + per * (i % 4) + j] = value(kind, (u8*)&((Mma*)args[i])->a[q] + j * size);
-      if (q < 2) B[i / 4][4 * per * q + per * (i % 4) + j] = value(kind, (u8*)&((Mma*)args[i])->b[q] + j * size);
+      if (q < 2) B[i / 4][4 * per * q + per * (i % 4) + j] = value(other, (u8*)&((Mma*)args[i])->b[q] + j * size);
     }
     for (int i = 0; i < 32; i++) for (int e = 0; e < 4; e++) for (int kk = 0; kk < k; kk++) ((Mma*)args[i])->d[e] += A[i / 4 + 8 * (e >> 1)][kk] * B[2 * (i % 4) + (e & 1)][kk];
   });
