@@ -9,7 +9,7 @@ from cake_backend.cuda.elementwise import assign_elements, element, kind_of, pre
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, Term, elements, loop, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At
-from cake_backend.cuda.scalars import factor
+from cake_backend.cuda.scalars import CTYPE, factor
 from cake_ir.program import Expr
 from cake_ir.types import FragT, PairT
 
@@ -62,7 +62,7 @@ def reduce_into(ctx: Context, target: Place, e: Expr) -> None:
 def tile_rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
     """One value a row: even and odd columns in two chains, then the two together."""
     blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
-    ctype = "float" if kind == "float" else "int"
+    ctype = CTYPE[t.dtype]
     for block in range(blocks):
         base = 4 * columns * block
         with ctx.out.unrolled("r_", 2):
@@ -89,7 +89,7 @@ def lanes_of(t: FragT) -> tuple[int, ...]:
 def _runs(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
     """One value a run of a `vec`: its even and odd elements in two chains."""
     runs, chunk = elements(target.type, ctx.role.warps), t.chunk or 1
-    ctype = "float" if kind == "float" else "int"
+    ctype = CTYPE[t.dtype]
     with ctx.out.unrolled("r_", runs) if runs > 1 else ctx.out.block(""):
         base = Index((Term("r_", chunk, runs),) if runs > 1 else ())
         where = "r_" if runs > 1 else "0"
@@ -138,7 +138,7 @@ def over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tuple
 def in_thread(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
     """A thread's own elements into `target[0]`: even and odd elements in two chains."""
     count = elements(t, ctx.role.warps)
-    ctype = "float" if kind == "float" else "int"
+    ctype = CTYPE[t.dtype]
     with ctx.out.block(""):
         if count == 1:
             ctx.out.line(f"{target.name}[0] = {element(ctx, x, At(t, Index()))};")
