@@ -139,7 +139,7 @@ FEATURES = {
     "turns": "named_arrive<", "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared", "stmatrix transposed": "stmatrix.sync.aligned.m8n8.x4.trans", "ldmatrix": "ldmatrix.sync.aligned.m8n8.x4.shared",
     "ldmatrix transposed": "ldmatrix.sync.aligned.m8n8.x4.trans", "mma.sync": "mma.sync.aligned.m16n8k", "movmatrix": "movmatrix.sync", "quantising casts": "cvt.rn.satfinite.e4m3x2",
     "to e5m2": "cvt.rn.satfinite.e5m2x2", "fp8 wgmma": "k32.f32.e4m3.e4m3", "cp.async": "cp.async.cg.shared.global", "bulk copies": "cp.async.bulk.shared::cluster.global.mbarrier",
-    "TMA reduce": "cp.reduce.async.bulk.tensor", "send": "st.async.weak.shared::cluster", "atomics": "red.global", "vector atomics": "red.relaxed.gpu.global.add.v4.f32", "counter": "draw_tile",
+    "TMA reduce": "cp.reduce.async.bulk.tensor", "send": "st.async.weak.shared::cluster", "atomics": "red.global", "vector atomics": "red_global_add_f32_v4", "counter": "draw_tile",
     "dependent launch": "griddepcontrol.wait", "cache hints of copies": "createpolicy.fractional.L2", "cache hints of loads": "L1::no_allocate", "vector loads": "ld.global.v4.u32",
     "vector stores": "st.global.v4.u32", "register budgets": "setmaxnreg", "scans": "__shfl_up_sync", "flags": "flag_spin",
 }  # fmt: skip
