@@ -180,6 +180,12 @@ def run_shape(task: Task, shape: Shape, arguments: argparse.Namespace, gpu: Gpu,
     return {"shape": shape.name, "axes": shape.axes, "floor": limit.to_json(), "rows_checked": rows_checked, **done, "contenders": rows}
 
 
+def spent(results: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """What a run cost: seconds that the device was held (checks, compilation of peers and timing) and timed, and how many variants of Cake it tried."""
+    tried = {c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake"}
+    return {"gpu_seconds": round(seconds, 1), "timing_seconds": round(sum(float(r["seconds"]) for r in results), 1), "variants_tried": len(tried)}
+
+
 def print_shape(family: str, result: dict[str, Any]) -> None:
     """The table that people read."""
     print(f"\n## {family} {result['shape']} {result['axes']}, {result['rounds']} rounds, floor {result['floor']['seconds'] * 1e6:.1f} us")
@@ -225,7 +231,8 @@ def main() -> int:
     telemetry = Telemetry(gpu.info["uuid"])
     task = cake_kernels.tasks()[arguments.family]
     shapes = [s for s in task.shapes if s.kind == "bench" and (not arguments.shape or s.name in arguments.shape)]
-    results = []
+    results: list[dict[str, Any]] = []
+    started = time.monotonic()  # of this process: a restart after a fault counts from the restart
     for shape in shapes:
         try:
             results.append(run_shape(task, shape, arguments, gpu, telemetry))
@@ -239,7 +246,7 @@ def main() -> int:
             record = {
                 "family": task.name, "command": command("bench.run"),
                 "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "device": gpu.info, "cpus": os.cpu_count(),
-                "versions": _versions(), "seed": arguments.seed, "results": results,
+                "versions": _versions(), "seed": arguments.seed, **spent(results, time.monotonic() - started), "results": results,
             }  # fmt: skip
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
             arguments.out.write_text(json.dumps(short(record), separators=(",", ":"), default=str) + "\n")

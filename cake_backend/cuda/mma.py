@@ -170,10 +170,11 @@ def _shared(ctx: Context, a: Expr, op: Op) -> Source:
 
 def _registers(ctx: Context, a: Expr, steps: int) -> Source:
     place, offset = stage_place(ctx, a)
+    bits = "{}" if packing(place.type) > 1 else "__float_as_uint({})"  # tf32 is held as values
 
     def text(k: str, m: str) -> str:
         at = " + ".join(x for x in (offset, f"{4 * steps} * {m}" if m else "", f"4 * {k}" if k else "") if x)
-        return ", ".join(f"{place.name}[{' + '.join(x for x in (at, str(i) if i or not at else '') if x)}]" for i in range(4))
+        return ", ".join(bits.format(f"{place.name}[{' + '.join(x for x in (at, str(i) if i or not at else '') if x)}]") for i in range(4))
 
     return Source("", text)
 
@@ -204,14 +205,17 @@ def _mma_sync(ctx: Context, op: Op) -> None:
     def text(name: str, *terms: str) -> str:
         return " + ".join([name, *(x for x in terms if x)])
 
+    def bits(place: Place, at: str) -> str:
+        return at if packing(place.type) > 1 else f"(const u32*)({at})"  # tf32 is held as values
+
     def innermost(k: str, m: str, n: str) -> None:
         acc_index = f"{columns} * {m} + {n}" if m and n else f"{columns} * {m}" if m else n
         d = text(first, f"{per_acc} * {operand(acc_index)}" if acc_index else "")
         a_index = f"{deep} * {m} + {k}" if m and k else f"{deep} * {m}" if m else k
         b_index = f"{deep} * {n} + {k}" if n and k else f"{deep} * {n}" if n else k
         ctx.out.line(
-            f"{call}({d}, {text(a_place.name, a_offset, f'4 * {operand(a_index)}' if a_index else '')}, "
-            f"{text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else '')});"
+            f"{call}({d}, {bits(a_place, text(a_place.name, a_offset, f'4 * {operand(a_index)}' if a_index else ''))}, "
+            f"{bits(b_place, text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else ''))});"
         )
 
     _nest(ctx, (("k_", deep), ("m_", blocks), ("n_", columns)), innermost)

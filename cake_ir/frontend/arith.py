@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.frontend.scope import MAX_ELEMENTS, DTypeName, Elaboration
 from cake_ir.ops.elementwise import COMPARE, LOGIC, common_dtype, elementwise_type
 from cake_ir.program import Expr
@@ -129,6 +130,8 @@ def scalar(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> Ex
         if dtype != "bool":
             el.fail("N023", f"`{name}` combines truth values, found {dtype}", span, help="compare first: `x != 0`")
         return Expr({"bitand": "and", "bitor": "or"}.get(name, name), args, {}, ScalarT("bool"), span)
+    if name in ("floordiv", "mod", "bitand", "bitor", "bitxor", "shl", "shr") and DTYPES[dtype].kind in ("float", "scale"):
+        el.fail("D003", f"`{name}` works on integers, found {dtype}", span, help="convert with `lm.cast(x, lm.i32)`")
     if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
         el.fail("N022", "division by zero", span)
     if name == "div" and dtype in ("i32", "i64", "u32"):
