@@ -1,0 +1,39 @@
+"""HW041: a CTA leaves while a bulk store still reads its shared memory; does the next CTA's data get stored?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench.hardware.device import Bench, Memory
+
+CONTRACT = "HW041"
+ASKS = "CTAs store 64 KiB and leave without waiting, others take their place and overwrite shared memory at once"
+CASES = ("no wait", "wait for the reads", "no wait, small and many", "wait for the reads, small and many")
+
+SOURCE = r"""
+KERNEL leave(u32* out, int words, int waits) {
+  const u32 base = pool(), value = blockIdx.x + 1u;
+  for (u32 i = threadIdx.x; i < (u32)words; i += blockDim.x) st(base + i * 4u, value);
+  fence_async(); __syncthreads();
+  if (threadIdx.x == 0) {
+    bulk_store(out + (u64)blockIdx.x * words, base, 4u * words); bulk_commit();
+    if (waits) bulk_wait_read();
+  }
+}
+KERNEL check(const u32* out, u32* wrong, int words) {
+  u32 bad = 0;
+  for (u32 i = threadIdx.x; i < (u32)words; i += blockDim.x) bad += out[(u64)blockIdx.x * words + i] != blockIdx.x + 1u;
+  if (bad) atomicAdd(wrong, bad);
+}
+"""
+
+
+def answer(bench: Bench, case: str) -> dict[str, Any]:
+    words, threads, ctas = (1024, 256, 40000) if "small" in case else (16384, 1024, 6000)
+    out, wrong = Memory(np.zeros(ctas * words, np.uint32)), Memory(np.zeros(1, np.uint32))
+    for _ in range(5):
+        bench.run("leave", ctas, threads, (out, words, int(case.startswith("wait"))), smem=words * 4 + 1024)
+        bench.run("check", ctas, 256, (out, wrong, words))
+    return {"wrong_words": int(wrong.read()[0]), "of": 5 * ctas * words}
