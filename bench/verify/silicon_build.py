@@ -24,7 +24,7 @@ import numpy as np
 from bench.verify.cases import CASES, Case
 from bench.verify.measure import TruthStore
 from bench.verify.run import STORE
-from bench.verify.silicon_delays import SEED, WAIT_NANOSECONDS, delayed
+from bench.verify.silicon_delays import SEED, WAIT_NANOSECONDS, Delayed, bounded, delayed
 from bench.verify.silicon_neighbours import SOURCE as NEIGHBOURS
 from bench.verify.silicon_sample import CONTROL, Pick, candidates, controls, hopper_subjects, lowers, sample
 from bench.verify.truth import good, program_of
@@ -64,8 +64,8 @@ def main(argv: list[str] | None = None) -> int:
     return 0 if all(r["built"] == "ok" for r in records if r["cls"] == CONTROL) else 1
 
 
-def build(picks: list[Pick], out: Path, workers: int = 2) -> list[dict[str, Any]]:
-    """Build all; returns the records of `index.json` in the order of `picks`."""
+def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> list[dict[str, Any]]:
+    """Build all; returns the records of `index.json` in the order of `picks`. With `plain`, no delays and waits of so many nanoseconds."""
     if out.exists():
         shutil.rmtree(out)
     (out / "arguments").mkdir(parents=True)
@@ -77,19 +77,19 @@ def build(picks: list[Pick], out: Path, workers: int = 2) -> list[dict[str, Any]
     records: dict[str, dict[str, Any]] = {}
     started = time.monotonic()
     with ThreadPoolExecutor(workers) as pool:  # compilers are processes of their own; lowering is short
-        for done in as_completed(pool.submit(build_one, p, out) for p in picks):
+        for done in as_completed(pool.submit(build_one, p, out, plain) for p in picks):
             record = done.result()
             records[record["key"]] = record
             if record["built"] != "ok" or len(records) % 20 == 0:
                 print(f"{len(records)}/{len(picks)} {time.monotonic() - started:.0f} s {record['key']}: {record['built']} {record['detail'][:160]}", flush=True)
     ordered = [records[p.key] for p in picks]
-    head = {"target": TARGET, "wait_nanoseconds": WAIT_NANOSECONDS, "seed_symbol": SEED}
+    head = {"target": TARGET, "wait_nanoseconds": plain or WAIT_NANOSECONDS, "seed_symbol": SEED}
     (out / "index.json").write_text(json.dumps({**head, "mutants": ordered}, indent=0))
     (out / "texts.json").write_text(json.dumps({p.key: p.text for p in picks}, indent=0))
     return ordered
 
 
-def build_one(pick: Pick, out: Path) -> dict[str, Any]:
+def build_one(pick: Pick, out: Path, plain: int = 0) -> dict[str, Any]:
     """One folder, or the reason why there is none: `built` is `ok`, `lowering`, `delays`, `binding`, `compiler` or `crash`."""
     record = {**pick.record(), "built": "ok", "detail": "", "serialised": False, "sites": 0}
     case = CASES[pick.subject]
@@ -97,7 +97,7 @@ def build_one(pick: Pick, out: Path) -> dict[str, Any]:
     assert program is not None, pick.key
     try:
         lowered = lower(program)
-        changed = delayed(lowered.text)
+        changed = Delayed(bounded(lowered.text, plain), 0, 0, 0) if plain else delayed(lowered.text)
         settings = [bound_setting(lowered.manifest, case, i) for i in range(len(case.settings))]
     except FaultError as error:
         return {**record, "built": "lowering", "detail": f"line {error.fault.span.line}: {error.fault.message}"}

@@ -26,10 +26,11 @@ _POLLS = re.compile(
 )
 
 # A seed picks a pace for every warp or warpgroup of every CTA (undisturbed, short, long, long bursts), so that whole roles lag behind.
-DELAY = f"""
-extern "C" {{ __constant__ u32 {SEED}; }}
+NOW = """
+DEVICE u64 cake_now() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }
+"""
+DELAY = f"""{NOW}extern "C" {{ __constant__ u32 {SEED}; }}
 DEVICE u32 cake_mix(u32 x) {{ x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; return x ^ x >> 16; }}
-DEVICE u64 cake_now() {{ u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }}
 DEVICE void cake_delay(u32 site) {{
   const u32 seed = {SEED}, warp = threadIdx.x >> 5;
   u32 clock;
@@ -63,12 +64,7 @@ def delayed(text: str) -> Delayed:
     head, kernel, body = text.partition(_KERNEL)
     if not kernel or head.count(_KERNEL):
         raise ValueError("no kernel in the text")
-    types_end = _after_types(head)
-    head, bounded = _POLLS.subn(
-        rf"  const u64 start = cake_now();\n\g<loop>    if (cake_now() - start > {WAIT_NANOSECONDS}ull) \g<trap>", head[:types_end] + DELAY + head[types_end:]
-    )
-    if "polls" in head:
-        raise ValueError("a wait of another form")
+    head, bounded = _bounded(head, DELAY, WAIT_NANOSECONDS)
     out: list[str] = []
     sites = stalls = 0
     for line in (kernel + body).split("\n"):
@@ -87,6 +83,22 @@ def delayed(text: str) -> Delayed:
         out += [f"{pad}cake_delay({sites}u);", line, f"{pad}cake_delay({sites + 1}u);"]
         sites += 2
     return Delayed(head + "\n".join(out), sites, bounded, stalls)
+
+
+def bounded(text: str, nanoseconds: int) -> str:
+    """Text of the lowering with a time limit for every wait and nothing else."""
+    head, kernel, body = text.partition(_KERNEL)
+    return _bounded(head, NOW, nanoseconds)[0] + kernel + body
+
+
+def _bounded(head: str, added: str, nanoseconds: int) -> tuple[str, int]:
+    types_end = _after_types(head)
+    head, count = _POLLS.subn(
+        rf"  const u64 start = cake_now();\n\g<loop>    if (cake_now() - start > {nanoseconds}ull) \g<trap>", head[:types_end] + added + head[types_end:]
+    )
+    if "polls" in head:
+        raise ValueError("a wait of another form")
+    return head, count
 
 
 def _after_types(head: str) -> int:
