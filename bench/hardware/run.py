@@ -31,7 +31,7 @@ MAY_HANG = frozenset({"named_barriers", "leaving_the_cluster"})
 def compiled(folder: Path, only: list[str]) -> dict[str, str]:
     """Cubins in a folder by question; returns what the compiler said of those that did not compile."""
     failed = {}
-    wanted = {n: q for n, q in questions().items() if not only or n in only}
+    wanted = {n: q for n, q in questions().items() if not only or n in {x.partition("/")[0] for x in only}}
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         for name, build in pool.map(lambda item: (item[0], compile_cuda(HEAD + item[1].SOURCE, TARGET, cache=None)), wanted.items()):
             if build.cubin is None:
@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--budget", type=float, default=60.0, help="seconds for everything")
     p.add_argument("--parallel", type=int, default=12)
-    p.add_argument("--only", nargs="*", default=[], help="questions by name")
+    p.add_argument("--only", nargs="*", default=[], help="questions by name, or NAME/TEXT for the cases that contain the text")
     a = p.parse_args(argv)
     started = time.monotonic()
     deadline = started + a.budget
@@ -73,17 +73,21 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         failed = compiled(folder, a.only)
-        wanted = [(n, c) for n, q in questions().items() if (not a.only or n in a.only) and n not in failed for c in q.CASES]
+        parts = [x.partition("/") for x in a.only]
+        wanted = [
+            (n, c) for n, q in questions().items() if n not in failed for c in q.CASES
+            if not parts or any(n == name and text in c for name, _, text in parts)
+        ]  # fmt: skip
         wanted.sort(key=lambda item: item[0] in MAY_HANG)
         with ThreadPoolExecutor(a.parallel) as pool:
             for question, case, found in pool.map(lambda item: ask(folder, *item, deadline), wanted):
                 answers.setdefault(question, {})[case] = found
-                _write(a.out, answers, failed, time.monotonic() - started)
+                _write(a.out, answers, failed, time.monotonic() - started, a.add)
     print(f"{len(wanted)} cases, {time.monotonic() - started:.1f} s, not compiled: {sorted(failed)}")
     return 1 if failed else 0
 
 
-def _write(out: Path, answers: dict[str, dict[str, Any]], failed: dict[str, str], seconds: float) -> None:
+def _write(out: Path, answers: dict[str, dict[str, Any]], failed: dict[str, str], seconds: float, add: Path | None) -> None:
     asked = questions()
     report = {
         "command": "python3 -m bench.hardware.run", "seconds": round(seconds, 1), "not_compiled": failed,
@@ -93,8 +97,21 @@ def _write(out: Path, answers: dict[str, dict[str, Any]], failed: dict[str, str]
     for cases in report["questions"].values():
         for found in cases["cases"].values():
             found.pop("gpu", None)
+    if add is not None:
+        report = merged(json.loads(add.read_text()), report)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def merged(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """Both reports' questions; of a question in both, the later one's cases and those that only the earlier one ran."""
+    together = {n: {**q, "cases": {c: x for c, x in q["cases"].items() if "not_run" not in x}} for n, q in earlier["questions"].items()}
+    for name, question in later["questions"].items():
+        ran = {c: x for c, x in question["cases"].items() if "not_run" not in x}
+        known = questions()[name].CASES if name in questions() else ()
+        kept = {c: x for c, x in together.get(name, {"cases": {}})["cases"].items() if c in known}
+        together[name] = {**question, "cases": {**kept, **ran}}
+    return {**later, "seconds": round(earlier["seconds"] + later["seconds"], 1), "questions": together}
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ that is released under a running product is overwritten under it. `flood` keeps 
 take longer, so bytes that change under a copy, or that belong to somebody else by then, are what gets copied. `stomp` is many short
 CTAs that overwrite whatever shared memory becomes free, as soon as a CTA leaves with a copy still reading it.
 
-All end by themselves: `hog` and `flood` after a time, `stomp` after its grid.
+`jam` stores to shared memory with every lane in one bank: other warps' stores and loads of shared memory queue behind.
+
+All end by themselves: `hog`, `flood` and `jam` after a time, `stomp` after its grid.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from cake_backend.judge.device.launcher import Module
 
 SCRUB_BYTES = 227 * 1024
 HOG_BYTES = 17 * 1024
+JAM_BYTES = 4 * 1024
 STOMP_BYTES = 16 * 1024
 FLOOD_BYTES = 256 << 20
 STOMPERS_PER_SM = 320
@@ -48,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(128) hog(u64 nanoseconds) {{
   const u32 base = ((u32)__cvta_generic_to_shared(words) + 1023u) & ~1023u;
   const u64 a = ((base & 0x3ffffu) >> 4) | (1ull << 16) | (64ull << 32) | (1ull << 62), b = a + (8192u >> 4);
   float d[32] = {{}};
-  while (now() < end) {{
+  while (__syncthreads_and(now() < end)) {{  // all four warps go on or none: a product by some of them is illegal
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
     for (int i = 0; i < 16; ++i)
       asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{{_ACCUMULATORS}}}, %32, %33, 1, 1, 1, 0, 0;"
@@ -58,6 +61,12 @@ extern "C" __global__ void __launch_bounds__(128) hog(u64 nanoseconds) {{
   float sum = 0.0f;
   for (int i = 0; i < 32; ++i) sum += d[i];
   if (sum == 1.0f) words[0] = 1u;
+}}
+extern "C" __global__ void __launch_bounds__(128) jam(u64 nanoseconds) {{
+  const u64 end = now() + nanoseconds;
+  const u32 at = (u32)__cvta_generic_to_shared(words) + (threadIdx.x & 31u) * 128u;
+  while (now() < end)
+    for (u32 i = 0; i < 64u; ++i) asm volatile("st.shared.u32 [%0], %1;" :: "r"(at), "r"(i) : "memory");
 }}
 """
 """NaN of every type is what `scrub` and `stomp` leave, so that nothing left behind passes for what was loaded."""
@@ -79,8 +88,10 @@ MODES = (
     Mode("delays"),
     Mode("hog", delays=False, before=("hog",)),
     Mode("flood and delays", before=("flood",)),
+    Mode("jam", delays=False, before=("jam",)),
     Mode("flood and stomp", delays=False, before=("flood",), after=("stomp",)),
     Mode("cold and delays, hog behind", after=("hog",), cold=True),
+    Mode("jam behind, delays", after=("jam",)),
 )
 """In turn; their number is odd, so that every mode meets every setting. The first run of all is quiet."""
 
@@ -103,6 +114,7 @@ class Neighbours:
             "stomp": (STOMPERS_PER_SM * self.sms, 64, STOMP_BYTES, ()),
             "flood": (2 * self.sms, 128, 0, (memory, time)),
             "hog": (self.sms, 128, HOG_BYTES, (time,)),
+            "jam": (4 * self.sms, 128, JAM_BYTES, (time,)),
         }
         attribute = bindings().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         for name, (_, _, nbytes, _) in self.plans.items():

@@ -10,7 +10,9 @@ from bench.hardware.device import Bench, Memory, tensor_map
 
 CONTRACT = "HW048"
 ASKS = "boxes that hang over every edge: the bytes loaded, the bytes stored, and the bytes that count for the barrier"
-CASES = ("load, zero", "load, nan f32", "load, nan bf16", "store", "reduce", "load, far outside")
+PLACES = {"inside": (0, 0), "above": (0, -1), "below": (0, 2), "left by 4": (-4, 0), "left by 1": (-1, 0), "right by 1": (1, 0), "right by 4": (4, 0), "far": (1 << 20, -(1 << 20))}
+WAYS = ("load", "load nan f32", "load nan bf16", "store", "reduce")
+CASES = tuple(f"{way}, {place}" for way in WAYS for place in PLACES if way in ("load", "store") or place in ("below", "left by 4"))
 
 SOURCE = r"""
 KERNEL fetch(const __grid_constant__ Map map, u32* out, int x, int y, int words, u32* flag) {
@@ -39,17 +41,18 @@ KERNEL put(const __grid_constant__ Map map, int x, int y, int words, int add) {
 
 
 def answer(bench: Bench, case: str) -> dict[str, Any]:
-    if case.startswith("load"):
-        narrow = "bf16" in case
+    way, place = case.split(", ")
+    x, y = PLACES[place]
+    if way.startswith("load"):
+        narrow = "bf16" in way
         kind, dims, row = ("BFLOAT16", (8, 4), 16) if narrow else ("FLOAT32", (4, 4), 16)
         memory = Memory(np.full(16, 0x3F803F80 if narrow else 7, np.uint32))
-        encoded = tensor_map(memory, kind, dims, (row,), (dims[0], 4), fill="NAN_REQUEST_ZERO_FMA" if "nan" in case else "NONE")
+        encoded = tensor_map(memory, kind, dims, (row,), (dims[0], 4), fill="NAN_REQUEST_ZERO_FMA" if "nan" in way else "NONE")
         out, flag = Memory(np.zeros(16, np.uint32)), Memory(np.zeros(1, np.uint32))
-        x, y = (1 << 20, -(1 << 20)) if "far" in case else (-1, 2)
         bench.run("fetch", 1, 32, (encoded, out, x, y, 16, flag), smem=16384)
         return {"complete": int(flag.read()[0]) == 1, "words": [f"{w:08x}" for w in out.read()], "box_at": [x, y]}
     memory = Memory(np.full(64, 5, np.uint32))  # rows of 4 in a pitch of 8, one row in front and behind
     encoded = tensor_map(memory, "UINT32", (4, 4), (32,), (4, 4), offset=32)
-    bench.run("put", 1, 32, (encoded, -1, 2, 16, int(case == "reduce")), smem=4096)
+    bench.run("put", 1, 32, (encoded, x, y, 16, int(way == "reduce")), smem=4096)
     after = memory.read().reshape(8, 8)
-    return {"rows": after.tolist()}
+    return {"rows": after.tolist(), "box_at": [x, y]}

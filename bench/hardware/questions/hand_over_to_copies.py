@@ -10,7 +10,10 @@ from bench.hardware.device import Bench, Memory
 
 CONTRACT = "HW070"
 ASKS = "threads store to shared memory, meet at a barrier, and one of them copies the bytes out: which fence is needed"
-CASES = ("no fence", "fence by writers", "fence by issuer after the meeting", "no fence, own bytes", "fence, own bytes", "no fence, stores queued", "fence after the meeting, stores queued")
+CASES = (
+    "no fence", "fence by writers", "fence by issuer after the meeting", "no fence, own bytes", "fence, own bytes", "no fence, stores queued",
+    "fence after the meeting, stores queued", "fence by writers, stores queued",
+)  # fmt: skip
 ROUNDS = 3000
 
 # Every round has new values and the buffer before it holds the old ones, so a copy that runs ahead of the stores is seen. `queued` makes

@@ -10,7 +10,10 @@ from bench.hardware.device import Bench, Memory
 
 CONTRACT = "HW070"
 ASKS = "threads store an operand to shared memory, meet at a barrier, and a warpgroup multiplies it: which fence is needed"
-CASES = ("no fence", "fence by writers", "fence by readers after the meeting", "no fence, stores queued")
+CASES = (
+    "no fence", "fence by writers", "fence by readers after the meeting", "no fence, stores queued", "fence by writers, stores queued",
+    "fence by readers after the meeting, stores queued",
+)  # fmt: skip
 ROUNDS = 4000
 
 # A (64 x 16, all of one value a round) times B (8 x 16, ones) is 16 times that value everywhere, whatever the layout.

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from bench.hardware.device import Bench, Memory
+from cake_backend.judge.device.driver import call
 
 CONTRACT = "HW041"
 ASKS = "CTAs store 64 KiB and leave without waiting, others take their place and overwrite shared memory at once"
-CASES = ("no wait", "wait for the reads", "no wait, small and many", "wait for the reads, small and many")
+CASES = ("no wait", "wait for the reads", "no wait, small and many", "wait for the reads, small and many", "no wait, memory busy", "no wait, small and many, memory busy")
 
 SOURCE = r"""
 KERNEL leave(u32* out, int words, int waits) {
@@ -21,6 +22,10 @@ KERNEL leave(u32* out, int words, int waits) {
     bulk_store(out + (u64)blockIdx.x * words, base, 4u * words); bulk_commit();
     if (waits) bulk_wait_read();
   }
+}
+KERNEL busy(uint4* memory, int count) {
+  const u64 end = now() + 3000000ull;
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; now() < end; i += 4096u) for (u32 j = 0; j < 16u; ++j) memory[(i * 16u + j * 7919u) % (u32)count] = make_uint4(i, j, i, j);
 }
 KERNEL check(const u32* out, u32* wrong, int words) {
   u32 bad = 0;
@@ -33,7 +38,10 @@ KERNEL check(const u32* out, u32* wrong, int words) {
 def answer(bench: Bench, case: str) -> dict[str, Any]:
     words, threads, ctas = (1024, 256, 40000) if "small" in case else (16384, 1024, 6000)
     out, wrong = Memory(np.zeros(ctas * words, np.uint32)), Memory(np.zeros(1, np.uint32))
+    beside, memory = call("cuStreamCreate", 1), Memory(np.zeros(1 << 26, np.uint8))
     for _ in range(5):
+        if "busy" in case:
+            bench.launch("busy", 64, 64, (memory, (1 << 26) // 16), stream=beside)
         bench.run("leave", ctas, threads, (out, words, int(case.startswith("wait"))), smem=words * 4 + 1024)
         bench.run("check", ctas, 256, (out, wrong, words))
     return {"wrong_words": int(wrong.read()[0]), "of": 5 * ctas * words}
