@@ -52,7 +52,7 @@ def ask(folder: Path, name: str, case: str, deadline: float) -> tuple[str, str, 
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=left, env=environment, check=False)
     except subprocess.TimeoutExpired:
-        return name, case, {"hangs": f"killed after {left:.0f} s"}
+        return name, case, {"hangs": f"killed after {left:.0f} s"} if left == CASE_SECONDS else {"not_run": "the time was over"}
     try:
         found = json.loads(done.stdout.strip().splitlines()[-1])
     except (ValueError, IndexError):
@@ -65,6 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--budget", type=float, default=60.0, help="seconds for everything")
     p.add_argument("--parallel", type=int, default=12)
+    p.add_argument("--add", type=Path, default=None, help="an earlier report whose other questions are kept")
     p.add_argument("--only", nargs="*", default=[], help="questions by name, or NAME/TEXT for the cases that contain the text")
     a = p.parse_args(argv)
     started = time.monotonic()
@@ -105,10 +106,11 @@ def _write(out: Path, answers: dict[str, dict[str, Any]], failed: dict[str, str]
 
 def merged(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
     """Both reports' questions; of a question in both, the later one's cases and those that only the earlier one ran."""
-    together = {n: {**q, "cases": {c: x for c, x in q["cases"].items() if "not_run" not in x}} for n, q in earlier["questions"].items()}
+    asked = {n: q for n, q in earlier["questions"].items() if n in questions()}
+    together = {n: {**q, "cases": {c: x for c, x in q["cases"].items() if "not_run" not in x}} for n, q in asked.items()}
     for name, question in later["questions"].items():
         ran = {c: x for c, x in question["cases"].items() if "not_run" not in x}
-        known = questions()[name].CASES if name in questions() else ()
+        known = questions()[name].CASES
         kept = {c: x for c, x in together.get(name, {"cases": {}})["cases"].items() if c in known}
         together[name] = {**question, "cases": {**kept, **ran}}
     return {**later, "seconds": round(earlier["seconds"] + later["seconds"], 1), "questions": together}
