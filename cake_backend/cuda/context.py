@@ -48,7 +48,8 @@ class Rect:
     """Part of a view: byte address of its first row (panel 0, column 0 of the view) and its first column, both as C text.
 
     Keeping the column apart lets a swizzled address XOR the chunk number that counts from the view's own first column.
-    `row` is the storage row that `base` already contains, as C text (empty for 0).
+    `phase` is the storage row that `base` already contains, as C text, where it may not be a multiple of the 8 rows after which a
+    swizzle repeats (empty: it is one).
     """
 
     view: str
@@ -58,6 +59,7 @@ class Rect:
     cols: int
     transposed: bool
     stage: str = ""
+    phase: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,11 @@ def _bind_view(ctx: Context, name: str, e: Expr, begins: dict[str, Web]) -> None
         return
     variable = ctx.role.names.take(name)
     ctx.out.line(f"const u32 {variable} = {found.base};")
-    ctx.role.env[name] = Rect(found.view, variable, found.col, found.rows, found.cols, found.transposed, found.stage)
+    phase = found.phase
+    if phase and not phase.isdigit():
+        phase = ctx.role.names.take(f"{name}_row")
+        ctx.out.line(f"const u32 {phase} = (u32)({found.phase});")
+    ctx.role.env[name] = Rect(found.view, variable, found.col, found.rows, found.cols, found.transposed, found.stage, phase)
 
 
 def _result(ctx: Context, s: Assign, op: Op, t: Type, begins: dict[str, Web]) -> None:
