@@ -121,7 +121,11 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
     if "pool" in names:
         ctx.out.line(f"extern __shared__ __align__({GUARANTEED}) u8 smem_raw[];")
         base = f"{ctx.use(SHARED_ADDRESS)}(smem_raw)"
-        ctx.out.line(f"const u32 pool = {base if alignment == GUARANTEED else f'({base} + {alignment - 1}u) & ~{alignment - 1}u'};")
+        if alignment == GUARANTEED:
+            ctx.out.line(f"const u32 pool = {base};")
+        else:
+            # the shuffle keeps the assembler from rounding the address again in every pass of a loop, on the way to its first wait
+            ctx.out.line(f"const u32 pool = __shfl_sync(0xffffffffu, ({base} + {alignment - 1}u) & ~{alignment - 1}u, 0);")
     for variable, shift in (("warpgroup", 7), ("cta_warp", 5)):
         if variable in names:
             ctx.out.line(f"const int {variable} = __shfl_sync(0xffffffffu, threadIdx.x >> {shift}, 0);")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cake_backend.cuda import mma_sync, wgmma
 from cake_backend.cuda.addresses import linear_column, rect
 from cake_backend.cuda.arithmetic import operand
-from cake_backend.cuda.context import Context, Place
+from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import resolve, stage_place, temporary
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import packing, tile_blocks, tile_columns
@@ -87,7 +87,15 @@ def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDes
     if fault or layout.swizzle is None:
         not_lowered(f"this operand of wgmma ({fault or 'no swizzle'})", e.span)
     d = descriptor(layout, 0, 0, r.rows, col, r.cols, r.transposed)
-    low = f"{ctx.use(wgmma.DESCRIPTOR_LOW)}({plus(r.base, linear_column(r, layout))}, {d.lbo}u)"
+    start = ctx.lookup(f"view {r.view}")
+    assert isinstance(start, Rect)
+    whole = plus(r.base, linear_column(r, layout))
+    make = ctx.use(wgmma.DESCRIPTOR_LOW)
+    if whole.startswith(f"{start.base} + "):
+        # the view's own part does not change: with the way to the slot added behind the mask, a loop adds once and masks never
+        low = f"{make}({start.base}, {d.lbo}u) + (({whole.removeprefix(f'{start.base} + ')}) >> 4)"
+    else:
+        low = f"{make}({whole}, {d.lbo}u)"
     return low, wgmma.high_word(layout.swizzle, d.sbo), d
 
 
