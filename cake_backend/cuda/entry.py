@@ -14,6 +14,7 @@ from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
 from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
+from cake_backend.cuda.rings import counts_slots
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
 from cake_ir.derive.arrivals import arrivals
@@ -219,6 +220,11 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
         state.index = state.names.take(f"{role.name}_index")
     state.member_barriers = member_barriers(program, role, b.body)
     for ring in _rings(b.body):
+        if counts_slots(ctx, ring, b.body):
+            slot, parity = state.names.take(f"{ring}_slot"), state.names.take(f"{ring}_phase")
+            ctx.out.line(f"u32 {slot} = 0, {parity} = 0;")
+            state.env[f"ring {ring}"] = Slot(slot, parity=parity)
+            continue
         counter = state.names.take(f"{ring}_n")
         ctx.out.line(f"u32 {counter} = 0;")
         state.env[f"ring {ring}"] = Slot(counter)

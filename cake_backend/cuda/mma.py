@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -76,6 +77,17 @@ def _steps(steps: tuple[int, ...], k: str) -> str:
     raise AssertionError("K steps are regular in panels")
 
 
+_TERM = re.compile(r"(\d+)u( \* (?:\w+|\([^()]*\)))?")
+
+
+def _sixteenth(text: str) -> str:
+    """C text of a sum of bytes in the descriptor's unit of 16 bytes: its factors divided where they are all known, else the sum shifted."""
+    terms = [_TERM.fullmatch(t) for t in text.split(" + ")]
+    if all(m and not int(m[1]) % 16 for m in terms):
+        return " + ".join(f"{int(m[1]) // 16}u{m[2] or ''}" for m in terms if m)
+    return f"(({text}) >> 4)"
+
+
 def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDescriptor]:
     """Of a shared-memory operand: C text of its descriptor's lower half at the first K step, of the upper half, and the fields."""
     r = rect(ctx, e)
@@ -93,7 +105,7 @@ def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDes
     make = ctx.use(wgmma.DESCRIPTOR_LOW)
     if whole.startswith(f"{start.base} + "):
         # the view's own part does not change: with the way to the slot added behind the mask, a loop adds once and masks never
-        low = f"{make}({start.base}, {d.lbo}u) + (({whole.removeprefix(f'{start.base} + ')}) >> 4)"
+        low = f"{make}({start.base}, {d.lbo}u) + {_sixteenth(whole.removeprefix(f'{start.base} + '))}"
     else:
         low = f"{make}({whole}, {d.lbo}u)"
     return low, wgmma.high_word(layout.swizzle, d.sbo), d

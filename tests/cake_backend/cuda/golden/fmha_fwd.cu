@@ -169,7 +169,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       mbarrier_wait(k_full + 8u * (s % 2u), (s / 2u) & 1u);                                          // L58: lm.wait(k_full, stage=s)
       pin<64>(sc);                                                                                   // L59: lm.mma(sc, q, smem_k[s], init=True)
       {
-        const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + ((32768u * (s % 2u)) >> 4); // L59
+        const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + 2048u * (s % 2u);  // L59
         wgmma_fence();                                                                               // L59
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L59
@@ -247,7 +247,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         if (math_index == 0) named_sync<3, 256>(); else named_sync<4, 256>();                        // L76: lm.wait(turn)
         pin<64>(sc);                                                                                 // L77: lm.mma(sc, q, smem_k[s], init=True)
         {
-          const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + ((32768u * (s % 2u)) >> 4); // L77
+          const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + 2048u * (s % 2u); // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L77
@@ -259,7 +259,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         pin<64>(o);                                                                                  // L79: lm.mma(o, pa, smem_v[sv].T)
         pin_u32<32>(pa);                                                                             // L79
         {
-          const u32 b_ = descriptor_low(smem_v, 16384u) + ((32768u * (sv % 2u)) >> 4);               // L79
+          const u32 b_ = descriptor_low(smem_v, 16384u) + 2048u * (sv % 2u);                         // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L79
@@ -349,7 +349,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       pin<64>(o);                                                                                    // L95: lm.mma(o, pa, smem_v[s].T)
       pin_u32<32>(pa);                                                                               // L95
       {
-        const u32 b_ = descriptor_low(smem_v, 16384u) + ((32768u * (s_2 % 2u)) >> 4);                // L95
+        const u32 b_ = descriptor_low(smem_v, 16384u) + 2048u * (s_2 % 2u);                          // L95
         wgmma_fence();                                                                               // L95
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L95

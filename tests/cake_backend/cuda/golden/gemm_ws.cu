@@ -128,7 +128,7 @@ gemm_ws(const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorM
         const u32 s = ab_n++;                                                                        // L42: s = lm.step(ab)
         mbarrier_wait(ab_full + 8u * (s % 4u), (s / 4u) & 1u);                                       // L43: lm.wait(ab_full, stage=s)
         {
-          const u32 a_ = descriptor_low(smem_a, 16u) + ((16384u * (s % 4u) + 8192u * math_index) >> 4), b_ = descriptor_low(smem_b, 16u) + ((32768u * (s % 4u)) >> 4); // L44: lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s], init=(k == 0))
+          const u32 a_ = descriptor_low(smem_a, 16u) + 1024u * (s % 4u) + 512u * math_index, b_ = descriptor_low(smem_b, 16u) + 2048u * (s % 4u); // L44: lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s], init=(k == 0))
           wgmma_fence();                                                                             // L44
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L44

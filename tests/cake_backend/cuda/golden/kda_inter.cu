@@ -193,7 +193,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin_u32<32>(sa);                                                                             // L67
         pin<32>(u);                                                                                  // L67
         {
-          const u32 b_ = descriptor_low(smem_kd, 16u) + ((16384u * (s % 2u)) >> 4);                  // L67
+          const u32 b_ = descriptor_low(smem_kd, 16u) + 1024u * (s % 2u);                            // L67
           wgmma_fence();                                                                             // L67
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L67
@@ -203,7 +203,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         }
         pin<32>(ot);                                                                                 // L68: lm.mma(ot, sa, smem_qd[s], init=True)
         {
-          const u32 b_ = descriptor_low(smem_qd, 16u) + ((16384u * (s % 2u)) >> 4);                  // L68
+          const u32 b_ = descriptor_low(smem_qd, 16u) + 1024u * (s % 2u);                            // L68
           wgmma_fence();                                                                             // L68
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L68
@@ -233,7 +233,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<32>(u2);                                                                                 // L74: lm.mma(u2, ua, smem_inv[s], init=True)
         pin_u32<16>(ua);                                                                             // L74
         {
-          const u32 b_ = descriptor_low(smem_inv, 16u) + ((8192u * (s % 2u)) >> 4);                  // L74
+          const u32 b_ = descriptor_low(smem_inv, 16u) + 512u * (s % 2u);                            // L74
           wgmma_fence();                                                                             // L74
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L74
@@ -255,7 +255,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<32>(ot);                                                                                 // L77
         pin_u32<16>(ub);                                                                             // L77
         {
-          const u32 b_ = descriptor_low(smem_mqk, 16u) + ((8192u * (s % 2u)) >> 4);                  // L77
+          const u32 b_ = descriptor_low(smem_mqk, 16u) + 512u * (s % 2u);                            // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L77
@@ -275,7 +275,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<64>(st);                                                                                 // L79: lm.mma(st, ub, smem_kr[s].T)
         pin<64>(st);                                                                                 // L79
         {
-          const u32 b_ = descriptor_low(smem_kr, 8192u) + ((16384u * (s % 2u)) >> 4);                // L79
+          const u32 b_ = descriptor_low(smem_kr, 8192u) + 1024u * (s % 2u);                          // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L79

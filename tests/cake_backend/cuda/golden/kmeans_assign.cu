@@ -146,7 +146,7 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         mbarrier_wait(c_full + 8u * (s % 2u), (s / 2u) & 1u);                                        // L51: lm.wait(c_full, stage=s)
         pin<128>(acc);                                                                               // L52: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c, 16u) + ((65536u * (s % 2u)) >> 4); // L52
+          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c, 16u) + 4096u * (s % 2u); // L52
           wgmma_fence();                                                                             // L52
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L52

@@ -150,7 +150,7 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         if (math_index == 0) named_sync<1, 256>(); else named_sync<2, 256>();                        // L49: lm.wait(turn)
         pin<128>(acc);                                                                               // L50: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c, 16u) + ((32768u * (s % 2u)) >> 4); // L50
+          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c, 16u) + 2048u * (s % 2u); // L50
           wgmma_fence();                                                                             // L50
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L50
