@@ -48,6 +48,13 @@ def test_a_gemm_is_the_product(tmp_path: Path, file: str, target: str | None, sh
     assert relative(out["C"], wide(a) @ wide(b).T) < 4e-3
 
 
+def test_a_ring_of_three_goes_around_as_a_ring_of_four_does(tmp_path: Path) -> None:
+    a, b = normal(1, 300, 704), normal(2, 256, 704)  # eleven steps a tile: tiles begin at every slot
+    tensors = {"A": a, "B": b, "C": np.full((300, 256), 7, BF16)}
+    out = run(lowered("gemm_cluster", {"STAGES": 3}), tensors, {"M": 300, "N": 256, "K": 704}, tmp_path, clusters=1)
+    assert relative(out["C"], wide(a) @ wide(b).T) < 4e-3
+
+
 @pytest.mark.parametrize(("file", "points", "centroids"), [("kmeans_assign", 300, 600), ("kmeans_two_blocks", 300, 200)])
 def test_an_assignment_finds_the_nearest_centroid(tmp_path: Path, file: str, points: int, centroids: int) -> None:
     x, mu = normal(1, 2, points, 128), normal(2, 2, centroids, 128)
