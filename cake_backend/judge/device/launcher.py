@@ -42,7 +42,7 @@ def encode_map(m: Mapping[str, Any], address: int) -> Any:
         rank,
         address,
         [d.cuuint64_t(n) for n in m["dims"]],
-        [d.cuuint64_t(s) for s in m["strides"]],
+        [d.cuuint64_t(s) for s in m["strides"] or (16,)],  # one dimension has no outer stride, but an empty list is a null pointer, which is refused
         [d.cuuint32_t(b) for b in m["box"]],
         [d.cuuint32_t(1)] * rank,
         d.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
