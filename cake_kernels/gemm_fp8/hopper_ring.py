@@ -53,7 +53,6 @@ def gemm_fp8_ring(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", 
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
-            edge = 128 - t.n * BN % 128                                          # columns of the tile in its first block of scales
             for k in lm.range(KB):
                 s = lm.step(ring)
                 lm.wait(full, stage=s)
@@ -71,7 +70,7 @@ def gemm_fp8_ring(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", 
                 if ONE:
                     acc = acc + part * (sa * sb)
                 else:
-                    acc = acc + part * lm.where(lm.iota(part, axis=1) < edge, sa * sb, sa * next_sb)
+                    acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * next_sb)
             for j in lm.static_range(BN // CW):
                 c = lm.step(cring)
                 lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store

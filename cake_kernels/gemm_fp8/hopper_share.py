@@ -68,7 +68,6 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
-            edge = (t.n * BN // 128 + 1) * 128 - t.n * BN
             for k in lm.range(share):
                 s = lm.step(ring)
                 lm.wait(full, stage=s)
@@ -86,7 +85,7 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 if ONE:
                     acc = acc + part * (sa * sb)
                 else:
-                    acc = acc + part * lm.where(lm.iota(part, axis=1) < edge, sa * sb, sa * sb_right)
+                    acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb_right)
             mine = smem_c.rows(64 * math.index, 64)
             if SPLIT == 1:
                 mine.store(lm.cast(acc, lm.bf16))

@@ -75,7 +75,6 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                     sb = scale_b[s].cols(64 * h, 4).ld(0)
                     if not ONE:
                         next_sb = scale_b[s].cols(64 * h + 32, 4).ld(0)
-                        edge = 128 - (t.n * BN + P * h) % 128
                     if TURNS:
                         lm.wait(turn)
                     lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
@@ -86,13 +85,13 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                         if ONE:
                             left = left + part * (sa * sb)
                         else:
-                            left = left + part * lm.where(lm.iota(part, axis=1) < edge, sa * sb, sa * next_sb)
+                            left = left + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
                     else:
                         lm.arrive(empty, stage=s)
                         if ONE:
                             right = right + part * (sa * sb)
                         else:
-                            right = right + part * lm.where(lm.iota(part, axis=1) < edge, sa * sb, sa * next_sb)
+                            right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
             box = lm.step(mail)
             mine = inbox.rows(64 * math.index, 64)
             if lm.cta_rank() == 0:
