@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.tma1d[LM.f32].const,
              C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-             *, MEMBERS=2, P=128, STAGES=3, CW=64, CSTAGES=2, GROUP=8, CLUSTER=1, TURNS=False, EARLY=False, REGS=232, LOAD_REGS=40):
+             *, MEMBERS=2, P=128, STAGES=3, CW=64, CSTAGES=2, GROUP=8, CLUSTER=1, TURNS=False, BOTH=False, EARLY=False, REGS=232, LOAD_REGS=40):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; 64 rows of each tile per math member."""
     lm.launch(grid="persistent", cluster=(CLUSTER, 1))
     lm.assume(K > 0)
@@ -50,35 +50,57 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
         if EARLY:
             lm.pdl_launch()
         lm.pdl_wait()
-        part = lm.frag(shape=(64, P), dtype=lm.f32, form="acc")
+        part = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", stage=2 if BOTH else 1)
         for t in lm.tiles(sched):
             left = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
             right = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
             for k in lm.range(KB):
                 s = lm.step(ring)
                 lm.wait(full, stage=s)
-                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
-                for h in lm.static_range(2):
-                    sb = scale_b[s].cols(64 * h, 4).ld(0)
+                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=left)
+                if BOTH:
+                    left_sb, right_sb = scale_b[s].cols(0, 4).ld(0), scale_b[s].cols(64, 4).ld(0)
                     if not ONE:
-                        next_sb = scale_b[s].cols(64 * h + 32, 4).ld(0)
+                        left_next, right_next = scale_b[s].cols(32, 4).ld(0), scale_b[s].cols(96, 4).ld(0)
                     if TURNS:
                         lm.wait(turn)
-                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
+                    lm.mma(part[0], qa[s].rows(64 * math.index, 64), qb[s].rows(0, P), init=True)
+                    lm.mma(part[1], qa[s].rows(64 * math.index, 64), qb[s].rows(P, P), init=True)
                     if TURNS:
                         lm.arrive(turn)
-                    lm.mma_wait(pending=0)
-                    if h == 0:
-                        if ONE:
-                            left = left + part * (sa * sb)
-                        else:
-                            left = left + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+                    lm.mma_wait(pending=1)
+                    if ONE:
+                        left = left + part[0] * (sa * left_sb)
                     else:
-                        lm.arrive(empty, stage=s)
-                        if ONE:
-                            right = right + part * (sa * sb)
+                        left = left + part[0] * lm.where(lm.iota(left, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
+                    lm.mma_wait(pending=0)
+                    lm.arrive(empty, stage=s)
+                    if ONE:
+                        right = right + part[1] * (sa * right_sb)
+                    else:
+                        right = right + part[1] * lm.where(lm.iota(left, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
+                else:
+                    for h in lm.static_range(2):
+                        sb = scale_b[s].cols(64 * h, 4).ld(0)
+                        if not ONE:
+                            next_sb = scale_b[s].cols(64 * h + 32, 4).ld(0)
+                        if TURNS:
+                            lm.wait(turn)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
+                        if TURNS:
+                            lm.arrive(turn)
+                        lm.mma_wait(pending=0)
+                        if h == 0:
+                            if ONE:
+                                left = left + part * (sa * sb)
+                            else:
+                                left = left + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
                         else:
-                            right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+                            lm.arrive(empty, stage=s)
+                            if ONE:
+                                right = right + part * (sa * sb)
+                            else:
+                                right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
             for j in lm.static_range(BN // CW):
                 c = lm.step(cring)
                 lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store
