@@ -242,6 +242,21 @@ def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
         torch.cuda.synchronize()
         return Contender("deep_gemm", call, note="sgl-deep-gemm 0.1.5, fp8_gemm_nt")
 
+    def deep_gemm_pdl() -> Contender:
+        import deep_gemm
+
+        def call(i: int) -> None:
+            s = sets[i]
+            deep_gemm.set_pdl(True)  # of the whole library, so it is taken back
+            try:
+                deep_gemm.fp8_gemm_nt((s["A"], s["SA_rows"]), (s["B"], s["SB_blocks"]), s["C"])
+            finally:
+                deep_gemm.set_pdl(False)
+
+        call(0)
+        torch.cuda.synchronize()
+        return Contender("deep_gemm_pdl", call, note="the same with deep_gemm.set_pdl(True): it starts while the kernel before ends, as Cake's schedules with pdl_wait do")
+
     def scaled_blocks() -> Contender:
         for s in sets:
             s["SA_cols"] = s["SA"][:, :m].T
@@ -263,7 +278,7 @@ def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
         made.compared = False
         return made
 
-    return [attempt("deep_gemm", deep_gemm), attempt("scaled_mm_blocks", scaled_blocks), attempt("scaled_mm_rows", scaled_rows)]
+    return [attempt("deep_gemm", deep_gemm), attempt("deep_gemm_pdl", deep_gemm_pdl), attempt("scaled_mm_blocks", scaled_blocks), attempt("scaled_mm_rows", scaled_rows)]
 
 
 def tiny_gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
@@ -321,6 +336,6 @@ BASELINES: dict[str, tuple[str, ...]] = {
     "silu_mul_quant": ("torch_compile",),
     "attention": ("fa3", "cudnn"),
     "gemm_nn": ("cublas", "deep_gemm"),
-    "gemm_fp8": ("deep_gemm", "scaled_mm_blocks", "scaled_mm_rows"),
+    "gemm_fp8": ("deep_gemm", "deep_gemm_pdl", "scaled_mm_blocks", "scaled_mm_rows"),
     "tiny_gemm": ("cublas", "deep_gemm", "flashinfer", "flashinfer_pdl"),
 }

@@ -29,10 +29,14 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A ring position: C text of the running count; `value` where it is known while the text is printed."""
+    """A ring position: C text of the running count; `value` where it is known while the text is printed.
+
+    With `parity` (C text) the position is kept as what it is used for: `text` is then the slot's index and `parity` its phase.
+    """
 
     text: str
     value: int | None = None
+    parity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from cake_backend.cuda import conversions
 from cake_backend.cuda.arithmetic import binary_text, operand, unary_text
+from cake_backend.cuda.column_masks import block_comparison
 from cake_backend.cuda.context import Context, Lazy, PairPlace, Place
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, ctype, declare, elements, loop, operand_order, packing, tile_blocks, tile_columns
@@ -177,6 +178,8 @@ def element(ctx: Context, e: Expr, at: At) -> str:
         text = unary_text(ctx, e.op, element(ctx, x, at), e.span, integer=kind_of(source) == "int", dtype=source)
         return text if e.op in ("neg", "abs", "not") else _round_to(ctx, t.dtype, text, e)
     if e.op in BINARY:
+        if block := block_comparison(ctx, e, at):
+            return block
         left, right = literal_as(e.args[0], e.args[1]), literal_as(e.args[1], e.args[0])
         kind = kind_of(dtype(left) if e.args[0].op != "const" else dtype(right))
         text = binary_text(ctx, "div_rn" if e.attrs.get("exact") else e.op, element(ctx, left, at), element(ctx, right, at), e.span, kind=kind)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from cake_backend.cuda import mma_sync, wgmma
 from cake_backend.cuda.addresses import linear_column, rect
 from cake_backend.cuda.arithmetic import operand
-from cake_backend.cuda.context import Context, Place
+from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import resolve, stage_place, temporary
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import packing, tile_blocks, tile_columns
@@ -76,6 +77,17 @@ def _steps(steps: tuple[int, ...], k: str) -> str:
     raise AssertionError("K steps are regular in panels")
 
 
+_TERM = re.compile(r"(\d+)u( \* (?:\w+|\([^()]*\)))?")
+
+
+def _sixteenth(text: str) -> str:
+    """C text of a sum of bytes in the descriptor's unit of 16 bytes: its factors divided where they are all known, else the sum shifted."""
+    terms = [_TERM.fullmatch(t) for t in text.split(" + ")]
+    if all(m and not int(m[1]) % 16 for m in terms):
+        return " + ".join(f"{int(m[1]) // 16}u{m[2] or ''}" for m in terms if m)
+    return f"(({text}) >> 4)"
+
+
 def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDescriptor]:
     """Of a shared-memory operand: C text of its descriptor's lower half at the first K step, of the upper half, and the fields."""
     r = rect(ctx, e)
@@ -87,7 +99,15 @@ def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDes
     if fault or layout.swizzle is None:
         not_lowered(f"this operand of wgmma ({fault or 'no swizzle'})", e.span)
     d = descriptor(layout, 0, 0, r.rows, col, r.cols, r.transposed)
-    low = f"{ctx.use(wgmma.DESCRIPTOR_LOW)}({plus(r.base, linear_column(r, layout))}, {d.lbo}u)"
+    start = ctx.lookup(f"view {r.view}")
+    assert isinstance(start, Rect)
+    whole = plus(r.base, linear_column(r, layout))
+    make = ctx.use(wgmma.DESCRIPTOR_LOW)
+    if whole.startswith(f"{start.base} + "):
+        # the view's own part does not change: with the way to the slot added behind the mask, a loop adds once and masks never
+        low = f"{make}({start.base}, {d.lbo}u) + {_sixteenth(whole.removeprefix(f'{start.base} + '))}"
+    else:
+        low = f"{make}({whole}, {d.lbo}u)"
     return low, wgmma.high_word(layout.swizzle, d.sbo), d
 
 
