@@ -90,6 +90,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 p = lm.exp2(sc * scale_log2 - m * scale_log2)
                 l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
                 pa = lm.cast(p, lm.bf16, form="a")
+                lm.wait(v_full, stage=s)
 
                 for j in lm.range(1, nblk):
                     sv = lm.at(kv)                                              # V of the block before
@@ -98,7 +99,6 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     if PINGPONG:
                         lm.wait(turn)
                     lm.mma(sc, q, smem_k[s], init=True)
-                    lm.wait(v_full, stage=sv)
                     lm.mma(o, pa, smem_v[sv].T)
                     if PINGPONG:
                         lm.arrive(turn)                                         # another member issues while this one does its softmax
@@ -110,6 +110,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
                     fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
                     l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
+                    lm.wait(v_full, stage=s)                                    # here the assembler cannot move the wait for P V before the softmax
                     lm.mma_wait(pending=0)
                     lm.arrive(v_empty, stage=sv)
                     o = o * fix
@@ -117,7 +118,6 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     m = m_new
 
                 s = lm.at(kv)
-                lm.wait(v_full, stage=s)
                 lm.mma(o, pa, smem_v[s].T)
                 lm.mma_wait(pending=0)
                 lm.arrive(v_empty, stage=s)
