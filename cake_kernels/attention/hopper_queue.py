@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              NEXT: LM.gmem1d[LM.i32, 1].zeroed, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, REGS=232, LOAD_REGS=40):
+              NEXT: LM.gmem1d[LM.i32, 1].zeroed, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, STAGED=False, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache; of these the last rows come first.
@@ -14,10 +14,12 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     lm.assume(HK > 0 and H % HK == 0)
     BM = 64 * MEMBERS
     q_bytes, kv_bytes = QSTAGES * BM * D * 2, STAGES * BN * D * 2
-    pool = lm.smem(q_bytes + 2 * kv_bytes)
+    pool = lm.smem(q_bytes + 2 * kv_bytes + (BM * D * 2 if STAGED else 0))
     smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=QSTAGES, swizzle="128b")
     smem_k = pool.view(offset=q_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
     smem_v = pool.view(offset=q_bytes + kv_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
+    if STAGED:
+        smem_o = pool.view(offset=q_bytes + 2 * kv_bytes, shape=(BM, D), dtype=lm.bf16, swizzle="128b")
 
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)     # 64 query rows each
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
@@ -75,9 +77,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
             lm.mma(sc, q, smem_k[s], init=True)
             lm.mma_wait(pending=0)
             lm.arrive(k_empty, stage=s)
-            sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1) * BN) < S, sc, -lm.inf)
-            if CAUSAL:
-                sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
+            cols = lm.iota(sc, axis=1, base=(nblk - 1) * BN)
+            sc = lm.where(cols <= lm.iota(sc, axis=0, base=row0) if CAUSAL else cols < S, sc, -lm.inf)  # rows beyond S see anything: they are not stored
             m = lm.reduce(sc, "max", axis=1)
             if CAUSAL and BN % BM != 0:
                 m = lm.max(m, -1e30)                                        # a row may see no key of this block: no inf - inf
@@ -111,23 +112,34 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 pa = lm.cast(p, lm.bf16, form="a")
                 m = m_new
 
+            if STAGED:
+                lm.arrive(q_empty, stage=sq)
             s = lm.at(kv)
             lm.mma(o, pa, smem_v[s].T)
             lm.mma_wait(pending=0)
             lm.arrive(v_empty, stage=s)
             l = lm.finish(l)
-            q.store(lm.cast(o * lm.rcp(l), lm.bf16))                        # this member's query rows are read for good
+            if STAGED:                                                      # the query's slot is free since the last scores
+                out = smem_o.rows(64 * math.index, 64)
+                lm.store_wait(pending=0)
+                lm.sync(own)
+            else:
+                out = q                                                     # this member's query rows are read for good
+            out.store(lm.cast(o * lm.rcp(l), lm.bf16))
             lm.fence_proxy()
             lm.sync(own)
-            q.tma_store(O, coords=(0, row0, t.h, t.b))
+            out.tma_store(O, coords=(0, row0, t.h, t.b))
+            if not STAGED:
+                lm.store_wait(pending=0)
+                lm.sync(own)
+                lm.arrive(q_empty, stage=sq)
+        if STAGED:
             lm.store_wait(pending=0)
-            lm.sync(own)
-            lm.arrive(q_empty, stage=sq)
 
 
 @cake.plan()
 def forward(lm, Q: LM.tma4d[LM.bf16], K: LM.tma4d[LM.bf16], V: LM.tma4d[LM.bf16], O: LM.tma4d[LM.bf16], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32,
-            scale_log2: LM.f32, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, REGS=232, LOAD_REGS=40):
+            scale_log2: LM.f32, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, STAGED=False, REGS=232, LOAD_REGS=40):
     NEXT = lm.workspace(shape=(1,), dtype=lm.i32)
     lm.zero(NEXT)
-    lm.run(attention, Q=Q, K=K, V=V, O=O, B=B, H=H, HK=HK, S=S, scale_log2=scale_log2, NEXT=NEXT, D=D, MEMBERS=MEMBERS, BN=BN, STAGES=STAGES, QSTAGES=QSTAGES, CAUSAL=CAUSAL, PINGPONG=PINGPONG, GROUP=GROUP, REGS=REGS, LOAD_REGS=LOAD_REGS)
+    lm.run(attention, Q=Q, K=K, V=V, O=O, B=B, H=H, HK=HK, S=S, scale_log2=scale_log2, NEXT=NEXT, D=D, MEMBERS=MEMBERS, BN=BN, STAGES=STAGES, QSTAGES=QSTAGES, CAUSAL=CAUSAL, PINGPONG=PINGPONG, GROUP=GROUP, STAGED=STAGED, REGS=REGS, LOAD_REGS=LOAD_REGS)
