@@ -151,5 +151,6 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     lm.store_wait(pending=0)
                     lm.sync(own)
                     lm.arrive(q_empty, stage=sq)
+                lm.sync(own)                                                    # tells the assembler that a member stays together: addresses stay uniform
         if STAGED:
             lm.store_wait(pending=0)
