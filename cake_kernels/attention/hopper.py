@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, REGS=232, LOAD_REGS=40):
+              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, LATE=False, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache. With a causal mask a unit of work is
@@ -91,7 +91,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 p = lm.exp2(sc * scale_log2 - m * scale_log2)
                 l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
                 pa = lm.cast(p, lm.bf16, form="a")
-                lm.wait(v_full, stage=s)
+                if LATE:
+                    lm.wait(v_full, stage=s)
 
                 for j in lm.range(1, nblk):
                     sv = lm.at(kv)                                              # V of the block before
@@ -100,6 +101,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     if PINGPONG:
                         lm.wait(turn)
                     lm.mma(sc, q, smem_k[s], init=True)
+                    if not LATE:
+                        lm.wait(v_full, stage=sv)
                     lm.mma(o, pa, smem_v[sv].T)
                     if PINGPONG:
                         lm.arrive(turn)                                         # another member issues while this one does its softmax
@@ -111,7 +114,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
                     fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
                     l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
-                    lm.wait(v_full, stage=s)                                    # here the assembler cannot move the wait for P V before the softmax
+                    if LATE:
+                        lm.wait(v_full, stage=s)                                # the assembler does not move the next wait in front of this one
                     lm.mma_wait(pending=0)
                     lm.arrive(v_empty, stage=sv)
                     o = o * fix
@@ -121,6 +125,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 if STAGED:
                     lm.arrive(q_empty, stage=sq)
                 s = lm.at(kv)
+                if not LATE:
+                    lm.wait(v_full, stage=s)
                 lm.mma(o, pa, smem_v[s].T)
                 lm.mma_wait(pending=0)
                 lm.arrive(v_empty, stage=s)

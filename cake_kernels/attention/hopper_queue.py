@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              NEXT: LM.gmem1d[LM.i32, 1].zeroed, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, STAGED=False, REGS=232, LOAD_REGS=40):
+              NEXT: LM.gmem1d[LM.i32, 1].zeroed, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, STAGED=False, LATE=False, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache; of these the last rows come first.
@@ -85,7 +85,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
             p = lm.exp2(sc * scale_log2 - m * scale_log2)
             l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
             pa = lm.cast(p, lm.bf16, form="a")
-            lm.wait(v_full, stage=s)
+            if LATE:
+                lm.wait(v_full, stage=s)
 
             for j in lm.range(1, nblk):
                 sv = lm.at(kv)                                              # V of the block before
@@ -94,6 +95,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 if PINGPONG:
                     lm.wait(turn)
                 lm.mma(sc, q, smem_k[s], init=True)
+                if not LATE:
+                    lm.wait(v_full, stage=sv)
                 lm.mma(o, pa, smem_v[sv].T)
                 if PINGPONG:
                     lm.arrive(turn)                                         # another member issues while this one does its softmax
@@ -105,7 +108,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
                 fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
                 l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
-                lm.wait(v_full, stage=s)                                    # here the assembler cannot move the wait for P V before the softmax
+                if LATE:
+                    lm.wait(v_full, stage=s)                                # the assembler does not move the next wait in front of this one
                 lm.mma_wait(pending=0)
                 lm.arrive(v_empty, stage=sv)
                 o = o * fix
@@ -115,6 +119,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
             if STAGED:
                 lm.arrive(q_empty, stage=sq)
             s = lm.at(kv)
+            if not LATE:
+                lm.wait(v_full, stage=s)
             lm.mma(o, pa, smem_v[s].T)
             lm.mma_wait(pending=0)
             lm.arrive(v_empty, stage=s)
@@ -139,7 +145,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
 
 @cake.plan()
 def forward(lm, Q: LM.tma4d[LM.bf16], K: LM.tma4d[LM.bf16], V: LM.tma4d[LM.bf16], O: LM.tma4d[LM.bf16], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32,
-            scale_log2: LM.f32, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, STAGED=False, REGS=232, LOAD_REGS=40):
+            scale_log2: LM.f32, *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=2, CAUSAL=True, PINGPONG=True, GROUP=4, STAGED=False, LATE=False, REGS=232, LOAD_REGS=40):
     NEXT = lm.workspace(shape=(1,), dtype=lm.i32)
     lm.zero(NEXT)
-    lm.run(attention, Q=Q, K=K, V=V, O=O, B=B, H=H, HK=HK, S=S, scale_log2=scale_log2, NEXT=NEXT, D=D, MEMBERS=MEMBERS, BN=BN, STAGES=STAGES, QSTAGES=QSTAGES, CAUSAL=CAUSAL, PINGPONG=PINGPONG, GROUP=GROUP, STAGED=STAGED, REGS=REGS, LOAD_REGS=LOAD_REGS)
+    lm.run(attention, Q=Q, K=K, V=V, O=O, B=B, H=H, HK=HK, S=S, scale_log2=scale_log2, NEXT=NEXT, D=D, MEMBERS=MEMBERS, BN=BN, STAGES=STAGES, QSTAGES=QSTAGES, CAUSAL=CAUSAL, PINGPONG=PINGPONG, GROUP=GROUP, STAGED=STAGED, LATE=LATE, REGS=REGS, LOAD_REGS=LOAD_REGS)

@@ -119,6 +119,12 @@ def test_tiles_from_a_counter_are_proved_safe_and_right(params: dict[str, Any]) 
         assert not failures(judged("attention", "hopper_queue", params, name, distribution, seed=number, scratch=word))
 
 
+def test_a_missing_wait_is_named_although_the_roles_name_their_outer_loops_differently() -> None:
+    text = TEXTS["attention", "hopper"].replace("                if not LATE:\n                    lm.wait(v_full, stage=s)\n                lm.mma(o", "                lm.mma(o")
+    verdict = verify_text(text, params={"CAUSAL": True, "QSTAGES": 2})
+    assert [d.code for d in verdict.errors] == ["S004"], verdict.to_text()
+
+
 def test_a_run_whose_mask_is_one_key_short_is_not_right(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXTS["attention", "hopper"]
     wrong = text.replace("cols <= lm.iota(sc, axis=0, base=row0) if", "cols <= lm.iota(sc, axis=0, base=row0 + 1) if")
