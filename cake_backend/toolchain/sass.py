@@ -198,6 +198,6 @@ def _loop(code: list[Instruction], blocks: list[Block], depth: int, innermost: b
         innermost=innermost,
         instructions=len(body),
         counts=count_classes(body),
-        mix=dict(mix.most_common(16)),
+        mix=dict(mix.most_common()),
         lines=(min(lines), max(lines)) if lines else None,
     )

@@ -269,7 +269,8 @@ static void mbarrier_arrive_remote_release(u32 a, u32 cta) { emu::arrive(emu::cl
 static void cp_async_arrive(u32 a) { emu::arrive(*emu::cur->cta, a, 1); }
 static void mbarrier_wait(u32 a, u32 parity, ...) { while ((emu::barrier_of(*emu::cur->cta, a).phase & 1) == parity) emu::yield(); }
 static void mbarrier_wait_cluster(u32 a, u32 parity, ...) { mbarrier_wait(a, parity); }
-static int draw_tile(int* counter, int total, int clusters) { int drawn = (*counter)++; if (drawn == total - 1) *counter = 0; return drawn + clusters; }
+static int draw_tile(int* counter) { return (*counter)++; }
+static int drawn_tile(int* counter, int drawn, int total, int clusters) { if (drawn == total - 1) *counter = 0; return drawn + clusters; }
 static void put_tile(u32 slot, int tile) { std::memcpy(emu::at(slot, 4), &tile, 4); }
 static void put_tile_remote(u32 slot, int tile, u32 cta) { std::memcpy(emu::cluster[cta].smem.data() + slot - 1024, &tile, 4); }
 static int get_tile(u32 slot) { int tile; std::memcpy(&tile, emu::at(slot, 4), 4); return tile; }
