@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cake_ir.record import record
 from cake_ir.span import NOWHERE, Span
 from cake_ir.types import NONE, Type
 
@@ -18,7 +19,7 @@ Const = int | float | bool | str | None | tuple["Const", ...]
 # ------------------------------------------------------------------ expressions: pure, evaluated where they stand
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Expr:
     """A pure expression: `op` over `args`, with compile-time `attrs`.
 
@@ -47,7 +48,7 @@ class Expr:
 Operand = Expr | tuple[Expr, ...] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Op:
     """An operation with effects, as its spec in `cake_ir.ops` describes it.
 
@@ -67,7 +68,7 @@ class Op:
 # ------------------------------------------------------------------ statements
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Assign:
     """Bind names: one, or several to the items of a pair. An `Op` value is executed; an `Expr` of scalar, slot or view type is evaluated.
 
@@ -81,7 +82,7 @@ class Assign:
     target_spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Do:
     """Execute an operation for its effects."""
 
@@ -89,7 +90,7 @@ class Do:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class For:
     """A loop. kind `range` (lo, hi), `static` (constant trip count, unrolled by lowering) or `tiles` (over `scheduler`)."""
 
@@ -104,7 +105,7 @@ class For:
     head: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class If:
     """A branch on a condition that is uniform over the role member."""
 
@@ -118,7 +119,7 @@ class If:
 Stmt = Assign | Do | For | If
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RoleBlock:
     """`with role:` and its statements."""
 
@@ -131,7 +132,7 @@ class RoleBlock:
 # ------------------------------------------------------------------ parameters and declarations
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Param:
     """A run-time parameter: `kind` is `tma`, `gmem` or `scalar`; `extents` are outermost first (names, ints) or empty if undeclared.
 
@@ -149,7 +150,7 @@ class Param:
     axes: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Launch:
     """`grid` is `tiles` or `persistent`; `cluster` is (x, y) in CTAs."""
 
@@ -160,7 +161,7 @@ class Launch:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Assume:
     """A uniform predicate on run-time scalars: a fact for the gates, a guard in the launcher."""
 
@@ -168,7 +169,7 @@ class Assume:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class AssumeValues:
     """Every element of `tensor` lies in [lo, hi); non-decreasing if `sorted`."""
 
@@ -179,14 +180,14 @@ class AssumeValues:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class SmemPool:
     name: str
     nbytes: int
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class View:
     """A typed region of a pool: shape (rows, cols) or (n,), `stages` copies `stage_bytes` apart."""
 
@@ -202,7 +203,7 @@ class View:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Tmem:
     """`width` 32-bit columns from `col` on, seen as (lanes, n) elements."""
 
@@ -215,7 +216,7 @@ class Tmem:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Role:
     """Warps [warp_lo, warp_hi), split evenly over `members`; `regs` is the setmaxnreg budget a thread."""
 
@@ -236,7 +237,7 @@ class Role:
         return (self.warp_hi - self.warp_lo) // self.members
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Pipeline:
     name: str
     stages: int
@@ -244,7 +245,7 @@ class Pipeline:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Barrier:
     """`count` mbarriers, one a stage of `pipeline`. `arrive`: tx warp member thread cp_async mma. `init_count` is the author's claim."""
 
@@ -261,7 +262,7 @@ class Barrier:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class NamedBarrier:
     name: str
     roles: tuple[str, ...]
@@ -270,20 +271,20 @@ class NamedBarrier:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Turns:
     name: str
     role: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ClusterBarrier:
     name: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Scheduler:
     """kind `grid static grouped counter clc`; `tiles` are counts by axis `names` (for grouped: of the last axis only)."""
 
@@ -309,7 +310,7 @@ class Scheduler:
         return self.names
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Let:
     """A uniform scalar computed once from run-time parameters, visible in every role."""
 

@@ -43,6 +43,19 @@ def corpus() -> list[Path]:
     return [path for pattern in CORPUS for path in sorted(ROOT.glob(pattern))]
 
 
+class Clock:
+    """Milliseconds of processor time by phase."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+
+    def timed(self, name: str, call: Callable[..., Any], *args: Any) -> Any:
+        begin = time.process_time()
+        got = call(*args)
+        self.spent[name] = self.spent.get(name, 0.0) + (time.process_time() - begin) * 1e3
+        return got
+
+
 def whole(text: str, rounds: int) -> tuple[float, str]:
     """Milliseconds of processor time from text to verdict, the least of `rounds`, and the verdict."""
     least, outcome = float("inf"), ""
@@ -57,30 +70,21 @@ def whole(text: str, rounds: int) -> tuple[float, str]:
 def phases(text: str, rounds: int) -> dict[str, float]:
     """Milliseconds of every phase, the least of `rounds` for each."""
     least = dict.fromkeys(PHASES, float("inf"))
-
-    def timed(name: str, call: Callable[[], Any]) -> Any:
-        begin = time.process_time()
-        got = call()
-        spent[name] = spent.get(name, 0.0) + (time.process_time() - begin) * 1e3
-        return got
-
     for _ in range(rounds):
-        spent: dict[str, float] = {}
+        clock = Clock()
         run = Run()
         with collector_paused():
-            module = timed("parse", lambda: parse(text, "bench"))
+            module = clock.timed("parse", parse, text, "bench")
             for template in module.schedules:
-                for i, target in enumerate(template.targets or ("",)):
-                    program = timed("frontend", lambda: specialise(template, {}, target or None).program)
+                programs = [clock.timed("frontend", specialise, template, {}, target or None).program for target in template.targets or ("",)]
+                for program in programs:
                     for name in STATIC:
-                        timed(name, lambda: gate(run, name, program))
-                    if i == 0:
-                        first = program
-                timed("schedule", lambda: gate(run, "schedule", first))
-                timed("safety", lambda: safety.check(first))
-                timed("notes", lambda: gate(run, "notes", first))
-            timed("order", lambda: ordered(run.found, ORDER))
-        least = {name: min(least[name], spent.get(name, 0.0)) for name in PHASES}
+                        clock.timed(name, gate, run, name, program)
+                clock.timed("schedule", gate, run, "schedule", programs[0])
+                clock.timed("safety", safety.check, programs[0])
+                clock.timed("notes", gate, run, "notes", programs[0])
+            clock.timed("order", ordered, run.found, ORDER)
+        least = {name: min(least[name], clock.spent.get(name, 0.0)) for name in PHASES}
     return least
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.record import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Site:
     """One operation in its place: `around` lists the enclosing loops and branches, outermost first, a branch with the arm taken."""
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from cake_ir.fault import Fault, FaultError, Fix
 from cake_ir.frontend.source import Source
 from cake_ir.program import Assign, Const, Decl, Expr, Op, Operand, Param, Stmt
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import Type
 
@@ -25,14 +26,14 @@ class DTypeName(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Named:
     """A name bound to a declared thing: a record of `program` (View, Role, Barrier, ..) or a parameter."""
 
     record: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Local:
     """A run-time name inside a role: its name in the program (unique a type) and its type."""
 
@@ -42,7 +43,7 @@ class Local:
     from_zero: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Lost:
     """A name whose value is unknown: `reason` empty after a fault that was already reported."""
 

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt
+from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, ViewT
 
 Event = tuple[int, tuple[Any, ...]]
 Body = Generator[Event, Any, None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OpCode:
     """How the values of an event relate to its operation.
 
@@ -48,7 +49,7 @@ class Context:
     tiles: Callable[[str], Iterable[tuple[int, ...]]] = lambda scheduler: ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RoleCode:
     """The compiled programs of one schedule: a generator factory for each role that has a block."""
 

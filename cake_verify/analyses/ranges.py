@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cake_ir.program import Expr, Program
+from cake_ir.record import record
 from cake_verify.analyses.sites import sites
 
 _DEPTH = 24
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Range:
     """lo <= v <= hi and v = rem (mod `mod`); `mod` 0 means v = rem exactly. Infinite ends are floats.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Role, Stmt
+from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Site:
     """One operation in its place. `path` lists the enclosing loops and branches from the outside in; `order` counts within the role.
 
@@ -28,7 +28,7 @@ class Site:
         return tuple(s for s in self.path if isinstance(s, For))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Binding:
     """One assignment of an expression (not of an operation) to a name of a role."""
 
@@ -38,7 +38,7 @@ class Binding:
     path: tuple[For | If, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Sites:
     """All operations in text order, and by role the bindings and the loops by variable."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from cake_ir.derive.structure import sites
 from cake_ir.program import Assign, Expr, For, If, Op, Program, statements
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import I32
 from cake_ir.walk.code import CALLS, INFIX
@@ -21,7 +21,7 @@ class NotKnown(Exception):
     """An expression that needs something the environment does not give."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Loop:
     """One loop of a role with its bounds resolved: parameters, tile fields, memory reads and outer loop variables only."""
 
