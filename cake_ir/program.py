@@ -319,17 +319,14 @@ class Let:
     span: Span
 
 
-Decl = (
-    Launch | Assume | AssumeValues | SmemPool | View | Tmem | Role | Pipeline
-    | Barrier | NamedBarrier | Turns | ClusterBarrier | Scheduler | Let
-)
+Decl = Launch | Assume | AssumeValues | SmemPool | View | Tmem | Role | Pipeline | Barrier | NamedBarrier | Turns | ClusterBarrier | Scheduler | Let
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """One specialised schedule for one target.
 
-    `decls` keep text order; the dictionaries below index them by name. `ops[i].id == i`.
+    `decls` keep text order; the dictionaries below index them by name. `ops[i].id == i`. `facts` is what `cake_ir.fact` has worked out.
     """
 
     name: str
@@ -355,6 +352,7 @@ class Program:
     assumes: tuple[Assume, ...] = field(init=False)
     tensors: dict[str, Param] = field(init=False)
     scalars: dict[str, Param] = field(init=False)
+    facts: dict[object, object] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the frozen class's own initialiser

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
+from cake_ir.fact import fact
 from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.record import record
 
@@ -25,7 +25,7 @@ class Site:
         return tuple(s for s, _ in self.around if isinstance(s, For))
 
 
-@lru_cache(maxsize=64)
+@fact
 def sites(program: Program) -> tuple[Site, ...]:
     """Every operation that a role block executes, by operation id."""
     found: dict[int, Site] = {}

@@ -93,7 +93,7 @@ class _Compiler:
         scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": self.loop, "min": min, "max": max, "int": int, "float": float},
                                  **{f"f_{k}": v for k, v in CALLS.items()}}  # fmt: skip
         exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)
-        roles = {role: _chain([scope[n] for n in ns]) for role, ns in names.items()}
+        roles = {role: _chain([scope.pop(n) for n in ns]) for role, ns in names.items()}  # popped, lest functions and their globals hold each other
         return RoleCode(self.program, roles, tuple(c for c in self.ops if c is not None), source)
 
     def _function(self, name: str, body: tuple[Stmt, ...]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
+from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_ir.record import record
 from cake_verify.analyses.sites import sites
@@ -196,7 +196,7 @@ def _mentions(e: Expr, name: str) -> bool:
     return any(x.op == "var" and x.attrs["name"] == name for x in e.walk())
 
 
-@lru_cache(maxsize=256)
+@fact
 def _parameter(program: Program, name: str) -> Range:
     """A run-time scalar as `lm.assume` bounds it."""
     lo, hi, mod = -math.inf, math.inf, 1

@@ -110,10 +110,13 @@ class Regions:
             base += -(-pool.nbytes // self.granule)
         self.tmem_base = base
         self.shift = {v.name: self.base[v.pool] for v in program.views.values()}
+        self.strides = {name: stage_stride(layout) for name, layout in self.views.items()}
         self.masks: list[int] = []
         self.bounds: list[tuple[int, int]] = []
         self.holders: list[list[Region]] = []
         self.known: dict[int, Region] = {}
+        self.union = 0
+        self._rectangles: dict[tuple[str, int, int, int, int], int] = {}
         self.on_split: Callable[[int], None] = lambda atom: None
 
     def _granule(self, program: Program) -> int:
@@ -136,11 +139,13 @@ class Regions:
 
     def region(self, view: str, stage: int, row: int, rows: int, col: int, cols: int) -> Region:
         """The atoms of a rectangle. Raises `OutsideView`."""
-        layout = self.views[view]
-        if row < 0 or col < 0 or row + rows > layout.rows or col + cols > layout.cols:
-            raise OutsideView(view, row, rows, col, cols)
-        mask = stage_mask(layout, row, rows, col, cols, self.granule)
-        mask <<= stage * stage_stride(layout) // self.granule + self.shift[view]
+        mask = self._rectangles.get((view, row, rows, col, cols))
+        if mask is None:
+            layout = self.views[view]
+            if row < 0 or col < 0 or row + rows > layout.rows or col + cols > layout.cols:
+                raise OutsideView(view, row, rows, col, cols)
+            mask = self._rectangles[view, row, rows, col, cols] = stage_mask(layout, row, rows, col, cols, self.granule) << self.shift[view]
+        mask <<= stage * self.strides[view] // self.granule
         found = self.known.get(mask)
         if found is None:
             found = self.known[mask] = self._add(mask)
@@ -155,18 +160,19 @@ class Regions:
         return found
 
     def _add(self, mask: int) -> Region:
+        if not mask & self.union:  # bytes that nothing has touched yet
+            return self._whole(mask)
         region: Region = []
         low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
-        rest = mask
-        for atom in range(len(self.masks)):
-            a, b = self.bounds[atom]
-            if b <= low or a >= high:
+        rest, masks = mask, self.masks
+        for atom, (a, b) in enumerate(tuple(self.bounds)):
+            if a >= high or b <= low:
                 continue
-            both = self.masks[atom] & mask
+            both = masks[atom] & mask
             if not both:
                 continue
             rest &= ~both
-            if both != self.masks[atom]:
+            if both != masks[atom]:
                 self._split(atom, both)
             region.append(atom)
             self.holders[atom].append(region)
@@ -175,7 +181,14 @@ class Regions:
             self.holders[-1].append(region)
         return region
 
+    def _whole(self, mask: int) -> Region:
+        """A region that is one new atom."""
+        region = [self._new(mask)]
+        self.holders[-1].append(region)
+        return region
+
     def _new(self, mask: int) -> int:
+        self.union |= mask
         self.masks.append(mask)
         self.bounds.append(((mask & -mask).bit_length() - 1, mask.bit_length()))
         self.holders.append([])

@@ -79,6 +79,7 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
             span = program.ops[u.op].span if u.op is not None else program.span
             undecided.append(Fault("S090", f"not decided: {u.why}", span, severity="note", facts={"setting": str(setting)}))
             break
+        world.members.clear()  # they point back at their world: without a cycle everything goes as soon as nobody needs it
         events += world.events
         if failed:
             fault = report(replay(machine, setting, search.prefix))

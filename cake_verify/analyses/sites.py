@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from cake_ir.fact import fact
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Role, Stmt
 from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
@@ -51,7 +50,7 @@ class Sites:
         return tuple(s for s in self.ops if s.role.name == role)
 
 
-@lru_cache(maxsize=16)
+@fact
 def sites(program: Program) -> Sites:
     """The sites of a program, found once."""
     return _Finder(program).run()

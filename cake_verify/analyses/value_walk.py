@@ -42,6 +42,7 @@ class ValueWalk(ValueState):
                 handler(m, values)
         for total in self._sums.values():
             self._lose(total)
+        self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
 
