@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -75,11 +76,12 @@ class Elaboration:
     hoisted: set[str] = field(default_factory=set)
     other_arm: dict[str, Local] = field(default_factory=dict)
     exhausted: bool = False
+    span: Callable[[ast.AST], Span] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.span = self.source.span
 
     # ------------------------------------------------------------ faults
-
-    def span(self, node: ast.AST) -> Span:
-        return self.source.span(node)
 
     def fail(self, code: str, message: str, where: ast.AST | Span, *, help: str = "", related: tuple[tuple[Span, str], ...] = (),
              fixes: tuple[Fix, ...] = (), **facts: Any) -> NoReturn:  # fmt: skip
