@@ -38,11 +38,13 @@ class Expr:
     type: Type = NONE
     span: Span = NOWHERE
 
-    def walk(self) -> Iterator[Expr]:
-        """This node and all below it, children first."""
+    def walk(self, into: list[Expr] | None = None) -> list[Expr]:
+        """This node and all below it, children first, at the end of `into`."""
+        into = [] if into is None else into
         for a in self.args:
-            yield from a.walk()
-        yield self
+            a.walk(into)
+        into.append(self)
+        return into
 
 
 Operand = Expr | tuple[Expr, ...] | None

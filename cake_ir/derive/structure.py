@@ -47,6 +47,20 @@ def _sites(body: tuple[Stmt, ...], role: str, around: tuple[tuple[For | If, bool
             yield from _sites(stmt.orelse, role, (*around, (stmt, False)))
 
 
+@fact
+def nodes(program: Program) -> tuple[tuple[Expr, ...], ...]:
+    """By operation id every node of every operand's expression, children first: rules that look at all of them need not walk again."""
+    out = []
+    for op in program.ops:
+        found: list[Expr] = []
+        for operand in op.operands.values():
+            for e in operand if isinstance(operand, tuple) else (operand,):
+                if e is not None:
+                    e.walk(found)
+        out.append(tuple(found))
+    return tuple(out)
+
+
 _FOLD = {
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b, "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,

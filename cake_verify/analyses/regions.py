@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from cake_ir.derive.structure import nodes
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import SWIZZLES, ViewLayout, stage_stride
-from cake_ir.program import Expr, Program, View
+from cake_ir.program import Program, View
 from cake_ir.types import ViewT
 
 Region = list[int]
@@ -128,13 +129,11 @@ class Regions:
                     while n % unit:
                         unit //= 2
         for op in program.ops:
-            for operand in op.operands.values():
-                for e in operand if isinstance(operand, tuple) else (operand,):
-                    for x in e.walk() if isinstance(e, Expr) else ():
-                        if x.op == "cols" and isinstance(x.type, ViewT) and self.views[x.type.view].swizzle is None:
-                            width = x.type.cols * self.views[x.type.view].elem_bits // 8  # members slice a row into equal parts
-                            while width % unit and unit > 1:
-                                unit //= 2
+            for x in nodes(program)[op.id]:
+                if x.op == "cols" and isinstance(x.type, ViewT) and self.views[x.type.view].swizzle is None:
+                    width = x.type.cols * self.views[x.type.view].elem_bits // 8  # members slice a row into equal parts
+                    while width % unit and unit > 1:
+                        unit //= 2
         return unit
 
     def region(self, view: str, stage: int, row: int, rows: int, col: int, cols: int) -> Region:

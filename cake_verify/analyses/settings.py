@@ -66,6 +66,7 @@ class Settings:
         self.loops = [x for x in trips.loops(program) if not x.constant]
         self.scheduler = self._main_scheduler()
         self.integers = [p.name for p in program.scalars.values() if DTYPES[p.dtype or "i32"].is_integer]
+        self.ones = dict.fromkeys(program.scalars, 1.0)
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
@@ -243,7 +244,7 @@ class Settings:
 
     def environment(self, choice: dict[str, int]) -> dict[str, Any]:
         """Every scalar's value under a choice, and what memory holds."""
-        env: dict[str, Any] = {p: choice.get(p, 1.0) for p in self.program.scalars}
+        env: dict[str, Any] = {**self.ones, **choice}
         if self.read:
             env["ld"] = reader({t: (choice[LENGTH + t],) for t in self.read}, self.prefix)
         else:
@@ -265,8 +266,8 @@ class Settings:
             total = 2 * sum(group_totals([0, size], s.block or 1, counts[-1], s.cluster))
             return total, dict(zip(s.fields, (0, 0, 0, 0, min(size, s.block or 1)), strict=True))
         total = 1
-        for n, c in zip(counts, (*s.cluster, *([1] * len(counts))), strict=False):
-            total *= -(-n // c)
+        for k, n in enumerate(counts):
+            total *= -(-n // s.cluster[k]) if k < 2 else n
         if s.raster == "heavy_first" and total:
             return total, {s.fields[0]: -(-counts[0] // s.cluster[0]) * s.cluster[0] - s.cluster[0]}
         return total, {}
@@ -319,16 +320,19 @@ class Settings:
 
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
-        choice = {n: values[0] for n, values in self.candidates.items()}
-        best, at = NEVER, choice
+        at = choice = {n: values[0] for n, values in self.candidates.items()}
+        best = NEVER
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
             for name, values in [("", [0]), *self.candidates.items()]:  # first the start itself: all there is without arguments
+                others = sum(self._uneven(n, at[n], goal.over) for n in self.blocks if n != name)
                 for value in values:
+                    penalty = others + self._uneven(name, value, goal.over)
+                    if penalty >= best:
+                        continue
                     trial = {**at, name: value} if name else at
-                    penalty = self._even(trial, goal.over)
-                    if penalty >= best or (got := self.profile(trial)) is None:
+                    if (got := self.profile(trial)) is None:
                         continue
                     distance = self._distance(goal, got) + penalty
                     if want is not None and self.guards(self.environment(trial))[want[0]] is not want[1]:
@@ -342,16 +346,15 @@ class Settings:
                 break
         return result if want is None or best < 1000 else None
 
-    def _even(self, choice: dict[str, int], over: int) -> float:
-        """A penalty for every argument that is not a whole number of its blocks, or just above (below) one.
+    def _uneven(self, name: str, value: int, over: int) -> float:
+        """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
 
         It weighs more than trips, lest the search pick arguments that hide a difference between two roles' counts.
         """
-        penalty = 0.0
-        for name, (c, u) in self.blocks.items():
-            if choice[name] % c != (u * over) % c:
-                penalty += 10.0
-        return penalty
+        if name not in self.blocks:
+            return 0.0
+        c, u = self.blocks[name]
+        return 10.0 if value % c != (u * over) % c else 0.0
 
     def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got
