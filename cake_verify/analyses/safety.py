@@ -62,7 +62,7 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
     fenced: set[int] = set()
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
-    told: tuple[Setting, list[Event]] | None = None
+    told: tuple[Setting, ValueWalk, list[Event]] | None = None
     for setting in settings:
         if events >= work:
             undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
@@ -70,8 +70,9 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
         world = start(machine, setting, search.prefix)
         failed = False
         log: list[Event] = []
+        values = ValueWalk(plan, setting.args) if setting.telling else None
         try:
-            machine.run(world, _noting(log) if setting.telling else None, min(LIMIT, work - events))
+            machine.run(world, _noting(log, values) if values is not None else None, min(LIMIT, work - events))
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
@@ -86,8 +87,8 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
             if fault is not None and not any(_same(fault, f) for f in faults):
                 faults.append(fault)
             continue
-        if setting.telling:
-            told = setting, log
+        if values is not None:
+            told = setting, values, log
         for cta in world.ctas:
             used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
         used |= world.used
@@ -108,15 +109,19 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
 
 
-def _noting(log: list[Event]) -> Callable[[Member, Any], None]:
-    """What a run calls for every event: it is kept."""
-    note = log.append
-    return lambda m, event: note((m, event))
+def _noting(log: list[Event], walk: ValueWalk) -> Callable[[Member, Any], None]:
+    """What a run calls for every event: those that give or take values are kept. Their meaning is looked at when all regions are known."""
+    note, known = log.append, walk.handlers
+
+    def write(m: Member, event: Any) -> None:
+        if event[0] in known:
+            note((m, event))
+
+    return write
 
 
-def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
+def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> list[Fault]:
     """What the values of one run mean, where they do not fit."""
-    walk = ValueWalk(plan, setting.args)
     walk.run(log)
     clash = clash_fault(plan, walk, setting)
     if clash is not None and clash.severity == "error":
