@@ -20,6 +20,10 @@ Region = list[int]
 """The atoms that an access touches; grows when one of them is split."""
 
 
+_BLOCK = 8
+"""Atoms are looked for by blocks of 2^8 granules, since a program may have hundreds of them."""
+
+
 class OutsideView(Exception):
     """A rectangle that leaves its view."""
 
@@ -117,6 +121,7 @@ class Regions:
         self.holders: list[list[Region]] = []
         self.known: dict[int, Region] = {}
         self.union = 0
+        self._near: dict[int, list[int]] = {}
         self._rectangles: dict[tuple[str, int, int, int, int], int] = {}
         self.on_split: Callable[[int], None] = lambda atom: None
 
@@ -164,7 +169,9 @@ class Regions:
         region: Region = []
         low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
         rest, masks = mask, self.masks
-        for atom, (a, b) in enumerate(tuple(self.bounds)):
+        near = self._near
+        for atom in sorted({atom for block in range(low >> _BLOCK, (high - 1 >> _BLOCK) + 1) for atom in near.get(block, ())}):
+            a, b = self.bounds[atom]
             if a >= high or b <= low:
                 continue
             both = masks[atom] & mask
@@ -188,21 +195,28 @@ class Regions:
 
     def _new(self, mask: int) -> int:
         self.union |= mask
-        self.masks.append(mask)
-        self.bounds.append(((mask & -mask).bit_length() - 1, mask.bit_length()))
+        atom = self._place(mask)
         self.holders.append([])
         self.on_split(-1)
-        return len(self.masks) - 1
+        return atom
+
+    def _place(self, mask: int) -> int:
+        """Number an atom, and put it where those who touch bytes nearby look for it."""
+        atom = len(self.masks)
+        low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
+        self.masks.append(mask)
+        self.bounds.append((low, high))
+        for block in range(low >> _BLOCK, (high - 1 >> _BLOCK) + 1):
+            self._near.setdefault(block, []).append(atom)
+        return atom
 
     def _split(self, atom: int, keep: int) -> None:
         """`atom` keeps the granules of `keep`; the others become a new atom that every holder of the old one also holds."""
         other = self.masks[atom] & ~keep
         self.masks[atom] = keep
         self.bounds[atom] = ((keep & -keep).bit_length() - 1, keep.bit_length())
-        self.masks.append(other)
-        self.bounds.append(((other & -other).bit_length() - 1, other.bit_length()))
+        new = self._place(other)
         self.holders.append(list(self.holders[atom]))
-        new = len(self.masks) - 1
         for region in self.holders[atom]:
             region.append(new)
         self.on_split(atom)
