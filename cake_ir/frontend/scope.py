@@ -92,10 +92,13 @@ class Elaboration:
         """Count one evaluated node; N020 past the budget, so that no text can keep the elaborator busy."""
         self.steps += 1
         if self.steps > MAX_STEPS:
-            if self.exhausted:
-                raise Poisoned
-            self.exhausted = True
-            self.fail("N020", f"compile-time evaluation takes more than {MAX_STEPS} steps", node, help="shorten the loops over compile-time values")
+            self.past_budget(node)
+
+    def past_budget(self, node: ast.AST) -> NoReturn:
+        if self.exhausted:
+            raise Poisoned
+        self.exhausted = True
+        self.fail("N020", f"compile-time evaluation takes more than {MAX_STEPS} steps", node, help="shorten the loops over compile-time values")
 
     @property
     def enough(self) -> bool:
