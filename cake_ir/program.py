@@ -359,8 +359,7 @@ class Program:
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the frozen class's own initialiser
         by = lambda cls: {getattr(d, "name"): d for d in self.decls if isinstance(d, cls)}  # noqa: B009, E731
-        launch = next((d for d in self.decls if isinstance(d, Launch)), None)
-        put("launch", launch or Launch("tiles", (1, 1), 1, self.span))
+        put("launch", next((d for d in self.decls if isinstance(d, Launch)), None) or Launch("tiles", (1, 1), 1, self.span))
         put("pools", by(SmemPool))
         put("views", by(View))
         put("tmems", by(Tmem))

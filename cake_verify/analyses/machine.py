@@ -211,7 +211,8 @@ class Machine:
                     while True:
                         if event is None:
                             event = send(reply)
-                        step = steps[event[0]]
+                        number = event[0]
+                        step = steps[number]
                         reply = None
                         if step is not None:
                             reply = step(m, event[1])
@@ -223,7 +224,7 @@ class Machine:
                         event = None
                         events += 1
                         if events > limit:
-                            raise Undecided(f"a run of more than {limit} operations")
+                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
                 except StopIteration:
                     m.done, m.pending = True, None
                 except Found as found:

@@ -14,6 +14,7 @@ from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
+from cake_ir.span import Span
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.left_out import left_out
@@ -23,7 +24,7 @@ from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
-from cake_verify.analyses.settings import Setting, Settings
+from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.value_walk import Event, ValueWalk
@@ -77,8 +78,7 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
         except (Found, Stuck):
             failed = True
         except Undecided as u:
-            span = program.ops[u.op].span if u.op is not None else program.span
-            undecided.append(Fault("S090", f"not decided: {u.why}", span, severity="note", facts={"setting": str(setting)}))
+            undecided.append(Fault("S090", f"not decided: {u.why}", _place(program, u), severity="note", facts={"setting": str(setting)}))
             break
         world.members.clear()  # they point back at their world: without a cycle everything goes as soon as nobody needs it
         events += world.events
@@ -104,9 +104,19 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
     if not faults:
         undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
         undecided += partners(program)
+        if search.untried:
+            why = f"not decided: {len(search.untried)} conditions on arguments are left after {TRIALS:,} choices of arguments, this is the first"
+            undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
+
+
+def _place(program: Program, u: Undecided) -> Span:
+    """What could not be decided: an operation, a role's block where no operation is at fault, or the schedule."""
+    if u.op is not None:
+        return program.ops[u.op].span
+    return next((block.head for block in program.body if block.role == u.role), program.span)
 
 
 def _noting(log: list[Event], walk: ValueWalk) -> Callable[[Member, Any], None]:

@@ -12,14 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
-from cake_ir.program import Expr, For, Program, Scheduler, statements
+from cake_ir.program import Expr, For, If, Program, Scheduler, statements
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
+from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NotKnown
 
 NEVER = 10.0**9
+TRIALS = 20_000
+"""Arguments that are tried for one program; the schedules of today need a few hundred."""
 LENGTH = "#len:"
 
 
@@ -45,19 +48,6 @@ class Setting:
         return ", ".join([*parts, f"grid of {self.clusters} cluster{'s' if self.clusters != 1 else ''}"])
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
-
-    `mixed` varies the lengths read from memory; `over` asks for arguments this little above (below) a whole number of blocks.
-    """
-
-    tiles: int
-    trips: int
-    mixed: bool = False
-    over: int = 0
-
-
 class Settings:
     """The search for settings of one program."""
 
@@ -75,6 +65,10 @@ class Settings:
         self.dependents = self._dependents()
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
+        self.guarded: list[If] = []
+        self.sides: dict[tuple[int, ...], tuple[bool, ...]] = {}
+        self.trials = 0
+        self.untried: list[If] = []
         self._functions()
         self.candidates = self._candidates()
 
@@ -158,12 +152,13 @@ class Settings:
                 self.unknown.append(loop)
         self.loops = [x for x in self.loops if x not in self.unknown]
         guards = []
-        for _, _, cond in trips.conditions(self.program):
+        for _, branch, cond in trips.conditions(self.program):
             names = {n.op for n in cond.walk()}
             if "param" in names and not names & {"var", "role_index", "ld", "field", "cta_rank", "cta_id"}:
                 with suppress(NotKnown):
                     guards.append(f"bool({trips.python(cond, self.program)})")
                     self.guard_conditions.append(cond)
+                    self.guarded.append(branch)
         self.guards, self.assumed, self.trips, self.fixed = trips.compiled(guards, assumed, counts, list(self.dependents.values()))
         self.counts = trips.tile_counts(self.program, self.scheduler.name) if self.scheduler else None
 
@@ -232,6 +227,13 @@ class Settings:
             self.profiles[key] = self._profile(choice)
         return self.profiles[key]
 
+    def sides_of(self, choice: dict[str, int]) -> tuple[bool, ...]:
+        """Which way every condition on arguments goes."""
+        key = tuple(choice.values())
+        if key not in self.sides:
+            self.sides[key] = self.guards(self.environment(choice))
+        return self.sides[key]
+
     def _profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         try:
             env = self.environment(choice)
@@ -274,38 +276,27 @@ class Settings:
 
     # ------------------------------------------------------------ the search
 
-    def goals(self) -> list[Goal]:
-        """What the settings have to cover: tile boundaries, a full window, one iteration, none."""
-        tiled = self.scheduler is not None and self.scheduler.kind != "grid"
-        if not self.loops:
-            return [Goal(self.window if tiled else 1, 0), Goal(1, 0)] if tiled else [Goal(1, 0)]
-        goals = [Goal(2 if tiled else 1, self.window), Goal(self.stages + 2 if tiled else 1, 1), Goal(3 if tiled else 1, 0)]
-        if tiled:
-            goals.append(Goal(3, 2))
-        if self.blocks:
-            goals += [Goal(1, 2, over=1), Goal(1, max(3, self.stages + 1), over=-1)]
-        if self.read and tiled:
-            goals.append(Goal(4, 2, mixed=True))
-        return goals
-
     def find(self) -> tuple[list[Setting], list[trips.Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
         found: list[Setting] = []
         choices: list[dict[str, int]] = []
         most = [0] * len(self.loops)
         seen: list[set[bool]] = [set() for _ in self.guard_conditions]
-        goals = self.goals()
+        goals = goals_of(self)
         middle = Goal(min(2, goals[0].tiles), 2)
         wanted: list[tuple[Goal, tuple[int, bool] | None]] = [(g, None) for g in goals]
         wanted += [(middle, (i, side)) for i in range(len(seen)) for side in (True, False)]
         for goal, want in wanted:
             if want is not None and want[1] in seen[want[0]]:
                 continue
+            if want is not None and self.trials > TRIALS:
+                self.untried.append(self.guarded[want[0]])
+                continue
             reached = self._reach(goal, want)
             if reached is None:
                 continue
             choice, counts, total = reached
-            for sides, side in zip(seen, self.guards(self.environment(choice)), strict=True):
+            for sides, side in zip(seen, self.sides_of(choice), strict=True):
                 sides.add(side)
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
             setting = self._setting(goal, choice, counts, total)
@@ -332,10 +323,11 @@ class Settings:
                     if penalty >= best:
                         continue
                     trial = {**at, name: value} if name else at
+                    self.trials += 1
                     if (got := self.profile(trial)) is None:
                         continue
                     distance = self._distance(goal, got) + penalty
-                    if want is not None and self.guards(self.environment(trial))[want[0]] is not want[1]:
+                    if want is not None and self.sides_of(trial)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
                         best, choice, result = distance, trial, (trial, got[1], got[0])
