@@ -6,7 +6,6 @@ type and a span. Mappings inside nodes are never changed after construction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cake_ir.record import record
@@ -380,21 +379,21 @@ class Program:
         return 32 * max((r.warp_hi for r in self.roles.values()), default=1)
 
 
-def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """Every statement of a body in text order, nested ones included."""
+def statements(body: tuple[Stmt, ...], into: list[Stmt] | None = None) -> list[Stmt]:
+    """Every statement of a body in text order, nested ones included, at the end of `into`."""
+    into = [] if into is None else into
     for s in body:
-        yield s
+        into.append(s)
         if isinstance(s, For):
-            yield from statements(s.body)
+            statements(s.body, into)
         elif isinstance(s, If):
-            yield from statements(s.then)
-            yield from statements(s.orelse)
+            statements(s.then, into)
+            statements(s.orelse, into)
+    return into
 
 
 def op_of(stmt: Stmt) -> Op | None:
     """The operation that a statement executes, if it executes one."""
     if isinstance(stmt, Do):
         return stmt.op
-    if isinstance(stmt, Assign) and isinstance(stmt.value, Op):
-        return stmt.value
-    return None
+    return stmt.value if isinstance(stmt, Assign) and isinstance(stmt.value, Op) else None

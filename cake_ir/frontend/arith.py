@@ -27,6 +27,10 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+EXACT: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+"""Operations on integers that always have a result."""
+
+
 def is_const(v: Any) -> bool:
     """Whether a value is known at compile time (a number, string, None, dtype, or a tuple of such)."""
     if isinstance(v, tuple):

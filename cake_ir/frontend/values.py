@@ -86,8 +86,11 @@ def const_int(el: Elaboration, node: ast.expr, what: str) -> int:
 
 
 def _constant(el: Elaboration, node: ast.Constant) -> Any:
-    if isinstance(node.value, (int, float, bool, str, type(None))):
-        return arith.bounded(el, node.value, el.span(node))
+    v = node.value
+    if type(v) is int and v.bit_length() <= 63:  # most constants: no fault of theirs needs a place
+        return v
+    if isinstance(v, (int, float, bool, str, type(None))):
+        return arith.bounded(el, v, el.span(node))
     el.fail("N005", "this literal is not part of the language", node)
 
 
@@ -122,7 +125,12 @@ def _binop(el: Elaboration, node: ast.BinOp) -> Any:
     name = arith.BINARY.get(type(node.op))
     if name is None:
         el.fail("N005", f"`{type(node.op).__name__.lower()}` is not part of the language", node, help="`lm.mma` multiplies matrices")
-    return combine(el, name, (value(el, node.left), value(el, node.right)), el.span(node))
+    a, b = value(el, node.left), value(el, node.right)
+    if type(a) is int and type(b) is int and name in arith.EXACT:  # the usual arithmetic of sizes: only what is too large has a place
+        v = arith.EXACT[name](a, b)
+        if v.bit_length() <= 63:
+            return v
+    return combine(el, name, (a, b), el.span(node))
 
 
 def _unary(el: Elaboration, node: ast.UnaryOp) -> Any:
