@@ -167,7 +167,8 @@ class ValueState:
 
     def held(self, m: Member, leaf: Leaf, v: tuple[Any, ...]) -> Tile:
         """The labels of a place that an expression reads."""
-        return self._frags.get(m.number, {}).get(self._keys(leaf, v)[0], NOTHING)
+        ((fixed, name, slot, stages),) = keys_of((leaf,))
+        return self._frags.get(m.number, _NONE).get(fixed or (name, v[slot] % stages), NOTHING)
 
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""

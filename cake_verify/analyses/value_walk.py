@@ -88,7 +88,7 @@ class ValueWalk(ValueState):
 
         same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else None
 
-        keys = [(name, k) for name in targets for k in range(stages)]
+        keys, number = [(name, k) for name in targets for k in range(stages)], op.id
         fresh = [key for key in keys if key[0] not in own]
 
         def bind(m: Member, v: tuple[Any, ...]) -> None:
