@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -127,6 +127,17 @@ def _safety(run: Run, program: Program) -> bool:
             cause = None
         if cause is not None:
             run.add((cause, *(f for f in result.faults if f.severity != "error"), *result.notes), program.name, program.target)
+            return True
+    if not errors and not result.undecided and program.rings:
+        from cake_verify.rules.schedule import q002_trip_counts  # as above
+
+        try:
+            disagreement = q002_trip_counts.certain(program)
+        except Exception as error:  # as in `gate`
+            run.internal("rule Q002", error, program.span, program.name, program.target)
+            disagreement = None
+        if disagreement is not None:
+            run.add((disagreement,), program.name, program.target)
             return True
     bad = run.add((*result.faults, *result.notes), program.name, program.target)
     run.add(result.undecided, program.name, program.target)
@@ -261,6 +272,7 @@ def _verify_plan(run: Run, module: Module, target: str | None, default: str | No
         if launched.program.tunables != {**template.tunables, **plain}:
             verify_program(run, launched.program)
         programs.append(launched.program)
+    _bound_twice(run, [s for s in made.plan.steps if isinstance(s, RunStep)], programs)
     for name in ("consistency", "schedule"):
         for rule in room(name):
             if rule.check_plan is None:
@@ -269,6 +281,28 @@ def _verify_plan(run: Run, module: Module, target: str | None, default: str | No
                 run.add(rule.check_plan(made.plan, tuple(programs)), made.plan.name, target)
             except Exception as error:  # as in `gate`
                 run.internal(f"rule {rule.page.code}", error, made.plan.span, made.plan.name, target)
+
+
+def _bound_twice(run: Run, steps: list[RunStep], programs: list[Program]) -> None:
+    """Launches in which several parameters stand for one tensor: what was taken to lie apart meets."""
+    if any(d.severity == "error" for d in run.found):
+        return
+    for step, program in zip(steps, programs, strict=True):
+        first: dict[str, str] = {}
+        alias = {p: first[bound] for p, bound in step.tensors.items() if first.setdefault(bound, p) != p}
+        if not alias or len({program.tensors[p].rank for pair in alias.items() for p in pair}) > 1:
+            continue
+        try:
+            from cake_verify.analyses import safety  # imported late, as in `_safety`
+
+            result = safety.check_bound(program, alias)
+        except Exception as error:  # as in `gate`
+            run.internal("the launch's tensors", error, step.span, program.name, program.target)
+            return
+        names = " and ".join(f"`{p}`" for p in (*dict.fromkeys(alias.values()), *alias))
+        for fault in (*result.faults, *result.undecided):
+            run.add([replace(fault, related=(*fault.related, (step.span, f"{names} are one tensor in this launch")))], program.name, program.target)
+        run.undecided |= bool(result.undecided)
 
 
 def _finish(

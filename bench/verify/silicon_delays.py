@@ -16,7 +16,7 @@ WAIT_NANOSECONDS = 400_000_000
 SEED = "cake_seed"
 """The constant that a run sets: 0 runs without delays."""
 
-CALLS = re.compile(r"\b(?:mbarrier_wait\w*|mbarrier_arrive\w*|mbarrier_expect_tx|cp_async_arrive|named_sync|named_arrive|cluster_sync|bulk_wait\w*)\b")
+CALLS = re.compile(r"\b(?:mbarrier_wait\w*|mbarrier_arrive\w*|mbarrier_expect_tx|cp_async_arrive|named_sync|named_arrive|cluster_sync|bulk_wait\w*|flag_signal|flag_spin)\b")
 ACCESSES = re.compile(
     r"\b(?:(?:load|store)_(?:shared|global)\w*|stmatrix\w*|ldmatrix\w*|tma_(?:load|store|reduce)\w*|bulk_commit|cp_async_copy\w*|wgmma_fence|fence_proxy_async)\b"
 )
@@ -24,6 +24,8 @@ _KERNEL = 'extern "C" __global__'
 _POLLS = re.compile(
     r"  u32 polls = 0;\n(?P<loop>(?:  #pragma unroll 1\n)?  while [^\n]*\n)    if \(\+\+polls == 0x[0-9a-f]+u\) (?P<trap>\{[^\n]*\})"
 )
+_SPINS = re.compile(r"  u32 polls = 0;\n(?P<loop>  int seen;\n(?:  #pragma unroll 1\n)?  do \{\n[^\n]*\n    if \(seen < value && )\+\+polls == 0x[0-9a-f]+u(?P<trap>\) [^\n]*\n)")
+"""A wait for a flag looks at the word first and then counts."""
 
 # A seed picks a pace for every warp or warpgroup of every CTA (undisturbed, short, long, long bursts), so that whole roles lag behind.
 NOW = """
@@ -96,9 +98,10 @@ def _bounded(head: str, added: str, nanoseconds: int) -> tuple[str, int]:
     head, count = _POLLS.subn(
         rf"  const u64 start = cake_now();\n\g<loop>    if (cake_now() - start > {nanoseconds}ull) \g<trap>", head[:types_end] + added + head[types_end:]
     )
+    head, spins = _SPINS.subn(rf"  const u64 start = cake_now();\n\g<loop>cake_now() - start > {nanoseconds}ull\g<trap>", head)
     if "polls" in head:
         raise ValueError("a wait of another form")
-    return head, count
+    return head, count + spins
 
 
 def _after_types(head: str) -> int:

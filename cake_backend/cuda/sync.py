@@ -14,6 +14,7 @@ from cake_backend.cuda.pins import flush, pin_places, pin_stages
 from cake_backend.cuda.preamble import NAMED_ARRIVE, NAMED_SYNC, PDL_LAUNCH, PDL_WAIT
 from cake_backend.cuda.rings import barrier_address, phase, position, slot_index
 from cake_backend.cuda.scalars import factor, scalar
+from cake_ir.derive.global_fences import stored_and_copied
 from cake_ir.derive.sends import send_barriers
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue
@@ -196,6 +197,9 @@ def flag(ctx: Context, op: Op) -> None:
 
 def _fence_proxy(ctx: Context, op: Op) -> None:
     ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
+    if stored_and_copied(ctx.program):  # then the fence has to cover global memory too
+        ctx.out.line(f"{ctx.use(FENCE_PROXY_GLOBAL)}();")
+
 
 
 def _mma_wait(ctx: Context, op: Op) -> None:

@@ -31,7 +31,7 @@ def combiner(op: str, name: str) -> Combine:
     if op == "add":
         return np.add
     if floats.is_float(name):
-        return np.fmax if op == "max" else np.fmin
+        return floats.larger if op == "max" else floats.smaller
     return np.maximum if op == "max" else np.minimum
 
 
@@ -185,12 +185,12 @@ def _amax_scale(site: Site, e: Expr) -> Value:
     floor = np.array([least(name)], np.uint32).view(np.float32)[0]
     if e.attrs["kind"] == "f32":
         inverse = np.float32(1 / largest(name))
-        return lambda w, vals: np.fmax(f(w, vals), floor) * inverse
+        return lambda w, vals: floats.larger(f(w, vals), floor) * inverse
     # Both largest numbers are 1.75 times a power of two: rounding the mantissa up from there leaves the exponent of the scale.
     power = np.uint32(int(largest(name) / 1.75).bit_length() - 1)
 
     def run(warp: Warp, vals: Vals) -> Array:
-        bits = np.ascontiguousarray(np.fmax(f(warp, vals), floor)).view(np.uint32)
+        bits = np.ascontiguousarray(floats.larger(f(warp, vals), floor)).view(np.uint32)
         return (((bits + np.uint32(0x1FFFFF)) & np.uint32(0x7F800000)) - power * np.uint32(0x800000)).view(np.float32)
 
     return run

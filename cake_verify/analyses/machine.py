@@ -31,6 +31,7 @@ from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
 from cake_verify.analyses.steps_atomic import atomic_update
+from cake_verify.analyses.steps_tensor import tensor_operands
 
 LIMIT = 20_000
 """Events of one run after which it is given up."""
@@ -114,13 +115,8 @@ class Machine:
                 return self._touch(op, role, effect)
             case GridDependency(kind="wait"):
                 return synchronise.grid_wait()
-            case Flag():
-                number = op.id
-
-                def flag(m: Member, v: tuple[Any, ...]) -> Any:
-                    raise Undecided("flags in global memory between CTAs are not followed", number)
-
-                return flag
+            case Flag(kind="signal"):
+                return synchronise.signal()
         return None
 
     def _issue(self, op: Op, role: str, effect: Issue) -> Step | None:
@@ -133,7 +129,10 @@ class Machine:
         if effect.engine == "wgmma":
             return memory.mma_async(self.plan, op, effect)
         if effect.engine == "tcgen05":
-            return _both(memory.mma_async(self.plan, op, effect), memory.accumulator(self.plan, op)) if "acc" in op.operands else None
+            if "acc" not in op.operands:
+                return None
+            issued, inner = memory.mma_async(self.plan, op, effect), tensor_operands(self.plan, op)
+            return _both(issued if inner is None else _both(issued, inner), memory.accumulator(self.plan, op))
         if effect.engine == "cp_async":
             return memory.copy_in(self.plan, op, role)
         return memory.tensor_memory(self.plan, op, effect)

@@ -6,7 +6,7 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,15 @@ from cake_ir.program import Program
 from cake_ir.span import Span
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
+from cake_verify.analyses.grid_walk import walks
+from cake_verify.analyses.guards import unreached
 from cake_verify.analyses.left_out import left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
+from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
@@ -103,12 +106,15 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
             faults += _values(plan, *told)
     if not faults:
         undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
-        undecided += partners(program)
+        undecided += partners(program) + unreached(program, settings)
         if search.untried:
             why = f"not decided: {len(search.untried)} conditions on arguments are left after {TRIALS:,} choices of arguments, this is the first"
             undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
+    if not undecided and not any(f.severity == "error" for f in faults):
+        shared, undecided = grid_faults(walks(machine, settings, search.prefix, work - events))
+        faults = shared or faults
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
 
 
@@ -117,6 +123,14 @@ def _place(program: Program, u: Undecided) -> Span:
     if u.op is not None:
         return program.ops[u.op].span
     return next((block.head for block in program.body if block.role == u.role), program.span)
+
+
+def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) -> SafetyResult:
+    """Decide what changes where several parameters are bound to one tensor; `alias` gives them one name. The program has to be safe otherwise."""
+    search = Settings(program)
+    settings, _ = search.find()
+    faults, undecided = grid_faults(walks(Machine(Plan(program)), settings, search.prefix, work, alias))
+    return SafetyResult(tuple(faults), tuple(undecided), 0, tuple(settings))
 
 
 def _noting(log: list[Event], walk: ValueWalk) -> Callable[[Member, Any], None]:
@@ -183,4 +197,4 @@ def _lost(loop: Loop) -> Fault:
                  severity="note", facts={"expression": text}, help="state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
 
 
-__all__ = ["SafetyResult", "check"]
+__all__ = ["SafetyResult", "check", "check_bound"]

@@ -23,6 +23,9 @@ from cake_verify.analyses.trips import NotKnown
 NEVER = 10.0**9
 TRIALS = 20_000
 """Arguments that are tried for one program; the schedules of today need a few hundred."""
+MOST_LAG = 256
+"""Iterations up to which a guard's constant is followed; what changes later is not decided."""
+
 LENGTH = "#len:"
 
 
@@ -94,19 +97,21 @@ class Settings:
         """Iterations after which nothing new can happen, and the deepest ring: guards on a loop's counter lengthen prologue and epilogue."""
         stages = max((r.stages for r in self.program.rings.values()), default=1)
         lag, multiple = 0, 1
+        running = {x.stmt.var for x in self.loops}
         for _, _, cond in trips.conditions(self.program):
             for n in cond.walk():
                 if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
                     constant, terms = trips.linear(Expr("sub", n.args))
                     steps = [abs(c) for t, c in terms.items() if t.startswith("?") and c]
                     if steps:
-                        lag = max(lag, min(abs(constant) // min(steps), 16))
+                        counted = any(t[1:] in running for t in terms if t.startswith("?"))
+                        lag = max(lag, min(abs(constant) // min(steps), MOST_LAG if counted else 16))
                 if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" for x in n.args[0].walk()):
                     multiple = max(multiple, int(n.args[1].attrs["value"]))  # type: ignore[arg-type]  # a modulus is an integer
         for loop in trips.loops(self.program):
             if loop.lo.op == "const" and not loop.constant:
                 lag = max(lag, min(int(loop.lo.attrs["value"]), 16))  # type: ignore[arg-type]  # bounds are integers
-        return min((2 * stages + lag + 1) * min(multiple, 8), 64), stages
+        return max(min((2 * stages + lag + 1) * min(multiple, 8), 64), min(2 * stages + max(lag + 1, multiple), MOST_LAG)), stages
 
     def _dependents(self) -> dict[str, str]:
         """Scalars that an assumption `x == ..` or `x * c == ..` fixes, with the Python text of their value, in an order that works."""
@@ -147,7 +152,7 @@ class Settings:
         counts = []
         for loop in list(self.loops):
             try:
-                counts.append(f"max(0, {trips.python(loop.hi, self.program)} - {trips.python(loop.lo, self.program)})")
+                counts.append(f"max(0, {', '.join(trips.python(e, self.program) for e in trips.lengths(self.program, loop))})")
             except NotKnown:
                 self.unknown.append(loop)
         self.loops = [x for x in self.loops if x not in self.unknown]
@@ -182,6 +187,7 @@ class Settings:
                         key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
                         if key in divisors and isinstance(c, int) and c > 1:
                             divisors[key].add(c)
+                            divisors[key] |= {c * d for d in _blocks_of(n.args[0], inner)}  # parts of a number of blocks
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
             for n in cond.walk():
@@ -352,7 +358,7 @@ class Settings:
         total, counts = got
         d = 0.0
         for n in counts:
-            d += abs(min(n, 200) - goal.trips)
+            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * (goal.trips - n if 3 < n < goal.trips else 0)  # a little more shows what a little less may not
         if total < goal.tiles:
             d += 2 * (goal.tiles - total)
         return d + 0.001 * abs(total - goal.tiles)
@@ -367,6 +373,12 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
+
+
+def _blocks_of(e: Expr, inner: Expr) -> list[int]:
+    """Constants by which something is divided on the way to `inner`."""
+    inside = [n for n in e.walk() if n.op in ("cdiv", "floordiv") and n.args[1].op == "const" and any(x is inner for x in n.args[0].walk())]
+    return [d for n in inside if isinstance(d := n.args[1].attrs["value"], int) and 1 < d < 1 << 16]
 
 
 def _index(tensor: str, i: int) -> int:

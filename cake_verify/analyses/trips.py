@@ -36,6 +36,24 @@ class Loop:
         return self.lo.op == "const" and self.hi.op == "const"
 
 
+def lengths(program: Program, loop: Loop) -> list[Expr]:
+    """How many iterations a loop has, in the first and in the last round of the loops around it that its bounds depend on."""
+    length = Expr("sub", (loop.hi, loop.lo))
+    around = {x.stmt.var: x for x in loops(program) if x.role == loop.role}
+    if not any(n.op == "var" and n.attrs.get("name") in around for n in length.walk()):
+        return [length]
+    return [_at(length, around, last, 4) for last in (False, True)]
+
+
+def _at(e: Expr, around: dict[str, Loop], last: bool, depth: int) -> Expr:
+    """An expression with the variables of loops at their first or last value."""
+    if e.op == "var" and depth and str(e.attrs.get("name")) in around:
+        outer = around[str(e.attrs["name"])]
+        end = Expr("sub", (outer.hi, Expr("const", (), {"value": 1}))) if last else outer.lo
+        return _at(end, around, last, depth - 1)
+    return Expr(e.op, tuple(_at(a, around, last, depth) for a in e.args), e.attrs, e.type, e.span) if e.args else e
+
+
 def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
     """A function that replaces the role's scalar names by their definitions. Names assigned twice stay as they are."""
     values: dict[str, Expr] = {d.name: d.value for d in program.lets.values()}

@@ -39,7 +39,7 @@ class Bounds:
             return None
         name = targets[0]
         if tree.op == "iota":
-            axis, base = int(tree.attrs["axis"]), self._scalar(tree.args[1] if len(tree.args) > 1 else None)  # type: ignore[call-overload]  # an axis number
+            axis, base = int(tree.attrs["axis"]), self.scalar(tree.args[1] if len(tree.args) > 1 else None)  # type: ignore[call-overload]  # an axis number
 
             def position(m: Member, v: tuple[Any, ...]) -> None:
                 self.positions[m.number, name] = (axis, base(m, v))
@@ -60,7 +60,7 @@ class Bounds:
             name = str(e.attrs["name"])
             return lambda m, v: self.masks.get((m.number, name))
         if e.op in ("lt", "le") and len(e.args) == 2:
-            at, bound = self._position(e.args[0]), self._scalar(e.args[1])
+            at, bound = self.position(e.args[0]), self.scalar(e.args[1])
             if at is None or not isinstance(e.args[1].type, ScalarT):
                 return None
             more = e.op == "le"
@@ -74,9 +74,9 @@ class Bounds:
 
             return compared
         if e.op == "in_bounds":
-            rows, cols = self._scalar(e.args[1]), self._scalar(e.args[2])
+            rows, cols = self.scalar(e.args[1]), self.scalar(e.args[2])
             return lambda m, v: (max(0, rows(m, v)), max(0, cols(m, v)))
-        if e.op == "and":
+        if e.op in ("and", "bitand"):
             parts = [self.limit(a) for a in e.args]
             if any(p is None for p in parts):
                 return None
@@ -91,17 +91,17 @@ class Bounds:
             return both
         return None
 
-    def _position(self, e: Expr) -> Read | None:
+    def position(self, e: Expr) -> Read | None:
         if e.op == "var":
             name = str(e.attrs["name"])
             return lambda m, v: self.positions.get((m.number, name))
         if e.op == "iota":
-            axis, base = int(e.attrs["axis"]), self._scalar(e.args[1] if len(e.args) > 1 else None)  # type: ignore[call-overload]  # an axis number
+            axis, base = int(e.attrs["axis"]), self.scalar(e.args[1] if len(e.args) > 1 else None)  # type: ignore[call-overload]  # an axis number
             return lambda m, v: (axis, base(m, v))
         return None
 
     @staticmethod
-    def _scalar(e: Expr | None) -> Read:
+    def scalar(e: Expr | None) -> Read:
         if e is None:
             return lambda m, v: 0
         if e.op == "dyn":

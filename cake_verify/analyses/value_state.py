@@ -22,7 +22,7 @@ Cell = tuple[str, Label, Label, Axes, Any, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clash:
-    """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale` or `twice`; labels of both sides."""
+    """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale`, `mask` or `twice`; labels of both sides."""
 
     kind: str
     op: Op
@@ -36,9 +36,12 @@ class Clash:
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """What has been summed in one accumulator: the last product's operation until somebody reads it, and the operands of all of them."""
+    """What has been summed in one accumulator: the last product's operation until somebody reads it, whose it is and how many there were, and
+    the operands of all of them."""
 
     unread: int = -1
+    member: int = 0
+    count: int = 0
     parts: set[Any] = field(default_factory=set)
     read: bool = False
 
@@ -63,6 +66,9 @@ class ValueState:
         self.clashes: list[Clash] = []
         self.made: dict[int, int] = {}
         self.lost: dict[int, int] = {}
+        self.updated: dict[tuple[int, Any], int] = {}
+        self.clobbered: dict[int, dict[int, int]] = {}
+        self.shares: dict[tuple[int, int], list[int]] = {}
         self.covered: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
         self.workers: dict[tuple[str, str, str], set[int]] = {}
         self._cells: dict[int, dict[int, Cell]] = {}
@@ -70,11 +76,17 @@ class ValueState:
         self._versions: dict[tuple[int, Any], Any] = {}
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
+        self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.kept: set[tuple[int, str]] = set()
+        self.selecting: set[str] | None = None
+        self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
 
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:
             self.lost[total.unread] = self.lost.get(total.unread, 0) + 1
+            self.shares[total.unread, total.member][1] += total.count
             total.unread = -1
+        total.count = 0
 
     def _set(self, m: Member, keys: Iterable[Any], tile: Tile, contents: Any = None) -> None:
         """New contents of some places of a member."""
@@ -99,9 +111,11 @@ class ValueState:
 
     def _reads(self, m: Member, v: tuple[Any, ...], keys: Iterable[Key]) -> None:
         for fixed, name, slot, stages in keys:
-            total = self._sums.get((m.number, fixed or (name, v[slot] % stages)))
+            key = (m.number, fixed or (name, v[slot] % stages))
+            self.updated.pop(key, None)
+            total = self._sums.get(key)
             if total is not None:
-                total.unread, total.read = -1, True
+                total.unread, total.read, total.count = -1, True, 0
 
     # ------------------------------------------------------------ sources of labels
 
@@ -116,7 +130,7 @@ class ValueState:
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
             mine = self._frags.get(m.number, _NONE)
-            if self._sums:
+            if self._sums or self.updated:
                 self._reads(m, v, used)
             row = col = start
             tiles = [mine.get(fixed or (name, v[slot] % stages), NOTHING) for fixed, name, slot, stages in keys]
@@ -150,6 +164,27 @@ class ValueState:
     def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
         if len(self.clashes) < 64:
             self.clashes.append(Clash(kind, op, m, v, axis, one, other, sure))
+
+    def held(self, m: Member, leaf: Leaf, v: tuple[Any, ...]) -> Tile:
+        """The labels of a place that an expression reads."""
+        ((fixed, name, slot, stages),) = keys_of((leaf,))
+        return self._frags.get(m.number, _NONE).get(fixed or (name, v[slot] % stages), NOTHING)
+
+    def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
+        """A mask lets one element through that was filled in."""
+        self._clash("mask", op, m, v, 1, label, label)
+
+    def filled(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
+        """A selection takes what was filled in for elements."""
+        self._clash("filled", op, m, v, 1, label, label)
+
+    def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
+        """A mask compares positions that are not those of the rows and columns."""
+        self._clash("related", op, m, v, 0, row, col)
+
+    def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
+        """Columns of two tiles get the same numbers."""
+        self._clash("numbered", op, m, v, 1, one, other)
 
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
@@ -208,7 +243,7 @@ class ValueState:
             for a in region:
                 total = self._sums.get((-1 - m.cta.rank, a))
                 if total is not None:
-                    total.unread, total.read = -1, True
+                    total.unread, total.read, total.count = -1, True, 0
             if first is None or first[0] != name:
                 return NOTHING
             return first[1], moved(first[2], v[at]), first[3]

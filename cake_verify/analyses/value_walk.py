@@ -18,6 +18,9 @@ from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, 
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
+from cake_verify.analyses.value_fills import fills
+from cake_verify.analyses.value_masks import mask_end, numbering
+from cake_verify.analyses.value_relations import relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Sum, ValueState, keys_of
 
 
@@ -30,7 +33,7 @@ class ValueWalk(ValueState):
         self.handlers: dict[int, Handler] = {}
         for s in plan.sites.values():
             targets = s.stmt.targets if isinstance(s.stmt, Assign) else ()
-            made = [h for h in (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op)) if h is not None]
+            made = [h for h in (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op), mask_end(self, s.op), numbering(self, s.op, targets), fills(self, s.op, targets), relations(self, s.op, targets)) if h is not None]
             if made:
                 self.handlers[s.op.id] = made[0] if len(made) == 1 else _in_turn(tuple(made))
 
@@ -85,12 +88,15 @@ class ValueWalk(ValueState):
 
         same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else None
 
-        keys = [(name, k) for name in targets for k in range(stages)]
+        keys, number = [(name, k) for name in targets for k in range(stages)], op.id
         fresh = [key for key in keys if key[0] not in own]
 
         def bind(m: Member, v: tuple[Any, ...]) -> None:
             self._set(m, keys, source(m, v), same(m, v) if same is not None else None)
-            if self._sums:
+            if not fresh:
+                for name in targets:
+                    self.updated[m.number, (name, 0)] = number
+            elif self._sums:
                 for key in fresh:
                     total = self._sums.pop((m.number, key), None)
                     if total is not None:
@@ -184,11 +190,16 @@ class ValueWalk(ValueState):
             total = self._sums.get((owner, key))
             if total is None:
                 total = self._sums[owner, key] = Sum()
+            before = self.updated.pop((owner, key), None)
+            if fresh and before is not None:
+                by = self.clobbered.setdefault(number, {})
+                by[before] = by.get(before, 0) + 1
             part = (which_a(m, v), which_b(m, v))
             if begins:
                 if total.parts != {part}:  # the same product once more loses nothing
                     self._lose(total)
                 total.parts.clear()
+                total.count = 0
                 old = CONSTANT
             if None not in part:
                 if part in total.parts:
@@ -197,8 +208,10 @@ class ValueWalk(ValueState):
             for axis, was, now in ((0, old[0], a[0]), (1, old[1], b[0])):
                 if total.read and not begins and apart(was, now):
                     self._clash("stale", op, m, v, axis, was, now)
-            total.unread, total.read = number, False
+            total.unread, total.read, total.member = number, False, m.index
+            total.count += 1
             self.made[number] = self.made.get(number, 0) + 1
+            self.shares.setdefault((number, m.index), [0, 0])[0] += 1
             for axis, was, now, across, n in ((0, old[0], a[0], b[0], height), (1, old[1], b[0], a[0], width)):
                 if abs(apart(was, now) or 0) >= n:
                     self._clash("mixed", op, m, v, axis, was, now)

@@ -21,8 +21,9 @@ PAGE = Page(
     "multiple of the tile.",
     failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
     passing=NEAREST,
-    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), E no known multiple of B. Any mask by `lm.iota` or "
-    "`lm.in_bounds` on the way counts as one that is right.",
+    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), E no known multiple of B. A mask "
+    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` or `lm.in_bounds` on the way "
+    "counts as one that is right.",
     sources=("HW048",),
 )
 

@@ -6,12 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cake_ir.fault import Fault
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Flag
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.grouped_rows import misplaced
+from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
+from cake_verify.analyses.tensors import read_tensors
+from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -24,7 +29,7 @@ PAGE = Page(
     passing=LOOP,
     limits="Rows of grouped tiles are decided for copies out of shared memory whose first row and count follow from the tile and the member. "
     "Otherwise decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
-    "around it; whether the tile counts fit the tensor needs declared extents.",
+    "around it; whether the tile counts fit the tensor needs declared extents. Where a role uses flags and adds to what it read, S039 decides.",
 )
 
 
@@ -43,6 +48,8 @@ def check(program: Program) -> Iterator[Fault]:
             yield fault
             continue
         for s in stores:
+            if _in_turn(program, s):
+                continue
             fault = _store(program, s, alone=len(stores) == 1)
             if fault:
                 yield fault
@@ -61,6 +68,14 @@ def _group_rows(program: Program, stores: Sequence[Site]) -> Fault | None:
     who = f" by member {wrong.member}" if s.role.members > 1 else ""
     return Fault("Q001", f"{of} is written to `{tensor}` up to row {wrong.row}{who}, which belongs to the next group", s.op.spans.get("rows", s.op.span), (),
                  "store as many rows as the tile has left", (), {**facts, "member": wrong.member})  # fmt: skip
+
+
+def _in_turn(program: Program, s: Site) -> bool:
+    """Whether blocks take turns at what is written: the role signals or waits for flags, and reads the tensor too. S039 says whether the turns hold."""
+    tensor = s.op.attrs["tensor"]
+    if tensor not in read_tensors(program):
+        return False
+    return any(isinstance(e, Flag) for x in sites(program).ops if x.role is s.role for e in effects_of(x.op, program))
 
 
 def _store(program: Program, s: Site, alone: bool) -> Fault | None:
@@ -132,7 +147,24 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
     if s.role.members > 1 and "member" not in seen:
         return Fault("Q001", f"the {s.role.members} members of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((s.role.span, f"{s.role.members} members"),),
                      f"let a coordinate depend on `{s.role.name}.index`, or store under `if {s.role.name}.index == 0:`", (), {"members": s.role.members})  # fmt: skip
+    several = _let_through(program, s)
+    if len(several) > 1 and "member" not in mentioned and len(several) < s.role.members:
+        guard = next(c for c in s.path if isinstance(c, If))
+        return Fault("Q001", f"members {', '.join(map(str, several))} of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", guard.cond.span, ((s.op.span, "stored here"),),
+                     f"let one of them through: `{s.role.name}.index == {several[0]}`, or let a coordinate depend on `{s.role.name}.index`", (), {"members": several})  # fmt: skip
     return None
+
+
+def _let_through(program: Program, s: Site) -> list[int]:
+    """The members that the conditions on the member around a store let through; none where something else decides as well."""
+    resolve = resolver_of(program, s.role.name)
+    conds = [(resolve(c.cond), arm) for c, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)]
+    if s.op.operands.get("mask") is not None or not conds or any(n.op not in ("role_index", "const", *_LOGIC) for c, _ in conds for n in c.walk()):
+        return []
+    return [i for i in range(s.role.members) if all(bool(Position(program, {}, {}, i).value(c)) is arm for c, arm in conds)]
+
+
+_LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "add", "sub", "mul", "mod", "floordiv")
 
 
 def _extent(s: Site, axis: int) -> int | None:
