@@ -17,12 +17,13 @@ from typing import Any
 from cake_ir.fault import Fault, did_you_mean
 from cake_ir.frontend import Module, Template, parse, specialise
 from cake_ir.frontend.plans import specialise_plan
+from cake_ir.frontend.specialise import retargeted
 from cake_ir.plan import Run as RunStep
 from cake_ir.program import Program
 from cake_ir.span import NOWHERE, Span
 from cake_verify.diagnostic import INTERNAL, Diagnostic
 from cake_verify.pause import collector_paused
-from cake_verify.rule import checks, room
+from cake_verify.rule import checks, room, targeted_checks
 from cake_verify.verdict import Outcome, Verdict, ordered
 
 ORDER = ("internal", "construct", "conformance", "consistency", "safety", "schedule", "distilled", "notes")
@@ -65,10 +66,13 @@ class Run:
         return time.perf_counter() - self.started > DEADLINE_S
 
 
-def gate(run: Run, name: str, program: Program) -> set[str]:
-    """Run every check of one folder of rules over `program`; the codes of the rules that found an error."""
+def gate(run: Run, name: str, program: Program, *, again: bool = False) -> set[str]:
+    """Run every check of one folder of rules over `program`; the codes of the rules that found an error.
+
+    `again`: the schedule has been checked for another target, so that only rules that look at the target can find more.
+    """
     broken: set[str] = set()
-    for rule, check in checks(name):
+    for rule, check in targeted_checks(name) if again else checks(name):
         try:
             before = len(run.found)
             if run.add(check(program), program.name, program.target):
@@ -84,7 +88,7 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
     broken: set[str] = set()
     for each in (program, *others):
         for name in STATIC:
-            broken |= gate(run, name, each)
+            broken |= gate(run, name, each, again=each is not program)
     if run.extents:
         from cake_verify.rules.schedule.q022_assumption import check_extents  # only where a request names extents
 
@@ -233,20 +237,15 @@ def _targets(template: Template, target: str | None, default: str | None) -> tup
 
 def _verify_template(run: Run, template: Template, targets: tuple[str, ...], params: dict[str, Any]) -> None:
     own = {name: value for name, value in params.items() if name in template.tunables}
-    programs: list[Program] = []
-    for target in targets:
-        try:
-            made = specialise(template, own, target or None)
-        except Exception as error:  # as above: elaboration must not take the process down
-            run.internal("elaboration", error, template.span, template.name, target)
-            return
-        if run.add(made.faults, template.name, target):
-            return
-        if made.program is not None:
-            programs.append(made.program)
-    if programs:
-        run.programs[template.name] = programs[0]
-        verify_program(run, programs[0], tuple(programs[1:]))
+    try:
+        made = specialise(template, own, targets[0] or None)
+    except Exception as error:  # as above: elaboration must not take the process down
+        run.internal("elaboration", error, template.span, template.name, targets[0])
+        return
+    if run.add(made.faults, template.name, targets[0]) or made.program is None:
+        return
+    run.programs[template.name] = made.program
+    verify_program(run, made.program, tuple(retargeted(made.program, target) for target in targets[1:]))
 
 
 def _verify_plan(run: Run, module: Module, target: str | None, default: str | None, params: dict[str, Any]) -> None:

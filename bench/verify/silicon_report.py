@@ -63,7 +63,7 @@ def joined(mutants: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, 
     for m in mutants:
         r = by.get(m["key"], {"outcome": "not run" if m["built"] == "ok" else "not built", "detail": m["detail"]})
         shown = "bad" if r["outcome"] in BAD else "clean" if r["outcome"] == "clean" else "none"
-        kept = {k: r[k] for k in ("outcome", "detail", "run", "setting", "seed", "killed", "varied", "stage", "seconds") if k in r}
+        kept = {k: r[k] for k in ("outcome", "detail", "run", "setting", "seed", "mode", "killed", "varied", "stage", "seconds") if k in r}
         out.append({**m, **kept, "shown": shown, "kind": ""})
         out[-1]["kind"] = kind(out[-1])
     return out
@@ -133,7 +133,7 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _short(m: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("key", "cls", "title", "lines", "verdict", "codes", "built", "outcome", "detail", "run", "setting", "seed", "killed", "varied", "kind", "diff")
+    names = ("key", "cls", "title", "lines", "verdict", "codes", "built", "outcome", "detail", "run", "setting", "seed", "mode", "killed", "varied", "kind", "diff")
     return {**{k: m[k] for k in names if k in m}, "truth": m["truth"]["state"], "truth_kind": m["truth"].get("kind", "")}
 
 

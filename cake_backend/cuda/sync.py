@@ -73,8 +73,6 @@ def arrive(ctx: Context, op: Op) -> None:
         ctx.out.line("__syncwarp();")
     who = {"warp": "lane", "member": "thread", "thread": ""}[kind]
     if peers > 1:
-        if kind == "thread":
-            not_lowered('arrive="thread" across a cluster', op.span)
         arrive_remote(ctx, op, address, who, peers)
         return
     call = f"{ctx.use(_local(ctx))}({address});"
@@ -89,7 +87,9 @@ def _arrive_alone(ctx: Context, op: Op, address: str, kind: str) -> None:
     """One elected thread runs the role: it arrives for every warp or thread that the count expects."""
     count = {"warp": ctx.role.warps, "member": 1, "thread": ctx.role.threads}[kind]
     if ctx.program.barriers[str(op.attrs["barrier"])].scope == "cluster" and targets_of(ctx, str(op.attrs["barrier"])) > 1:
-        not_lowered("a remote arrival by a role that one thread runs", op.span)
+        for _ in range(count):
+            arrive_remote(ctx, op, address, "", targets_of(ctx, str(op.attrs["barrier"])))
+        return
     if count == 1:
         ctx.out.line(f"{ctx.use(_local(ctx))}({address});")
     else:

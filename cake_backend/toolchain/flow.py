@@ -32,10 +32,13 @@ def split_blocks(code: list[Line], labels: dict[str, int]) -> list[Block]:
     cuts = [*sorted(x for x in leaders if x < len(code)), len(code)]
     blocks = [Block(a, b) for a, b in itertools.pairwise(cuts)]
     at = {block.start: n for n, block in enumerate(blocks)}
-    reconverge: dict[str, str] = {}  # convergence barrier -> label where its threads meet again
-    for opcode, _, operands in code:
+    reconverge: dict[int, str] = {}  # number of a BSYNC -> label where its threads meet again: what the last BSSY of its barrier named
+    pending: dict[str, str] = {}
+    for i, (opcode, _, operands) in enumerate(code):
         if opcode.startswith("BSSY") and (m := _TARGET.search(operands)):
-            reconverge.setdefault(operands.split(",")[0].strip(), m[1])
+            pending[operands.split(",")[0].strip()] = m[1]
+        elif opcode.startswith("BSYNC") and (label := pending.get(operands.strip())):
+            reconverge[i] = label
     for n, block in enumerate(blocks):
         opcode, predicate, operands = code[block.end - 1]
         target = _TARGET.search(operands)
@@ -44,7 +47,7 @@ def split_blocks(code: list[Line], labels: dict[str, int]) -> list[Block]:
             block.successors.append(at[labels[target[1]]])
             falls = predicate is not None or opcode.startswith(("BRA.DIV", "BRA.CONV")) or "," in operands
         elif opcode.startswith("BSYNC"):
-            label = reconverge.get(operands.strip())
+            label = reconverge.get(block.end - 1)
             if label in labels:
                 block.successors.append(at[labels[label]])
         elif _ends(opcode):

@@ -16,7 +16,8 @@ from cake_ir.program import Assign, Expr, For, If, Role, RoleBlock, Scheduler, S
 from cake_ir.span import Span
 from cake_ir.types import BOOL, I32, FragT, ListT, NoneT, PairT, ScalarT, SlotT, TileT, TmemT, Type, ViewT
 
-MAX_DEPTH = 24
+MAX_DEPTH = 16
+"""Loops within loops. What runs a schedule here is compiled Python, which nests twenty blocks at most."""
 
 
 def role_block(el: Elaboration, node: ast.With) -> RoleBlock | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from cake_ir.derive.structure import Site, sites
+from cake_ir.derive.structure import Site, nodes, sites
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Drain, Issue, Touch
@@ -24,20 +24,17 @@ class _Flow:
     source: bool = field(default=False)
 
 
-def _places(e: Expr) -> Iterator[str]:
-    for n in e.walk():
-        if n.op == "var" and isinstance(n.type, (FragT, PairT, ListT)):
-            yield str(n.attrs["name"])
+def _places(found: Iterable[Expr]) -> frozenset[str]:
+    """The fragments among nodes that an operation names."""
+    return frozenset([str(n.attrs["name"]) for n in found if n.op == "var" and isinstance(n.type, (FragT, PairT, ListT))])
 
 
-def _read(op: Op, skip: str = "") -> frozenset[str]:
-    out: set[str] = set()
+def _beside(op: Op, skip: str) -> Iterator[Expr]:
+    """The nodes of all operands but one."""
     for name, operand in op.operands.items():
-        if name != skip:
-            for e in operand if isinstance(operand, tuple) else (operand,):
-                if isinstance(e, Expr):
-                    out.update(_places(e))
-    return frozenset(out)
+        for e in operand if isinstance(operand, tuple) else (operand,):
+            if name != skip and e is not None:
+                yield from e.walk()
 
 
 def _flow(site: Site, program: Program) -> _Flow:
@@ -47,10 +44,10 @@ def _flow(site: Site, program: Program) -> _Flow:
     touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
     if op.name == "mma":
         acc = op.operands["acc"]
-        held = frozenset(_places(acc)) if isinstance(acc, Expr) else frozenset[str]()
-        return _Flow(site, _read(op, "acc"), held, not held, True)
+        held = _places(acc.walk()) if isinstance(acc, Expr) else frozenset[str]()
+        return _Flow(site, _places(_beside(op, "acc")), held, not held, True)
     writes_memory = any("w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched)
-    return _Flow(site, _read(op), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))
+    return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))
 
 
 def unused_results(program: Program) -> Iterator[Fault]:

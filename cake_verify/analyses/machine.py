@@ -198,43 +198,41 @@ class Machine:
 
     def run(self, world: World, log: Callable[[Member, Any], None] | None = None, limit: int = LIMIT) -> None:
         """Run all members, each until it blocks, in a fixed order. Raises `Found`, `Stuck` or `Undecided`."""
-        steps = self.steps
+        steps = [*self.steps, None]  # event -1, an iteration without an operation, takes the last one
+        blocked = BLOCKED
         running = list(world.members)
         events = 0
         while running:
-            progress = False
+            before = events
             for m in running:
-                send = m.body.send
-                event = m.pending
+                send, event, reply = m.body.send, m.pending, m.reply
                 try:
                     while True:
                         if event is None:
-                            event = send(m.reply)
-                            m.reply = None
-                        number, values = event
-                        step = steps[number] if number >= 0 else None
+                            event = send(reply)
+                        number = event[0]
+                        step = steps[number]
+                        reply = None
                         if step is not None:
-                            m.pending = event
-                            reply = step(m, values)
-                            if reply is BLOCKED:
+                            reply = step(m, event[1])
+                            if reply is blocked:
+                                m.pending, m.reply = event, None
                                 break
-                            m.reply = reply
                         if log is not None:
                             log(m, event)
-                        m.pending = event = None
-                        progress = True
+                        event = None
                         events += 1
                         if events > limit:
-                            raise Undecided(f"a run of more than {limit} operations")
+                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
                 except StopIteration:
-                    m.done = True
+                    m.done, m.pending = True, None
                 except Found as found:
-                    found.member = m
+                    found.member, m.pending = m, event
                     raise
                 finally:
                     world.events = events
             running = [m for m in running if not m.done]
-            if running and not progress:
+            if running and events == before:
                 raise Stuck(running)
 
 

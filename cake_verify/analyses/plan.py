@@ -121,16 +121,23 @@ class Plan:
         def find(v: tuple[int, int, int]) -> Region:
             got = cache.get(v)
             if got is None:
-                if v[0] < 0:
-                    raise Found("S031", view=name, slot=v[0])
-                if v[0] % stages >= have:
-                    raise Found("S032", view=name, stage=v[0] % stages)
-                try:
-                    got = regions.region(name, v[0] % stages, v[1] + row, rows, v[2] + col, cols)
-                except OutsideView as e:
-                    raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
+                n, r, c = v
+                if n < 0:
+                    raise Found("S031", view=name, slot=n)
+                place = (n % stages, r, c)
+                got = cache.get(place)
+                if got is None:
+                    got = cache[place] = at(*place)
                 cache[v] = got
             return got
+
+        def at(stage: int, r: int, c: int) -> Region:
+            if stage >= have:
+                raise Found("S032", view=name, stage=stage)
+            try:
+                return regions.region(name, stage, r + row, rows, c + col, cols)
+            except OutsideView as e:
+                raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
 
         self._lookups[name, stages, row, rows, col, cols] = find
         return find

@@ -14,6 +14,7 @@ from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
+from cake_ir.span import Span
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
@@ -26,7 +27,7 @@ from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
-from cake_verify.analyses.settings import Setting, Settings
+from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.value_walk import Event, ValueWalk
@@ -65,7 +66,7 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
     fenced: set[int] = set()
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
-    told: tuple[Setting, list[Event]] | None = None
+    told: tuple[Setting, ValueWalk, list[Event]] | None = None
     for setting in settings:
         if events >= work:
             undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
@@ -73,23 +74,24 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
         world = start(machine, setting, search.prefix)
         failed = False
         log: list[Event] = []
+        values = ValueWalk(plan, setting.args) if setting.telling else None
         try:
-            machine.run(world, _noting(log) if setting.telling else None, min(LIMIT, work - events))
+            machine.run(world, _noting(log, values) if values is not None else None, min(LIMIT, work - events))
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
         except Undecided as u:
-            span = program.ops[u.op].span if u.op is not None else program.span
-            undecided.append(Fault("S090", f"not decided: {u.why}", span, severity="note", facts={"setting": str(setting)}))
+            undecided.append(Fault("S090", f"not decided: {u.why}", _place(program, u), severity="note", facts={"setting": str(setting)}))
             break
+        world.members.clear()  # they point back at their world: without a cycle everything goes as soon as nobody needs it
         events += world.events
         if failed:
             fault = report(replay(machine, setting, search.prefix))
             if fault is not None and not any(_same(fault, f) for f in faults):
                 faults.append(fault)
             continue
-        if setting.telling:
-            told = setting, log
+        if values is not None:
+            told = setting, values, log
         for cta in world.ctas:
             used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
         used |= world.used
@@ -105,12 +107,22 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
     if not faults:
         undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
         undecided += partners(program) + unreached(program, settings)
+        if search.untried:
+            why = f"not decided: {len(search.untried)} conditions on arguments are left after {TRIALS:,} choices of arguments, this is the first"
+            undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     if not undecided and not any(f.severity == "error" for f in faults):
         shared, undecided = grid_faults(walks(machine, settings, search.prefix, work - events))
         faults = shared or faults
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
+
+
+def _place(program: Program, u: Undecided) -> Span:
+    """What could not be decided: an operation, a role's block where no operation is at fault, or the schedule."""
+    if u.op is not None:
+        return program.ops[u.op].span
+    return next((block.head for block in program.body if block.role == u.role), program.span)
 
 
 def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) -> SafetyResult:
@@ -121,15 +133,19 @@ def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) ->
     return SafetyResult(tuple(faults), tuple(undecided), 0, tuple(settings))
 
 
-def _noting(log: list[Event]) -> Callable[[Member, Any], None]:
-    """What a run calls for every event: it is kept."""
-    note = log.append
-    return lambda m, event: note((m, event))
+def _noting(log: list[Event], walk: ValueWalk) -> Callable[[Member, Any], None]:
+    """What a run calls for every event: those that give or take values are kept. Their meaning is looked at when all regions are known."""
+    note, known = log.append, walk.handlers
+
+    def write(m: Member, event: Any) -> None:
+        if event[0] in known:
+            note((m, event))
+
+    return write
 
 
-def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
+def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> list[Fault]:
     """What the values of one run mean, where they do not fit."""
-    walk = ValueWalk(plan, setting.args)
     walk.run(log)
     clash = clash_fault(plan, walk, setting)
     if clash is not None and clash.severity == "error":

@@ -46,6 +46,18 @@ class Sum:
     read: bool = False
 
 
+Key = tuple[tuple[str, int] | None, str, int, int]
+"""How to find the place that a leaf reads: itself, or where an element is chosen at run time None, the array's name, where among the
+event's values its number stands, and how many elements there are."""
+
+_NONE: dict[Any, Tile] = {}
+
+
+def keys_of(leaves: Iterable[Leaf]) -> list[Key]:
+    """The places that leaves read."""
+    return [((leaf.name, leaf.at % leaf.stages) if leaf.stages == 1 or leaf.slot is None else None, leaf.name, leaf.slot or 0, leaf.stages) for leaf in leaves]
+
+
 class ValueState:
     """State of one walk, and handlers for loads, stores and what feeds them."""
 
@@ -76,10 +88,13 @@ class ValueState:
             total.unread = -1
         total.count = 0
 
-    def _set(self, m: Member, key: Any, tile: Tile, contents: Any = None) -> None:
-        self._frags.setdefault(m.number, {})[key] = tile
-        self._clock += 1
-        self._versions[m.number, key] = contents or self._clock
+    def _set(self, m: Member, keys: Iterable[Any], tile: Tile, contents: Any = None) -> None:
+        """New contents of some places of a member."""
+        mine = self._frags.setdefault(m.number, {})
+        for key in keys:
+            mine[key] = tile
+            self._clock += 1
+            self._versions[m.number, key] = contents or self._clock
 
     def _trees(self, op: Op) -> list[Paths]:
         return [paths(t) for t in self.plan.code.ops[op.id].trees.values()]
@@ -89,27 +104,18 @@ class ValueState:
 
     def _read_only(self, op: Op) -> Handler | None:
         """An operation of which only matters what it reads."""
-        leaves = [leaf for p in self._trees(op) for leaf in p.leaves]
-        if not leaves:
+        keys = keys_of(leaf for p in self._trees(op) for leaf in p.leaves)
+        if not keys:
             return None
-        return lambda m, v: self._reads(m, v, leaves)
+        return lambda m, v: self._reads(m, v, keys)
 
-    def _reads(self, m: Member, v: tuple[Any, ...], leaves: Iterable[Leaf]) -> None:
-        for leaf in leaves:
-            for key in self._keys(leaf, v):
-                self.updated.pop((m.number, key), None)
-                total = self._sums.get((m.number, key))
-                if total is not None:
-                    total.unread, total.read, total.count = -1, True, 0
-
-    @staticmethod
-    def _keys(leaf: Leaf, v: tuple[Any, ...]) -> list[Any]:
-        if leaf.stages == 1:
-            return [(leaf.name, 0)]
-        if leaf.slot is None and leaf.at == 0 and leaf.stages > 1:
-            return [(leaf.name, 0)]
-        n = leaf.at if leaf.slot is None else v[leaf.slot]
-        return [(leaf.name, n % leaf.stages)]
+    def _reads(self, m: Member, v: tuple[Any, ...], keys: Iterable[Key]) -> None:
+        for fixed, name, slot, stages in keys:
+            key = (m.number, fixed or (name, v[slot] % stages))
+            self.updated.pop(key, None)
+            total = self._sums.get(key)
+            if total is not None:
+                total.unread, total.read, total.count = -1, True, 0
 
     # ------------------------------------------------------------ sources of labels
 
@@ -118,36 +124,42 @@ class ValueState:
         if tree is None:
             return lambda m, v: CONSTANT
         p = paths(tree)
-        used = [leaf for leaf in p.leaves if leaf.name not in own]
+        used = keys_of(leaf for leaf in p.leaves if leaf.name not in own)
+        keys, sides = keys_of(p.leaves), [(leaf.row, leaf.row_from, leaf.col, leaf.col_from) for leaf in p.leaves]
+        start: Label = UNKNOWN if p.opaque else None
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
-            mine = self._frags.get(m.number, {})
-            row: Label = UNKNOWN if p.opaque else None
-            col: Label = row
-            product: Axes = NO_PRODUCT
-            self._reads(m, v, used)
-            tiles = [mine.get(self._keys(leaf, v)[0], NOTHING) for leaf in p.leaves]
+            mine = self._frags.get(m.number, _NONE)
+            if self._sums or self.updated:
+                self._reads(m, v, used)
+            row = col = start
+            tiles = [mine.get(fixed or (name, v[slot] % stages), NOTHING) for fixed, name, slot, stages in keys]
+            product = NO_PRODUCT
             for tile in tiles:
-                product |= tile[2]
-            for leaf, tile in zip(p.leaves, tiles, strict=True):
-                for axis, side, start in ((0, leaf.row, leaf.row_from), (1, leaf.col, leaf.col_from)):
-                    if side is None:
-                        continue
-                    label = moved(tile[side], offset(start, v))
-                    old = row if axis == 0 else col
-                    new = join(old, label)
-                    if new == UNKNOWN and product and old and label:
-                        if old[0] == label[0]:
-                            self._clash("added", op, m, v, axis, old, label)
-                        elif old[0] in product and label[0] in product:
-                            self._clash("transposed", op, m, v, axis, old, label)
-                    if axis == 0:
-                        row = new
-                    else:
-                        col = new
+                if tile[2]:
+                    product |= tile[2]
+            for (row_side, row_from, col_side, col_from), tile in zip(sides, tiles, strict=True):
+                if row_side is not None:
+                    label = moved(tile[row_side], offset(row_from, v))
+                    old, row = row, join(row, label)
+                    if product and old and label and row == UNKNOWN:
+                        self._mixed(op, m, v, 0, old, label, product)
+                if col_side is not None:
+                    label = moved(tile[col_side], offset(col_from, v))
+                    old, col = col, join(col, label)
+                    if product and old and label and col == UNKNOWN:
+                        self._mixed(op, m, v, 1, old, label, product)
             return row, col, product
 
         return read
+
+    def _mixed(self, op: Op, m: Member, v: tuple[Any, ...], axis: int, old: Label, label: Label, product: Axes) -> None:
+        """Elements that are combined one by one and lie at two places of one axis, or along two axes of a product."""
+        assert old and label
+        if old[0] == label[0]:
+            self._clash("added", op, m, v, axis, old, label)
+        elif old[0] in product and label[0] in product:
+            self._clash("transposed", op, m, v, axis, old, label)
 
     def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
         if len(self.clashes) < 64:
@@ -155,7 +167,8 @@ class ValueState:
 
     def held(self, m: Member, leaf: Leaf, v: tuple[Any, ...]) -> Tile:
         """The labels of a place that an expression reads."""
-        return self._frags.get(m.number, {}).get(self._keys(leaf, v)[0], NOTHING)
+        ((fixed, name, slot, stages),) = keys_of((leaf,))
+        return self._frags.get(m.number, _NONE).get(fixed or (name, v[slot] % stages), NOTHING)
 
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""

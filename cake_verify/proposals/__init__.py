@@ -91,6 +91,9 @@ BETTER = frozenset({
 DOUBTFUL = frozenset({"D010", "H001", "S021", "S028", "S036"})
 """Codes for which the first proposal is a guess."""
 
+MOST_OPS = 400
+"""Operations beyond which no edits are looked for: every one is compared with all others. The schedules of today have up to sixty."""
+
 _OTHER = 6.0
 _FAR = 30
 
@@ -100,6 +103,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
 
     Raises `SyntaxError` or `ValueError` for a text that is not the schedule's.
     """
+    if len(program.ops) > MOST_OPS:
+        return []
     source = Source(text, program)
     places = _places(errors)
     first = FIRST.get(errors[0].code, ()) if errors else ()

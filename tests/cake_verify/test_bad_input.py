@@ -55,7 +55,7 @@ REFUSED = {
     "a shift by 10**9": (role(decls="    x = 1 << 10**9\n"), "N022", 3),
     "a string of 10**9": (role(decls='    x = "a" * 10**9\n'), "N022", 3),
     "static_range(2**31)": (role("        for i in lm.static_range(2**31):\n            lm.pdl_wait()"), "N020", 5),
-    "fifty loops": (role(nested("for i% in lm.range(N)", 50)), "N002", 29),
+    "fifty loops": (role(nested("for i% in lm.range(N)", 50)), "N002", 21),
     "a name with an umlaut": (role("        ä = 1"), "N012", 5),
     "a name of 500 letters": (role("        " + "x" * 500 + " = 1"), "N012", 5),
     "markup in a coordinate": (COPY.replace("coords=(0,), shape", 'coords=("<script>\\n",), shape'), "N021", 6),

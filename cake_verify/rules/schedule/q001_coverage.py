@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cake_ir.fault import Fault
@@ -12,6 +12,7 @@ from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.grouped_rows import misplaced
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.analyses.tensors import read_tensors
@@ -26,7 +27,8 @@ PAGE = Page(
     why="A tile axis that does not occur makes all blocks along it write one place; a stride below the extent makes neighbours overlap, one above it leaves a gap that nobody writes.",
     failing=edit(LOOP, ("c.tma_store(C, coords=(t.n * 128, t.m * 64))", "c.tma_store(C, coords=(t.n * 128, 0))")),
     passing=LOOP,
-    limits="Decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
+    limits="Rows of grouped tiles are decided for copies out of shared memory whose first row and count follow from the tile and the member. "
+    "Otherwise decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
     "around it; whether the tile counts fit the tensor needs declared extents. Where a role uses flags and adds to what it read, S039 decides.",
 )
 
@@ -42,12 +44,30 @@ class _Term:
 
 def check(program: Program) -> Iterator[Fault]:
     for stores in stores_by_tensor(program):
+        if fault := _group_rows(program, stores):
+            yield fault
+            continue
         for s in stores:
             if _in_turn(program, s):
                 continue
             fault = _store(program, s, alone=len(stores) == 1)
             if fault:
                 yield fault
+
+
+def _group_rows(program: Program, stores: Sequence[Site]) -> Fault | None:
+    """Rows of a grouped tile that the wrong one writes, or nobody."""
+    wrong = misplaced(program, stores)
+    if wrong is None:
+        return None
+    s, tensor = wrong.site or stores[0], str(stores[0].op.attrs["tensor"])
+    facts = {"tensor": tensor, "rows": wrong.rows, "row": wrong.row}
+    of = f"a tile of {wrong.rows} row{'s' if wrong.rows > 1 else ''}"
+    if wrong.site is None:
+        return Fault("Q001", f"row {wrong.row} of {of} is not written to `{tensor}`", s.op.span, (), "write the tile's rows from its first to its last", (), facts)
+    who = f" by member {wrong.member}" if s.role.members > 1 else ""
+    return Fault("Q001", f"{of} is written to `{tensor}` up to row {wrong.row}{who}, which belongs to the next group", s.op.spans.get("rows", s.op.span), (),
+                 "store as many rows as the tile has left", (), {**facts, "member": wrong.member})  # fmt: skip
 
 
 def _in_turn(program: Program, s: Site) -> bool:
