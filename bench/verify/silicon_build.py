@@ -128,8 +128,8 @@ def bound_setting(manifest: Manifest, case: Case, setting: int) -> dict[str, Any
     layouts = {n: TensorLayout.dense(base.filled.tensors[n].shape, t.dtype) for n, t in manifest.tensors.items()}
     bound = bind(manifest, layouts, base.filled.scalars)
     for launch in bound["launches"]:
-        if launch["persistent"] and case.ctas is not None:
-            launch["tiles"] = min(launch["tiles"], case.ctas)
+        if launch["persistent"] and (ctas := case.grid(setting)) is not None:
+            launch["tiles"] = min(launch["tiles"], ctas)
     return bound
 
 

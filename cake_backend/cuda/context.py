@@ -132,6 +132,8 @@ class RoleState:
     """MMA groups in flight, oldest first: (place, stage) where the accumulator is one of an array."""
     member_barriers: frozenset[int] = frozenset()
     """Arrivals of one thread a member that need a barrier of the member in front."""
+    fenced_releases: frozenset[int] = frozenset()
+    """Arrivals and meetings that release to the copy engine what threads have read with ordinary loads."""
 
     @property
     def warps(self) -> int:

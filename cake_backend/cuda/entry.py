@@ -13,6 +13,7 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
 from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
+from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
 from cake_backend.cuda.rings import counts_slots
 from cake_backend.cuda.scalars import CTYPE, scalar
@@ -219,6 +220,7 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
     if role.members > 1:
         state.index = state.names.take(f"{role.name}_index")
     state.member_barriers = member_barriers(program, role, b.body)
+    state.fenced_releases = fenced_releases(program, role, b.body)
     for ring in _rings(b.body):
         if counts_slots(ctx, ring, b.body):
             slot, parity = state.names.take(f"{ring}_slot"), state.names.take(f"{ring}_phase")

@@ -63,6 +63,8 @@ def arrive(ctx: Context, op: Op) -> None:
         return
     if kind not in ("warp", "member", "thread"):
         not_lowered(f'an arrival on a barrier with arrive="{kind}"', op.span)
+    if op.id in ctx.role.fenced_releases:
+        ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
     if ctx.role.single:
         _arrive_alone(ctx, op, address, kind)
         return
@@ -133,6 +135,13 @@ def named_sync(ctx: Context, name: str, span: Span) -> None:
         _per_member(ctx, ids, NAMED_SYNC, threads)
     else:
         ctx.out.line(f"{ctx.use(NAMED_SYNC)}<{ids[0]}, {threads}>();")
+
+
+def _sync(ctx: Context, op: Op) -> None:
+    """`lm.sync`, behind a fence where it releases to the copy engine what threads have read."""
+    if op.id in ctx.role.fenced_releases:
+        ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
+    named_sync(ctx, str(op.attrs["barrier"]), op.span)
 
 
 def _per_member(ctx: Context, ids: tuple[int, ...], device: mbarrier.Device, threads: int) -> None:
@@ -229,7 +238,7 @@ def _cp_wait(ctx: Context, op: Op) -> None:
 HANDLERS: dict[str, Callable[[Context, Op], None]] = {
     "wait": wait,
     "arrive": arrive,
-    "sync": lambda ctx, op: named_sync(ctx, str(op.attrs["barrier"]), op.span),
+    "sync": _sync,
     "fence_proxy": _fence_proxy,
     "mma_wait": _mma_wait,
     "store_wait": _store_wait,
