@@ -103,27 +103,31 @@ def _silu() -> Iterator[BenchCandidate]:
 
 
 def _attention() -> Iterator[BenchCandidate]:
-    """Attention: block width, members, query slots, turns, heads taken together; a headline for each head size and mask."""
-    three = {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32}
+    """Attention: members, where the softmax is cut around the wait for P V (`split`), turns, own staging of O; a headline for each head size and mask.
+
+    `skip` and `end`: a member leaves out a block that its rows do not see, and tiles are counted from the last row.
+    """
+    three = {"BN": 128, "MEMBERS": 3, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32}
+    deep, free, skip = {**three, "STAGES": 4}, {"PINGPONG": False}, {"SKIP": True, "ALIGN_END": True}
+    two = {"BN": 128, "QSTAGES": 2}
+    staged = {**two, "STAGED": True}
     variants: dict[tuple[int, bool], dict[str, dict[str, Any]]] = {
         (128, False): {
-            "": {"BN": 176}, "bn160": {"BN": 160}, "bn160_q2": {"BN": 160, "QSTAGES": 2}, "bn128": {"BN": 128}, "bn128_q2": {"BN": 128, "QSTAGES": 2},
-            "bn128_s3": {"BN": 128, "STAGES": 3}, "free": {"BN": 176, "PINGPONG": False}, "heads4": {"BN": 176, "GROUP": 4}, "once": {"BN": 176, "ONCE": True},
+            "": {**two, "SPLIT": 64}, "whole": two, "split64_st": {**staged, "SPLIT": 64}, "split48_st": {**staged, "SPLIT": 48},
+            "split80": {**two, "SPLIT": 80}, "bn176_split96": {"BN": 176, "SPLIT": 96},
         },
         (128, True): {
-            "": {"BN": 128, "QSTAGES": 2}, "q1": {"BN": 128}, "heads4": {"BN": 128, "QSTAGES": 2, "GROUP": 4}, "once": {"BN": 128, "QSTAGES": 2, "ONCE": True},
-            "free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False}, "bn176": {"BN": 176}, "bn160_q2": {"BN": 160, "QSTAGES": 2},
-            "bn64": {"BN": 64, "STAGES": 4, "QSTAGES": 2},
+            "": {**staged, "SPLIT": 64}, "whole": two, "whole_heads4": {**two, "GROUP": 4}, "split64": {**two, "SPLIT": 64},
+            "split48_st": {**staged, "SPLIT": 48}, "split80_st": {**staged, "SPLIT": 80}, "split64_st_heads4": {**staged, "SPLIT": 64, "GROUP": 4},
         },
         (64, False): {
-            "": {"BN": 192, "QSTAGES": 2}, "bn128": {"BN": 128, "QSTAGES": 2}, "bn176": {"BN": 176, "QSTAGES": 2}, "s3": {"BN": 192, "STAGES": 3},
-            "free": {"BN": 192, "QSTAGES": 2, "PINGPONG": False}, "three": {"BN": 128, **three}, "three_q2s3": {"BN": 128, "QSTAGES": 2, "STAGES": 3, **three},
-            "three_free": {"BN": 128, "PINGPONG": False, "QSTAGES": 2, **three}, "three_bn96": {"BN": 96, "QSTAGES": 2, "STAGES": 3, **three},
+            "": {**deep, **free, "SPLIT": 64}, "whole": {**three, **free}, "split32": {**deep, **free, "SPLIT": 32}, "split96": {**deep, **free, "SPLIT": 96},
+            "split64_st": {**deep, **free, "SPLIT": 64, "STAGED": True}, "split64_turns": {**deep, "SPLIT": 64}, "two_split32": {**two, "STAGES": 4, "SPLIT": 32},
         },
         (64, True): {
-            "": {"BN": 128, "QSTAGES": 2}, "heads4": {"BN": 128, "QSTAGES": 2, "GROUP": 4}, "bn192": {"BN": 192, "QSTAGES": 2},
-            "free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False}, "once": {"BN": 128, "QSTAGES": 2, "ONCE": True}, "three": {"BN": 128, "QSTAGES": 2, **three},
-            "three_bn96": {"BN": 96, "QSTAGES": 2, "STAGES": 3, **three}, "three_free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False, **three},
+            "": {**deep, **skip, "SPLIT": 64}, "whole": three, "skip": {**deep, "SKIP": True, "SPLIT": 64}, "free": {**deep, **skip, **free, "SPLIT": 64},
+            "split32_st": {**deep, **skip, "SPLIT": 32, "STAGED": True}, "skip_whole": {**three, **skip}, "two": two,
+            "two_split32_st": {**staged, "STAGES": 4, "SPLIT": 32},
         },
     }  # fmt: skip
     for (d, causal), named in variants.items():
