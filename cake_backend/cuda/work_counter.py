@@ -139,7 +139,7 @@ def _advance(ctx: Context, s: Scheduler, ring: WorkRing, linear: str, position: 
     index, phase = f"{position} % {STAGES}u", f"{position} / {STAGES}u & 1u"
     full, empty, slot = (plus(base, f"{step}u * ({index})") for base, step in ((where.full, 8), (where.empty, 8), (where.slots, 4)))
     asks, alone = ctx.role.role.name == ring.fetch, ring.alone
-    arrive = ctx.use(mbarrier.ARRIVE if ctx.has("MBARRIER_TX") else mbarrier.ARRIVE_SM80)
+    arrive = ctx.use(mbarrier.ARRIVE if ctx.has("MBARRIER_TX") else mbarrier.ARRIVE_SM80) if ctas == 1 else ""
     if asks:
         test = _asker(ctx)
         with out.block(f"if ({test})" if test else ""):

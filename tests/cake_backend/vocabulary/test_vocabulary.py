@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -119,6 +120,13 @@ def test_the_gates_pass_what_the_target_has_and_it_is_lowered(part: str) -> None
             lower(program(part, name))
         except NotLowered as error:
             pytest.fail(f"{name}: {error.fault.message}")
+
+
+@pytest.mark.parametrize("part", PROGRAMS)
+def test_no_function_is_printed_that_nothing_calls(part: str) -> None:
+    for name, one in lowered(part).items():
+        dead = [f for f in re.findall(r"^(?:template <[^>]*> )?DEVICE [\w&* ]+? (\w+)\(", one.text, re.M) if len(re.findall(rf"\b{f}\b", one.text)) < 2]
+        assert not dead, name
 
 
 @pytest.mark.slow
