@@ -1,13 +1,14 @@
 # make test : the whole suite in a virtual environment made here
 # make demo : the loop, end to end, through a real MCP client over stdio
 # make check: lint and types
+# make probe: which instructions each target's assembler takes, derived again and compared with our tables
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.cake-installed
 
-.PHONY: test demo check install clean
+.PHONY: test demo check probe install clean
 
 install: $(STAMP)
 
@@ -28,6 +29,9 @@ demo: $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+
+probe: $(STAMP)
+	$(BIN)/python -m cake_backend.toolchain.probe
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -13,7 +13,7 @@ from typing import Any
 
 import cake_kernels
 from bench.candidates import CANDIDATES
-from cake_backend.judge.building import build_routine
+from cake_backend.judge.building import Built, build_routine
 from cake_backend.judge.source import read_source
 
 
@@ -35,21 +35,23 @@ def build_all(out: Path, families: list[str], timeout: float = 120.0) -> int:
             print(f"{c.name}: {built.summary}", file=sys.stderr)
             failures += 1
             continue
-        folder = out / c.name
-        folder.mkdir(parents=True, exist_ok=True)
-        for number, cubin in enumerate(built.cubins):
-            (folder / (f"kernel-{number}.cubin" if number else "kernel.cubin")).write_bytes(cubin)
-        (folder / "kernel.cu").write_text(built.text)
-        (folder / "manifest.json").write_text(built.manifest.dumps())
-        record: dict[str, Any] = {
-            "name": c.name, "family": c.family, "schedule": c.schedule, "target": c.target,
-            "params": dict(source.routine.tunables), "compile": built.report,
-        }  # fmt: skip
-        (folder / "build.json").write_text(json.dumps(record, indent=1))
+        record = {"name": c.name, "family": c.family, "schedule": c.schedule, "target": c.target, "params": dict(source.routine.tunables)}
+        write(out / c.name, built, record)
         resources = built.build.resources
         remarks = sorted({r["code"] for r in built.report["remarks"]})
         print(f"{c.name}: {resources.registers} registers, {resources.spill_stores} B spilled, remarks {remarks or 'none'}", flush=True)
     return failures
+
+
+def write(folder: Path, built: Built, record: dict[str, Any]) -> None:
+    """One candidate's folder, as `bench.cake_runner` loads it."""
+    assert built.manifest is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, cubin in enumerate(built.cubins):
+        (folder / (f"kernel-{number}.cubin" if number else "kernel.cubin")).write_bytes(cubin)
+    (folder / "kernel.cu").write_text(built.text)
+    (folder / "manifest.json").write_text(built.manifest.dumps())
+    (folder / "build.json").write_text(json.dumps({**record, "compile": built.report}, indent=1))
 
 
 def main() -> int:

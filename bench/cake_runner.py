@@ -31,23 +31,25 @@ class BuiltCandidate:
     def __init__(self, folder: Path, gpu: Gpu) -> None:
         self.record: dict[str, Any] = json.loads((folder / "build.json").read_text())
         self.manifest = Manifest.loads((folder / "manifest.json").read_text())
-        files = [folder / "kernel.cubin", *sorted(folder.glob("kernel-*.cubin"))]
-        self.modules = [Module(gpu, f.read_bytes()) for f in files]
-        self.keep: list[Any] = []
+        files = sorted(folder.glob("kernel-*.cubin"), key=lambda f: int(f.stem.partition("-")[2]))
+        self.modules = [Module(gpu, f.read_bytes()) for f in (folder / "kernel.cubin", *files)]
 
     def launches(self, tensors: Mapping[str, torch.Tensor], scalars: Mapping[str, Any]) -> list[Prepared]:
-        """Prepared launches over these tensors (kept alive here)."""
+        """Prepared launches over these tensors; each holds all memory that it points into, whatever becomes of this object.
+
+        torch gives freed blocks back to the driver whenever a graph capture begins, so a workspace that nobody holds is soon unmapped.
+        """
         bound = bind(self.manifest, {n: layout(t) for n, t in tensors.items()}, scalars)
         addresses = {n: t.data_ptr() for n, t in tensors.items()}
-        for name, spec in bound["workspaces"].items():
-            scratch = torch.empty(spec["nbytes"], dtype=torch.uint8, device="cuda")
-            self.keep.append(scratch)
-            addresses[name] = scratch.data_ptr()
+        scratch = {n: torch.empty(max(1, spec["nbytes"]), dtype=torch.uint8, device="cuda") for n, spec in bound["workspaces"].items()}
+        addresses |= {n: t.data_ptr() for n, t in scratch.items()}
         prepared = prepare(self.modules, bound, addresses)
         nbytes = max(64, buffer_bytes([(p.grid, p.block) for p in prepared]))
         hang = torch.zeros(nbytes, dtype=torch.uint8, device="cuda")  # device memory: a record would be lost, but never misplaced
-        self.keep += [hang, tensors]
-        return prepare(self.modules, bound, addresses, hang=hang.data_ptr())
+        ready = prepare(self.modules, bound, addresses, hang=hang.data_ptr())
+        for launch in ready:
+            launch.keep += [hang, scratch, dict(tensors)]
+        return ready
 
 
 def enqueue_all(prepared: Sequence[Prepared]) -> None:

@@ -28,18 +28,32 @@ class BenchCandidate:
         return not self.shapes or any(fnmatch(shape, pattern) for pattern in self.shapes)
 
 
+_ONCE: dict[str, tuple[tuple[int, int, int, bool], ...]] = {  # D, warps, CTAs an SM, weights last; the first of each D is the headline
+    "rmsnorm": (
+        (2048, 4, 12, False), (2048, 4, 8, False), (2048, 8, 6, False), (2048, 2, 16, False),
+        (4096, 8, 4, False), (4096, 8, 6, False), (4096, 16, 3, False), (4096, 4, 8, False),
+        (7168, 7, 4, False), (7168, 7, 4, True), (7168, 4, 6, False), (7168, 14, 3, False),
+        (8192, 8, 4, False), (8192, 16, 3, False),
+    ),
+    "add_rmsnorm": (
+        (2048, 8, 4, False), (2048, 8, 6, False), (2048, 4, 8, False),
+        (4096, 16, 3, False), (4096, 16, 2, False), (4096, 8, 4, False),
+        (7168, 14, 2, False), (7168, 28, 2, True), (7168, 7, 4, False),
+        (8192, 16, 2, False), (8192, 32, 2, True), (8192, 16, 3, False),
+    ),
+}  # fmt: skip
+"""A CTA for each row: few threads with many bytes each, or many with few; one H200 prefers four 16-byte loads a thread, two of each input."""
+
+
 def _rows(family: str) -> Iterator[BenchCandidate]:
     """Row kernels: a CTA for each row (`once`, the headline), rows in turn, rows by bulk copy in a ring, and one warp a row (`warps`)."""
     for d, warps, ctas in ((2048, 4, 8), (4096, 8, 4), (7168, 14, 2), (8192, 16, 2)):
         yield BenchCandidate(f"cake_{family}_{d}_w{warps}c{ctas}", family, "hopper", params={"D": d, "WARPS": warps, "CTAS": ctas}, main=False)
-    for d, warps, ctas, late, main in (
-        (2048, 4, 8, False, True), (2048, 2, 16, False, False), (2048, 2, 16, True, False), (2048, 4, 12, False, False), (2048, 4, 12, True, False),
-        (4096, 8, 4, False, True), (4096, 4, 8, False, False), (4096, 4, 8, True, False), (4096, 8, 6, False, False), (4096, 8, 6, True, False),
-        (7168, 14, 3, False, True), (7168, 14, 3, True, False), (7168, 7, 4, False, False), (7168, 7, 4, True, False), (7168, 7, 5, True, False),
-        (8192, 16, 3, False, True), (8192, 16, 3, True, False), (8192, 8, 4, False, False), (8192, 8, 4, True, False),
-    ):  # fmt: skip
+    seen: set[int] = set()
+    for d, warps, ctas, late in _ONCE[family]:
         params = {"D": d, "WARPS": warps, "CTAS": ctas, "ONCE": True, "LATE": late}
-        yield BenchCandidate(f"cake_{family}_{d}_once_w{warps}c{ctas}{'_late' if late else ''}", family, "hopper", params=params, main=main)
+        yield BenchCandidate(f"cake_{family}_{d}_once_w{warps}c{ctas}{'_late' if late else ''}", family, "hopper", params=params, main=d not in seen)
+        seen.add(d)
     half = 1 if family == "rmsnorm" else 2  # two rows a slot
     for d, warps, ctas, stages in ((2048, 4, 6, 8), (4096, 8, 3, 8), (7168, 14, 2, 6), (8192, 16, 2, 6)):
         params = {"D": d, "WARPS": warps, "CTAS": ctas, "STAGES": stages // half}
@@ -52,16 +66,17 @@ def _rows(family: str) -> Iterator[BenchCandidate]:
 
 def _softmax() -> Iterator[BenchCandidate]:
     """Softmax: rows in registers with and without a ring, exponentials once or twice, and rows that are read twice."""
-    for n, warps, ctas, once, twice, main in (
-        (4096, 8, 4, False, False, False), (4096, 8, 4, True, False, True), (4096, 8, 6, True, False, False), (4096, 8, 8, True, False, False),
-        (4096, 4, 8, True, False, False), (4096, 4, 8, True, True, False), (32768, 16, 1, True, False, False), (32768, 16, 2, True, True, False),
-        (32768, 32, 1, True, True, False),
+    for n, warps, ctas, once, twice, stream, main in (
+        (4096, 8, 4, False, False, True, False), (4096, 8, 4, True, False, True, True), (4096, 8, 6, True, False, True, False),
+        (4096, 8, 8, True, False, True, False), (4096, 4, 8, True, False, True, False), (4096, 4, 8, True, True, True, False),
+        (32768, 16, 1, True, False, True, False), (32768, 16, 2, True, True, True, True), (32768, 32, 1, True, True, True, False),
+        (4096, 8, 4, True, False, False, False), (4096, 4, 8, True, True, False, False), (32768, 16, 2, True, True, False, False),
     ):  # fmt: skip
-        name = f"cake_softmax_{n}{'_once' if once else ''}{'_twice' if twice else ''}_w{warps}c{ctas}"
-        params = {"N": n, "WARPS": warps, "CTAS": ctas, "ONCE": once, "TWICE": twice}
+        name = f"cake_softmax_{n}{'_once' if once else ''}{'_twice' if twice else ''}_w{warps}c{ctas}{'' if stream else '_plain'}"
+        params = {"N": n, "WARPS": warps, "CTAS": ctas, "ONCE": once, "TWICE": twice, "STREAM": stream}
         yield BenchCandidate(name, "softmax", "hopper", params=params, main=main)
     for n, warps, ctas, stages, twice, main in (
-        (4096, 8, 3, 8, False, False), (32768, 16, 1, 3, False, False), (32768, 16, 1, 2, False, True), (32768, 16, 1, 3, True, False),
+        (4096, 8, 3, 8, False, False), (32768, 16, 1, 3, False, False), (32768, 16, 1, 2, False, False), (32768, 16, 1, 3, True, False),
     ):  # fmt: skip
         params = {"N": n, "WARPS": warps, "CTAS": ctas, "STAGES": stages, "TWICE": twice}
         yield BenchCandidate(f"cake_softmax_{n}_ring{'_twice' if twice else ''}_w{warps}c{ctas}s{stages}", "softmax", "hopper_ring", params=params, main=main)
@@ -71,37 +86,48 @@ def _softmax() -> Iterator[BenchCandidate]:
 
 
 def _silu() -> Iterator[BenchCandidate]:
-    """SiLU-mul and quantisation: warps a CTA, CTAs an SM, slots, groups taken in turn; and the form for few rows."""
+    """SiLU-mul and quantisation: warps a CTA, CTAs an SM, slots, groups taken in turn; the form for few rows; and the one without shared memory."""
     for warps, ctas, stages, groups, main in ((4, 2, 2, 8, True), (4, 2, 2, 4, False), (8, 1, 2, 4, False), (2, 4, 2, 4, False), (2, 4, 2, 8, False)):
         params = {"WARPS": warps, "CTAS": ctas, "STAGES": stages, "GROUPS": groups}
         yield BenchCandidate(f"cake_silu_w{warps}c{ctas}s{stages}g{groups}", "silu_mul_quant", "hopper", params=params, main=main)
     for warps, ctas, stages in ((4, 1, 1), (4, 2, 2), (8, 1, 2)):
         params = {"WARPS": warps, "CTAS": ctas, "STAGES": stages}
-        yield BenchCandidate(f"cake_silu_few_w{warps}c{ctas}s{stages}", "silu_mul_quant", "hopper_few_rows", params=params, main=False, shapes=("bench_64",))
+        yield BenchCandidate(f"cake_silu_few_w{warps}c{ctas}s{stages}", "silu_mul_quant", "hopper_few_rows", params=params, main=False, shapes=("bench_64*",))
+    for warps, runs, ctas, stream, main in (
+        (14, 1, 2, False, True), (7, 1, 4, False, False), (8, 1, 4, False, False), (4, 2, 8, False, True), (4, 1, 12, False, False),
+        (14, 1, 2, True, False), (4, 2, 8, True, False),
+    ):  # fmt: skip
+        params = {"WARPS": warps, "RUNS": runs, "CTAS": ctas, "STREAM": stream}
+        name = f"cake_silu_rows_w{warps}r{runs}c{ctas}{'_stream' if stream else ''}"
+        yield BenchCandidate(name, "silu_mul_quant", "hopper_rows", params=params, main=main)
 
 
 def _attention() -> Iterator[BenchCandidate]:
-    """Attention: block width, members, query slots, turns, heads taken together; a headline for each head size and mask."""
-    three = {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32}
+    """Attention: members, where the softmax is cut around the wait for P V (`split`), turns, own staging of O; a headline for each head size and mask.
+
+    `skip` and `end`: a member leaves out a block that its rows do not see, and tiles are counted from the last row.
+    """
+    three = {"BN": 128, "MEMBERS": 3, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32}
+    deep, free, skip = {**three, "STAGES": 4}, {"PINGPONG": False}, {"SKIP": True, "ALIGN_END": True}
+    two = {"BN": 128, "QSTAGES": 2}
+    staged = {**two, "STAGED": True}
     variants: dict[tuple[int, bool], dict[str, dict[str, Any]]] = {
         (128, False): {
-            "": {"BN": 176}, "bn160": {"BN": 160}, "bn160_q2": {"BN": 160, "QSTAGES": 2}, "bn128": {"BN": 128}, "bn128_q2": {"BN": 128, "QSTAGES": 2},
-            "bn128_s3": {"BN": 128, "STAGES": 3}, "free": {"BN": 176, "PINGPONG": False}, "heads4": {"BN": 176, "GROUP": 4}, "once": {"BN": 176, "ONCE": True},
+            "": {**two, "SPLIT": 64}, "whole": two, "split64_st": {**staged, "SPLIT": 64}, "split48_st": {**staged, "SPLIT": 48},
+            "split80": {**two, "SPLIT": 80}, "bn176_split96": {"BN": 176, "SPLIT": 96},
         },
         (128, True): {
-            "": {"BN": 128, "QSTAGES": 2}, "q1": {"BN": 128}, "heads4": {"BN": 128, "QSTAGES": 2, "GROUP": 4}, "once": {"BN": 128, "QSTAGES": 2, "ONCE": True},
-            "free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False}, "bn176": {"BN": 176}, "bn160_q2": {"BN": 160, "QSTAGES": 2},
-            "bn64": {"BN": 64, "STAGES": 4, "QSTAGES": 2},
+            "": {**staged, "SPLIT": 64}, "whole": two, "whole_heads4": {**two, "GROUP": 4}, "split64": {**two, "SPLIT": 64},
+            "split48_st": {**staged, "SPLIT": 48}, "split80_st": {**staged, "SPLIT": 80}, "split64_st_heads4": {**staged, "SPLIT": 64, "GROUP": 4},
         },
         (64, False): {
-            "": {"BN": 192, "QSTAGES": 2}, "bn128": {"BN": 128, "QSTAGES": 2}, "bn176": {"BN": 176, "QSTAGES": 2}, "s3": {"BN": 192, "STAGES": 3},
-            "free": {"BN": 192, "QSTAGES": 2, "PINGPONG": False}, "three": {"BN": 128, **three}, "three_q2s3": {"BN": 128, "QSTAGES": 2, "STAGES": 3, **three},
-            "three_free": {"BN": 128, "PINGPONG": False, "QSTAGES": 2, **three}, "three_bn96": {"BN": 96, "QSTAGES": 2, "STAGES": 3, **three},
+            "": {**deep, **free, "SPLIT": 64}, "whole": {**three, **free}, "split32": {**deep, **free, "SPLIT": 32}, "split96": {**deep, **free, "SPLIT": 96},
+            "split64_st": {**deep, **free, "SPLIT": 64, "STAGED": True}, "split64_turns": {**deep, "SPLIT": 64}, "two_split32": {**two, "STAGES": 4, "SPLIT": 32},
         },
         (64, True): {
-            "": {"BN": 128, "QSTAGES": 2}, "heads4": {"BN": 128, "QSTAGES": 2, "GROUP": 4}, "bn192": {"BN": 192, "QSTAGES": 2},
-            "free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False}, "once": {"BN": 128, "QSTAGES": 2, "ONCE": True}, "three": {"BN": 128, "QSTAGES": 2, **three},
-            "three_bn96": {"BN": 96, "QSTAGES": 2, "STAGES": 3, **three}, "three_free": {"BN": 128, "QSTAGES": 2, "PINGPONG": False, **three},
+            "": {**deep, **skip, "SPLIT": 64}, "whole": three, "skip": {**deep, "SKIP": True, "SPLIT": 64}, "free": {**deep, **skip, **free, "SPLIT": 64},
+            "split32_st": {**deep, **skip, "SPLIT": 32, "STAGED": True}, "skip_whole": {**three, **skip}, "two": two,
+            "two_split32_st": {**staged, "STAGES": 4, "SPLIT": 32},
         },
     }  # fmt: skip
     for (d, causal), named in variants.items():

@@ -33,7 +33,6 @@ class HandKernel:
         self.macros: dict[str, int] = runpy.run_path(str(place / "variants.py"))["V"][name][1]
         self.module = Module(gpu, (place / "bin" / f"{name}.cubin").read_bytes())
         self.smem = self._shared_bytes()
-        self.keep: list[Any] = []
 
     def _shared_bytes(self) -> int:
         try:
@@ -54,7 +53,6 @@ class HandKernel:
         cluster = self.macro("CL", 2)
         hang = torch.zeros(HANG_BYTES, dtype=torch.uint8, device="cuda")
         profile = torch.zeros(PROFILE_BYTES, dtype=torch.uint8, device="cuda")
-        self.keep += [hang, profile, tensors]
         bound = {
             "maps": maps, "workspaces": {},
             "tensors": {n: {"nbytes": t.numel() * t.element_size()} for n, t in tensors.items()},
@@ -66,9 +64,12 @@ class HandKernel:
                 }
             ],
         }  # fmt: skip
-        return prepare(
+        ready = prepare(
             self.module, bound, {n: t.data_ptr() for n, t in tensors.items()}, hang=hang.data_ptr(), counters=profile.data_ptr()
         )
+        for launch in ready:  # the memory lives as long as what points into it: torch unmaps freed blocks when a capture begins
+            launch.keep += [hang, profile, dict(tensors)]
+        return ready
 
 
 def map2d(name: str, t: torch.Tensor, columns: int, rows: int) -> dict[str, Any]:

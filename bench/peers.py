@@ -104,9 +104,9 @@ def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     return [attempt("flash_kmeans", flash_kmeans), attempt("flashlib", flashlib), attempt("flashlib_swept", flashlib_swept), attempt("flashlib_cute", flashlib_cute), *own]
 
 
-def _compiled(name: str, sets: Sets, plain: Callable[..., Any], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Contender:
+def _compiled(name: str, sets: Sets, plain: Callable[..., Any], inputs: tuple[str, ...], outputs: tuple[str, ...], **options: Any) -> Contender:
     """`torch.compile` of a plain function of the named tensors, static shapes; what it returns is left under `<output>_<name>`."""
-    fast = torch.compile(plain, dynamic=False)
+    fast = torch.compile(plain, dynamic=False, options=options or None)
     return _allocating(name, sets, lambda s: fast(*(s[n] for n in inputs)), outputs, "inductor, static shape; allocates its output")
 
 
@@ -143,7 +143,10 @@ def rmsnorm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
 
 
 def add_rmsnorm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
-    """torch.compile with the residual updated in place, and Liger's fused kernel, which writes a new one."""
+    """torch.compile with the residual updated in place, and Liger's fused kernel, which writes a new one.
+
+    Inductor drops a cast to bf16 and back unless told to keep it, and then normalises another sum than the one it stores.
+    """
 
     def plain(x: torch.Tensor, r: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         total = (x.float() + r.float()).bfloat16()
@@ -158,7 +161,7 @@ def add_rmsnorm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
             "liger", sets, lambda s: apply(s["X"], s["R"], s["W"], EPS, 0.0, "gemma", False), ("Y", "R"), "liger-kernel, one rounding; allocates both outputs"
         )
 
-    return [attempt("torch_compile", lambda: _compiled("torch_compile", sets, plain, ("X", "R", "W"), ("Y",))), attempt("liger", liger)]
+    return [attempt("torch_compile", lambda: _compiled("torch_compile", sets, plain, ("X", "R", "W"), ("Y",), emulate_precision_casts=True)), attempt("liger", liger)]
 
 
 def softmax_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
@@ -239,6 +242,21 @@ def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
         torch.cuda.synchronize()
         return Contender("deep_gemm", call, note="sgl-deep-gemm 0.1.5, fp8_gemm_nt")
 
+    def deep_gemm_pdl() -> Contender:
+        import deep_gemm
+
+        def call(i: int) -> None:
+            s = sets[i]
+            deep_gemm.set_pdl(True)  # of the whole library, so it is taken back
+            try:
+                deep_gemm.fp8_gemm_nt((s["A"], s["SA_rows"]), (s["B"], s["SB_blocks"]), s["C"])
+            finally:
+                deep_gemm.set_pdl(False)
+
+        call(0)
+        torch.cuda.synchronize()
+        return Contender("deep_gemm_pdl", call, note="the same with deep_gemm.set_pdl(True): it starts while the kernel before ends, as Cake's schedules with pdl_wait do")
+
     def scaled_blocks() -> Contender:
         for s in sets:
             s["SA_cols"] = s["SA"][:, :m].T
@@ -260,7 +278,7 @@ def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
         made.compared = False
         return made
 
-    return [attempt("deep_gemm", deep_gemm), attempt("scaled_mm_blocks", scaled_blocks), attempt("scaled_mm_rows", scaled_rows)]
+    return [attempt("deep_gemm", deep_gemm), attempt("deep_gemm_pdl", deep_gemm_pdl), attempt("scaled_mm_blocks", scaled_blocks), attempt("scaled_mm_rows", scaled_rows)]
 
 
 def tiny_gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
@@ -318,6 +336,6 @@ BASELINES: dict[str, tuple[str, ...]] = {
     "silu_mul_quant": ("torch_compile",),
     "attention": ("fa3", "cudnn"),
     "gemm_nn": ("cublas", "deep_gemm"),
-    "gemm_fp8": ("deep_gemm", "scaled_mm_blocks", "scaled_mm_rows"),
+    "gemm_fp8": ("deep_gemm", "deep_gemm_pdl", "scaled_mm_blocks", "scaled_mm_rows"),
     "tiny_gemm": ("cublas", "deep_gemm", "flashinfer", "flashinfer_pdl"),
 }

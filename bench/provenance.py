@@ -1,4 +1,4 @@
-"""How a result was made: the command, with the output folder of that machine replaced by the one results are kept in."""
+"""How a result was made: the command, with the folders of that machine replaced by the ones that the documentation names."""
 
 from __future__ import annotations
 
@@ -12,4 +12,6 @@ def command(module: str) -> str:
     for i, word in enumerate(words[:-1]):
         if word == "--out":
             words[i + 1] = f"bench/results/{Path(words[i + 1]).name}"
+        elif word == "--built" and Path(words[i + 1]).is_absolute():
+            words[i + 1] = ".carry/cubins"  # wherever that machine had what `bench.build` made
     return " ".join(["python3", "-m", module, *words])

@@ -180,6 +180,12 @@ def run_shape(task: Task, shape: Shape, arguments: argparse.Namespace, gpu: Gpu,
     return {"shape": shape.name, "axes": shape.axes, "floor": limit.to_json(), "rows_checked": rows_checked, **done, "contenders": rows}
 
 
+def spent(results: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """What a run cost: seconds that the device was held (checks, compilation of peers and timing) and timed, and how many variants of Cake it tried."""
+    tried = {c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake"}
+    return {"gpu_seconds": round(seconds, 1), "timing_seconds": round(sum(float(r["seconds"]) for r in results), 1), "variants_tried": len(tried)}
+
+
 def print_shape(family: str, result: dict[str, Any]) -> None:
     """The table that people read."""
     print(f"\n## {family} {result['shape']} {result['axes']}, {result['rounds']} rounds, floor {result['floor']['seconds'] * 1e6:.1f} us")
@@ -196,6 +202,15 @@ def print_shape(family: str, result: dict[str, Any]) -> None:
             f"{best['tflops']:.1f} | {best['gbytes_per_s']:.0f} | {best['floor_over_time']:.3f} | {over}",
             flush=True,
         )
+
+
+def short(value: Any) -> Any:
+    """The same record with floats of six digits: a timer has no more, and the files are kept."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {k: short(v) for k, v in value.items()}
+    return [short(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def main() -> int:
@@ -216,7 +231,8 @@ def main() -> int:
     telemetry = Telemetry(gpu.info["uuid"])
     task = cake_kernels.tasks()[arguments.family]
     shapes = [s for s in task.shapes if s.kind == "bench" and (not arguments.shape or s.name in arguments.shape)]
-    results = []
+    results: list[dict[str, Any]] = []
+    started = time.monotonic()  # of this process: a restart after a fault counts from the restart
     for shape in shapes:
         try:
             results.append(run_shape(task, shape, arguments, gpu, telemetry))
@@ -230,10 +246,10 @@ def main() -> int:
             record = {
                 "family": task.name, "command": command("bench.run"),
                 "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "device": gpu.info, "cpus": os.cpu_count(),
-                "versions": _versions(), "seed": arguments.seed, "results": results,
+                "versions": _versions(), "seed": arguments.seed, **spent(results, time.monotonic() - started), "results": results,
             }  # fmt: skip
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            arguments.out.write_text(json.dumps(record, indent=1, default=str))
+            arguments.out.write_text(json.dumps(short(record), separators=(",", ":"), default=str) + "\n")
     bad = sorted({c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake" and c["error"]})
     print(f"\n{'WRONG OR FAILED: ' + ', '.join(bad) if bad else 'every cake candidate was right before and after timing'}")
     sys.stdout.flush()

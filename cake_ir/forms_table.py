@@ -13,7 +13,7 @@ def cast_form(x: FragT, form: str, dtype: str, member_warps: int) -> tuple[str, 
     if x.form == "acc" and form == "b" and row_warps > 1:
         return (f"{row_warps} warps each hold some of the rows, an MMA needs all of them in every warp",
                 "go through shared memory: `view.store(..)`, `lm.sync`, `view.ldmatrix(form=\"b\", like=..)`")  # fmt: skip
-    if x.form == "a" and form == "acc" and bits == 16:
+    if form == "acc" and bits == 16 and (x.form == "a" or (x.form == "b" and row_warps == 1)):
         return None
     if x.form == "acc" and form in ("a", "b"):
         if bits == 16:

@@ -6,9 +6,9 @@ type and a span. Mappings inside nodes are never changed after construction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cake_ir.record import record
 from cake_ir.span import NOWHERE, Span
 from cake_ir.types import NONE, Type
 
@@ -18,7 +18,7 @@ Const = int | float | bool | str | None | tuple["Const", ...]
 # ------------------------------------------------------------------ expressions: pure, evaluated where they stand
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Expr:
     """A pure expression: `op` over `args`, with compile-time `attrs`.
 
@@ -37,17 +37,19 @@ class Expr:
     type: Type = NONE
     span: Span = NOWHERE
 
-    def walk(self) -> Iterator[Expr]:
-        """This node and all below it, children first."""
+    def walk(self, into: list[Expr] | None = None) -> list[Expr]:
+        """This node and all below it, children first, at the end of `into`."""
+        into = [] if into is None else into
         for a in self.args:
-            yield from a.walk()
-        yield self
+            a.walk(into)
+        into.append(self)
+        return into
 
 
 Operand = Expr | tuple[Expr, ...] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Op:
     """An operation with effects, as its spec in `cake_ir.ops` describes it.
 
@@ -67,7 +69,7 @@ class Op:
 # ------------------------------------------------------------------ statements
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Assign:
     """Bind names: one, or several to the items of a pair. An `Op` value is executed; an `Expr` of scalar, slot or view type is evaluated.
 
@@ -81,7 +83,7 @@ class Assign:
     target_spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Do:
     """Execute an operation for its effects."""
 
@@ -89,7 +91,7 @@ class Do:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class For:
     """A loop. kind `range` (lo, hi), `static` (constant trip count, unrolled by lowering) or `tiles` (over `scheduler`)."""
 
@@ -104,7 +106,7 @@ class For:
     head: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class If:
     """A branch on a condition that is uniform over the role member."""
 
@@ -118,7 +120,7 @@ class If:
 Stmt = Assign | Do | For | If
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RoleBlock:
     """`with role:` and its statements."""
 
@@ -131,7 +133,7 @@ class RoleBlock:
 # ------------------------------------------------------------------ parameters and declarations
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Param:
     """A run-time parameter: `kind` is `tma`, `gmem` or `scalar`; `extents` are outermost first (names, ints) or empty if undeclared.
 
@@ -149,7 +151,7 @@ class Param:
     axes: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Launch:
     """`grid` is `tiles` or `persistent`; `cluster` is (x, y) in CTAs."""
 
@@ -160,7 +162,7 @@ class Launch:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Assume:
     """A uniform predicate on run-time scalars: a fact for the gates, a guard in the launcher."""
 
@@ -168,7 +170,7 @@ class Assume:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class AssumeValues:
     """Every element of `tensor` lies in [lo, hi); non-decreasing if `sorted`."""
 
@@ -179,14 +181,14 @@ class AssumeValues:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class SmemPool:
     name: str
     nbytes: int
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class View:
     """A typed region of a pool: shape (rows, cols) or (n,), `stages` copies `stage_bytes` apart."""
 
@@ -202,7 +204,7 @@ class View:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Tmem:
     """`width` 32-bit columns from `col` on, seen as (lanes, n) elements."""
 
@@ -215,7 +217,7 @@ class Tmem:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Role:
     """Warps [warp_lo, warp_hi), split evenly over `members`; `regs` is the setmaxnreg budget a thread."""
 
@@ -236,7 +238,7 @@ class Role:
         return (self.warp_hi - self.warp_lo) // self.members
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Pipeline:
     name: str
     stages: int
@@ -244,7 +246,7 @@ class Pipeline:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Barrier:
     """`count` mbarriers, one a stage of `pipeline`. `arrive`: tx warp member thread cp_async mma. `init_count` is the author's claim."""
 
@@ -261,7 +263,7 @@ class Barrier:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class NamedBarrier:
     name: str
     roles: tuple[str, ...]
@@ -270,20 +272,20 @@ class NamedBarrier:
     spans: dict[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Turns:
     name: str
     role: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ClusterBarrier:
     name: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Scheduler:
     """kind `grid static grouped counter clc`; `tiles` are counts by axis `names` (for grouped: of the last axis only)."""
 
@@ -309,7 +311,7 @@ class Scheduler:
         return self.names
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Let:
     """A uniform scalar computed once from run-time parameters, visible in every role."""
 
@@ -318,17 +320,14 @@ class Let:
     span: Span
 
 
-Decl = (
-    Launch | Assume | AssumeValues | SmemPool | View | Tmem | Role | Pipeline
-    | Barrier | NamedBarrier | Turns | ClusterBarrier | Scheduler | Let
-)
+Decl = Launch | Assume | AssumeValues | SmemPool | View | Tmem | Role | Pipeline | Barrier | NamedBarrier | Turns | ClusterBarrier | Scheduler | Let
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """One specialised schedule for one target.
 
-    `decls` keep text order; the dictionaries below index them by name. `ops[i].id == i`.
+    `decls` keep text order; the dictionaries below index them by name. `ops[i].id == i`. `facts` is what `cake_ir.fact` has worked out.
     """
 
     name: str
@@ -354,12 +353,12 @@ class Program:
     assumes: tuple[Assume, ...] = field(init=False)
     tensors: dict[str, Param] = field(init=False)
     scalars: dict[str, Param] = field(init=False)
+    facts: dict[object, object] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the frozen class's own initialiser
         by = lambda cls: {getattr(d, "name"): d for d in self.decls if isinstance(d, cls)}  # noqa: B009, E731
-        launch = next((d for d in self.decls if isinstance(d, Launch)), None)
-        put("launch", launch or Launch("tiles", (1, 1), 1, self.span))
+        put("launch", next((d for d in self.decls if isinstance(d, Launch)), None) or Launch("tiles", (1, 1), 1, self.span))
         put("pools", by(SmemPool))
         put("views", by(View))
         put("tmems", by(Tmem))
@@ -380,21 +379,21 @@ class Program:
         return 32 * max((r.warp_hi for r in self.roles.values()), default=1)
 
 
-def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """Every statement of a body in text order, nested ones included."""
+def statements(body: tuple[Stmt, ...], into: list[Stmt] | None = None) -> list[Stmt]:
+    """Every statement of a body in text order, nested ones included, at the end of `into`."""
+    into = [] if into is None else into
     for s in body:
-        yield s
+        into.append(s)
         if isinstance(s, For):
-            yield from statements(s.body)
+            statements(s.body, into)
         elif isinstance(s, If):
-            yield from statements(s.then)
-            yield from statements(s.orelse)
+            statements(s.then, into)
+            statements(s.orelse, into)
+    return into
 
 
 def op_of(stmt: Stmt) -> Op | None:
     """The operation that a statement executes, if it executes one."""
     if isinstance(stmt, Do):
         return stmt.op
-    if isinstance(stmt, Assign) and isinstance(stmt.value, Op):
-        return stmt.value
-    return None
+    return stmt.value if isinstance(stmt, Assign) and isinstance(stmt.value, Op) else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from cake_ir.record import record
 
 Form = Literal["acc", "a", "b", "rows", "vec", "rowvec", "colvec", "scalar"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class NoneT:
     """The type of an operation that yields no value."""
 
@@ -16,7 +17,7 @@ class NoneT:
         return "nothing"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ScalarT:
     """A value equal on every thread of the role member: a dtype name such as `i32`, `f32`, `bool`."""
 
@@ -26,7 +27,7 @@ class ScalarT:
         return f"uniform {self.dtype}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SlotT:
     """A position on a ring (pipeline): a running count n; slot index n % stages, phase n // stages."""
 
@@ -36,7 +37,7 @@ class SlotT:
         return f"slot of ring `{self.ring}`"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TileT:
     """One tile handed out by a scheduler; `names` are its integer fields."""
 
@@ -47,7 +48,7 @@ class TileT:
         return f"tile of `{self.scheduler}`"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ViewT:
     """A rectangle of a declared shared-memory view: storage rows x cols (1-D views: rows = 1), read transposed if `transposed`.
 
@@ -74,7 +75,7 @@ class ViewT:
         return f"{self.dtype} view of `{self.view}` {'x'.join(map(str, self.shape))}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TmemT:
     """A column range of a declared tensor-memory region; its run-time value is the first column."""
 
@@ -87,7 +88,7 @@ class TmemT:
         return f"{self.dtype} tensor memory of `{self.tmem}` {self.lanes}x{self.cols}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class FragT:
     """A register fragment: shape, dtype and one form out of the closed list.
 
@@ -128,7 +129,7 @@ class FragT:
         return f"{self.dtype} `{self.form}`{part} {'x'.join(map(str, self.shape))}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PairT:
     """A running (value, index) pair of row vectors."""
 
@@ -139,7 +140,7 @@ class PairT:
         return f"pair ({self.value}, {self.index})"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ListT:
     """A running sorted list of k (value, index) pairs a row."""
 

@@ -10,19 +10,20 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
 from cake_ir.fault import Fault, did_you_mean
 from cake_ir.frontend import Module, Template, parse, specialise
 from cake_ir.frontend.plans import specialise_plan
+from cake_ir.frontend.specialise import retargeted
 from cake_ir.plan import Run as RunStep
 from cake_ir.program import Program
 from cake_ir.span import NOWHERE, Span
 from cake_verify.diagnostic import INTERNAL, Diagnostic
 from cake_verify.pause import collector_paused
-from cake_verify.rule import checks, room
+from cake_verify.rule import checks, room, targeted_checks
 from cake_verify.verdict import Outcome, Verdict, ordered
 
 ORDER = ("internal", "construct", "conformance", "consistency", "safety", "schedule", "distilled", "notes")
@@ -65,10 +66,13 @@ class Run:
         return time.perf_counter() - self.started > DEADLINE_S
 
 
-def gate(run: Run, name: str, program: Program) -> set[str]:
-    """Run every check of one folder of rules over `program`; the codes of the rules that found an error."""
+def gate(run: Run, name: str, program: Program, *, again: bool = False) -> set[str]:
+    """Run every check of one folder of rules over `program`; the codes of the rules that found an error.
+
+    `again`: the schedule has been checked for another target, so that only rules that look at the target can find more.
+    """
     broken: set[str] = set()
-    for rule, check in checks(name):
+    for rule, check in targeted_checks(name) if again else checks(name):
         try:
             before = len(run.found)
             if run.add(check(program), program.name, program.target):
@@ -84,7 +88,7 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
     broken: set[str] = set()
     for each in (program, *others):
         for name in STATIC:
-            broken |= gate(run, name, each)
+            broken |= gate(run, name, each, again=each is not program)
     if run.extents:
         from cake_verify.rules.schedule.q022_assumption import check_extents  # only where a request names extents
 
@@ -123,6 +127,17 @@ def _safety(run: Run, program: Program) -> bool:
             cause = None
         if cause is not None:
             run.add((cause, *(f for f in result.faults if f.severity != "error"), *result.notes), program.name, program.target)
+            return True
+    if not errors and not result.undecided and program.rings:
+        from cake_verify.rules.schedule import q002_trip_counts  # as above
+
+        try:
+            disagreement = q002_trip_counts.certain(program)
+        except Exception as error:  # as in `gate`
+            run.internal("rule Q002", error, program.span, program.name, program.target)
+            disagreement = None
+        if disagreement is not None:
+            run.add((disagreement,), program.name, program.target)
             return True
     bad = run.add((*result.faults, *result.notes), program.name, program.target)
     run.add(result.undecided, program.name, program.target)
@@ -228,20 +243,15 @@ def _targets(template: Template, target: str | None, default: str | None) -> tup
 
 def _verify_template(run: Run, template: Template, targets: tuple[str, ...], params: dict[str, Any]) -> None:
     own = {name: value for name, value in params.items() if name in template.tunables}
-    programs: list[Program] = []
-    for target in targets:
-        try:
-            made = specialise(template, own, target or None)
-        except Exception as error:  # as above: elaboration must not take the process down
-            run.internal("elaboration", error, template.span, template.name, target)
-            return
-        if run.add(made.faults, template.name, target):
-            return
-        if made.program is not None:
-            programs.append(made.program)
-    if programs:
-        run.programs[template.name] = programs[0]
-        verify_program(run, programs[0], tuple(programs[1:]))
+    try:
+        made = specialise(template, own, targets[0] or None)
+    except Exception as error:  # as above: elaboration must not take the process down
+        run.internal("elaboration", error, template.span, template.name, targets[0])
+        return
+    if run.add(made.faults, template.name, targets[0]) or made.program is None:
+        return
+    run.programs[template.name] = made.program
+    verify_program(run, made.program, tuple(retargeted(made.program, target) for target in targets[1:]))
 
 
 def _verify_plan(run: Run, module: Module, target: str | None, default: str | None, params: dict[str, Any]) -> None:
@@ -268,6 +278,7 @@ def _verify_plan(run: Run, module: Module, target: str | None, default: str | No
         if launched.program.tunables != {**template.tunables, **plain}:
             verify_program(run, launched.program)
         programs.append(launched.program)
+    _bound_twice(run, [s for s in made.plan.steps if isinstance(s, RunStep)], programs)
     for name in ("consistency", "schedule"):
         for rule in room(name):
             if rule.check_plan is None:
@@ -276,6 +287,28 @@ def _verify_plan(run: Run, module: Module, target: str | None, default: str | No
                 run.add(rule.check_plan(made.plan, tuple(programs)), made.plan.name, target)
             except Exception as error:  # as in `gate`
                 run.internal(f"rule {rule.page.code}", error, made.plan.span, made.plan.name, target)
+
+
+def _bound_twice(run: Run, steps: list[RunStep], programs: list[Program]) -> None:
+    """Launches in which several parameters stand for one tensor: what was taken to lie apart meets."""
+    if any(d.severity == "error" for d in run.found):
+        return
+    for step, program in zip(steps, programs, strict=True):
+        first: dict[str, str] = {}
+        alias = {p: first[bound] for p, bound in step.tensors.items() if first.setdefault(bound, p) != p}
+        if not alias or len({program.tensors[p].rank for pair in alias.items() for p in pair}) > 1:
+            continue
+        try:
+            from cake_verify.analyses import safety  # imported late, as in `_safety`
+
+            result = safety.check_bound(program, alias)
+        except Exception as error:  # as in `gate`
+            run.internal("the launch's tensors", error, step.span, program.name, program.target)
+            return
+        names = " and ".join(f"`{p}`" for p in (*dict.fromkeys(alias.values()), *alias))
+        for fault in (*result.faults, *result.undecided):
+            run.add([replace(fault, related=(*fault.related, (step.span, f"{names} are one tensor in this launch")))], program.name, program.target)
+        run.undecided |= bool(result.undecided)
 
 
 def _finish(

@@ -58,7 +58,7 @@ class Rule:
 
     `root` says that what the safety gate would find while the rule is broken are consequences of it; `undecides` that what the rule
     finds leaves the verdict open; `stands_in` that the safety gate decides the same and more, so that the rule speaks only while that gate
-    is skipped.
+    is skipped; `targeted` that what a rule outside the conformance gate finds depends on the target.
     """
 
     page: Page
@@ -67,6 +67,7 @@ class Rule:
     undecides: bool = False
     check_plan: PlanCheck | None = None
     stands_in: bool = False
+    targeted: bool = False
 
 
 @cache
@@ -83,7 +84,7 @@ def room(name: str) -> tuple[Rule, ...]:
             continue
         if page.code in found:
             raise ImportError(f"two files describe {page.code}")
-        marks = {field: getattr(module, field.upper(), False) for field in ("root", "undecides", "stands_in")}
+        marks = {field: getattr(module, field.upper(), False) for field in ("root", "undecides", "stands_in", "targeted")}
         found[page.code] = Rule(page, getattr(module, "check", None), check_plan=getattr(module, "check_plan", None), **marks)
     return tuple(found[code] for code in sorted(found))
 
@@ -92,6 +93,12 @@ def room(name: str) -> tuple[Rule, ...]:
 def checks(name: str) -> tuple[tuple[Rule, Check], ...]:
     """The rules of one folder that have a check, with it."""
     return tuple((rule, rule.check) for rule in room(name) if rule.check is not None)
+
+
+@cache
+def targeted_checks(name: str) -> tuple[tuple[Rule, Check], ...]:
+    """The rules of one folder that a schedule's second target can break although its first one does not."""
+    return tuple((rule, check) for rule, check in checks(name) if rule.targeted or name == "conformance")
 
 
 def pages() -> dict[str, Page]:

@@ -24,8 +24,9 @@ import numpy as np
 from bench.verify.cases import CASES, Case
 from bench.verify.measure import TruthStore
 from bench.verify.run import STORE
-from bench.verify.silicon_delays import SEED, WAIT_NANOSECONDS, delayed
-from bench.verify.silicon_sample import CONTROL, Pick, candidates, controls, hopper_subjects, sample
+from bench.verify.silicon_delays import SEED, WAIT_NANOSECONDS, Delayed, bounded, delayed
+from bench.verify.silicon_neighbours import SOURCE as NEIGHBOURS
+from bench.verify.silicon_sample import CONTROL, Pick, candidates, controls, hopper_subjects, lowers, sample
 from bench.verify.truth import good, program_of
 from cake_backend.binding import BindError, TensorLayout, bind
 from cake_backend.cuda.lower import lower
@@ -34,15 +35,6 @@ from cake_backend.toolchain import compile_cuda
 from cake_ir.fault import FaultError
 
 TARGET = "sm_90a"
-SCRUB_BYTES = 227 * 1024
-SCRUB = """
-extern "C" __global__ void __launch_bounds__(256, 1) scrub() {
-  extern __shared__ unsigned words[];
-  for (unsigned i = threadIdx.x; i < 227u * 256u; i += 256u) ((volatile unsigned*)words)[i] = 0xffffffffu;
-  __nanosleep(20000);
-}
-"""
-"""Fills a multiprocessor's shared memory with NaN of every type, so that nothing left by the launch before passes for what was loaded."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,43 +42,54 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--count", type=int, default=190, help="mutants, controls not counted")
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--again", type=Path, default=None, help="an earlier report: what disagreed in it is taken again")
     p.add_argument("--subjects", nargs="*", default=[])
     p.add_argument("--workers", type=int, default=2, help="compilers at a time")
     p.add_argument("--store", type=Path, default=STORE, help="ground truth that bench.verify.run has found")
     a = p.parse_args(argv)
     subjects = [s for s in hopper_subjects() if not a.subjects or s in a.subjects]
-    picks = controls(subjects) + sample(candidates(subjects, TruthStore(a.store)), a.count, a.seed)
+    again = frozenset(d["key"] for d in json.loads(a.again.read_text())["disagreements"]) if a.again else frozenset[str]()
+    refused: dict[str, Pick] = {}
+
+    def past_the_lowering(p: Pick) -> str:
+        if reason := lowers(p):
+            refused[p.key] = p
+        return reason
+
+    picks = controls(subjects) + sample(candidates(subjects, TruthStore(a.store)), a.count, a.seed, again, past_the_lowering)
+    passed = [k for k, p in refused.items() if p.verdict == "pass"]
+    print(f"{len(refused)} more were refused by the lowering, {len(passed)} of them passed by the verifier: {passed}")
     records = build(picks, a.out, a.workers)
     print(json.dumps(Counter(r["built"] for r in records)), f"{folder_bytes(a.out) / 2**20:.1f} MiB")
     return 0 if all(r["built"] == "ok" for r in records if r["cls"] == CONTROL) else 1
 
 
-def build(picks: list[Pick], out: Path, workers: int = 2) -> list[dict[str, Any]]:
-    """Build all; returns the records of `index.json` in the order of `picks`."""
+def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> list[dict[str, Any]]:
+    """Build all; returns the records of `index.json` in the order of `picks`. With `plain`, no delays and waits of so many nanoseconds."""
     if out.exists():
         shutil.rmtree(out)
     (out / "arguments").mkdir(parents=True)
-    scrub = compile_cuda(SCRUB, TARGET, cache=None)
-    assert scrub.cubin is not None, scrub.log
-    (out / "scrub.cubin").write_bytes(scrub.cubin)
+    neighbours = compile_cuda(NEIGHBOURS, TARGET, cache=None)
+    assert neighbours.cubin is not None, neighbours.log
+    (out / "neighbours.cubin").write_bytes(neighbours.cubin)
     for name in sorted({p.subject for p in picks}):
         write_arguments(CASES[name], out / "arguments" / f"{name}.npz")
     records: dict[str, dict[str, Any]] = {}
     started = time.monotonic()
     with ThreadPoolExecutor(workers) as pool:  # compilers are processes of their own; lowering is short
-        for done in as_completed(pool.submit(build_one, p, out) for p in picks):
+        for done in as_completed(pool.submit(build_one, p, out, plain) for p in picks):
             record = done.result()
             records[record["key"]] = record
             if record["built"] != "ok" or len(records) % 20 == 0:
                 print(f"{len(records)}/{len(picks)} {time.monotonic() - started:.0f} s {record['key']}: {record['built']} {record['detail'][:160]}", flush=True)
     ordered = [records[p.key] for p in picks]
-    head = {"target": TARGET, "scrub_bytes": SCRUB_BYTES, "wait_nanoseconds": WAIT_NANOSECONDS, "seed_symbol": SEED}
+    head = {"target": TARGET, "wait_nanoseconds": plain or WAIT_NANOSECONDS, "seed_symbol": SEED}
     (out / "index.json").write_text(json.dumps({**head, "mutants": ordered}, indent=0))
     (out / "texts.json").write_text(json.dumps({p.key: p.text for p in picks}, indent=0))
     return ordered
 
 
-def build_one(pick: Pick, out: Path) -> dict[str, Any]:
+def build_one(pick: Pick, out: Path, plain: int = 0) -> dict[str, Any]:
     """One folder, or the reason why there is none: `built` is `ok`, `lowering`, `delays`, `binding`, `compiler` or `crash`."""
     record = {**pick.record(), "built": "ok", "detail": "", "serialised": False, "sites": 0}
     case = CASES[pick.subject]
@@ -94,7 +97,7 @@ def build_one(pick: Pick, out: Path) -> dict[str, Any]:
     assert program is not None, pick.key
     try:
         lowered = lower(program)
-        changed = delayed(lowered.text)
+        changed = Delayed(bounded(lowered.text, plain), 0, 0, 0) if plain else delayed(lowered.text)
         settings = [bound_setting(lowered.manifest, case, i) for i in range(len(case.settings))]
     except FaultError as error:
         return {**record, "built": "lowering", "detail": f"line {error.fault.span.line}: {error.fault.message}"}
@@ -125,8 +128,8 @@ def bound_setting(manifest: Manifest, case: Case, setting: int) -> dict[str, Any
     layouts = {n: TensorLayout.dense(base.filled.tensors[n].shape, t.dtype) for n, t in manifest.tensors.items()}
     bound = bind(manifest, layouts, base.filled.scalars)
     for launch in bound["launches"]:
-        if launch["persistent"] and case.ctas is not None:
-            launch["tiles"] = min(launch["tiles"], case.ctas)
+        if launch["persistent"] and (ctas := case.grid(setting)) is not None:
+            launch["tiles"] = min(launch["tiles"], ctas)
     return bound
 
 

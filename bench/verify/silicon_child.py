@@ -21,15 +21,15 @@ import ml_dtypes
 import numpy as np
 
 from bench.verify.silicon_compare import differs
+from bench.verify.silicon_neighbours import Neighbours, mode_of
 from cake_backend.judge.device.buffers import Buffer, poison_pattern
-from cake_backend.judge.device.driver import DriverError, Gpu, bindings, call
+from cake_backend.judge.device.driver import DriverError, Gpu, call
 from cake_backend.judge.device.launcher import LaunchRefused, Module, Prepared, prepare
 
 DTYPES: dict[str, Any] = {
     "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64,
     "u8": np.uint8, "i8": np.int8, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "bool": np.bool_,
 }  # fmt: skip
-WRITTEN = ("out", "inout")
 
 
 def emit(event: str, **fields: Any) -> None:
@@ -44,7 +44,8 @@ class Setting:
         specs = {**bound["tensors"], **bound["workspaces"]}
         self.buffers = {name: Buffer(spec["nbytes"], pattern) for name, spec in specs.items()}
         self.inputs = {name: np.ascontiguousarray(arguments[f"{index}.in.{name}"]) for name in bound["tensors"]}
-        after = {name: arguments.get(f"{index}.want.{name}", self.inputs[name]) for name, t in bound["tensors"].items() if t["mode"] in WRITTEN}
+        # what the unmutated schedule writes: a mutant that no longer does has another idea of what its outputs are
+        after = {name: arguments[f"{index}.want.{name}"] for name in bound["tensors"] if f"{index}.want.{name}" in arguments}
         self.want = {name: self._shaped(name, data) for name, data in after.items()}
         self.launches: list[Prepared] = prepare(module, bound, {n: b.address for n, b in self.buffers.items()})
 
@@ -74,18 +75,6 @@ class Setting:
         return ""
 
 
-class Scrub:
-    """The kernel that overwrites every multiprocessor's shared memory."""
-
-    def __init__(self, gpu: Gpu, cubin: bytes, nbytes: int) -> None:
-        self.kernel = Module(gpu, cubin).kernel("scrub")
-        self.grid, self.nbytes = 4 * gpu.info["sms"], nbytes
-        call("cuFuncSetAttribute", self.kernel, bindings().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes)
-
-    def enqueue(self, stream: Any) -> None:
-        call("cuLaunchKernel", self.kernel, self.grid, 1, 1, 256, 1, 1, self.nbytes, stream, 0, 0)
-
-
 def seed_writer(module: Module, symbol: str) -> Callable[[int], None]:
     """A function that sets the kernel's seed constant; does nothing for a kernel without a place to delay."""
     try:
@@ -109,7 +98,7 @@ def launch_all(root: Path, name: str, runs: int, progress: dict[str, Any]) -> di
     """Load, and launch `runs` times until something is wrong; `progress` says where it was when an exception ends it."""
     index, spec = json.loads((root / "index.json").read_text()), json.loads((root / name / "case.json").read_text())
     gpu = Gpu.open(0)
-    scrub = Scrub(gpu, (root / "scrub.cubin").read_bytes(), index["scrub_bytes"])
+    beside = Neighbours(gpu, (root / "neighbours.cubin").read_bytes())
     stream = call("cuStreamCreate", 1)
     emit("ready", gpu=gpu.info["name"], driver=gpu.info["driver"])
     progress["stage"] = "load"
@@ -120,17 +109,24 @@ def launch_all(root: Path, name: str, runs: int, progress: dict[str, Any]) -> di
         settings = [Setting(gpu, module, b, i, arguments, poison_pattern(salt)) for i, b in enumerate(spec["settings"])]
     for run in range(runs):
         which = setting_of(run, len(settings))
-        setting, key = settings[which], 0 if run == 0 else salt * 64 + run  # the first run is undisturbed
-        progress |= {"stage": "launch", "run": run, "setting": which, "seed": key}
-        emit("run", run=run, setting=which, seed=key)
+        setting, mode = settings[which], mode_of(run)
+        key = salt * 64 + run if mode.delays else 0
+        progress |= {"stage": "launch", "run": run, "setting": which, "seed": key, "mode": mode.name}
+        emit("run", run=run, setting=which, seed=key, mode=mode.name)
         seed(key)
         setting.reset()
-        scrub.enqueue(stream)
-        call("cuStreamSynchronize", stream)
+        beside.enqueue("scrub", stream)
+        if mode.cold:
+            beside.empty_cache(stream)
+        gpu.synchronize()
+        for name in mode.before:
+            beside.enqueue(name)
         for launch in setting.launches:
             launch.enqueue(stream)
+        for name in mode.after:
+            beside.enqueue(name)
         progress |= {"stage": "run", "started": time.monotonic()}
-        call("cuStreamSynchronize", stream)
+        gpu.synchronize()
         progress["stage"] = "compare"
         outputs = setting.outputs()
         digests.setdefault(which, set()).add(hashlib.sha256(b"".join(x.tobytes() for x in outputs.values())).hexdigest())

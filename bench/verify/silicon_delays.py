@@ -2,7 +2,7 @@
 
 The lowering does not know of them: its text is changed afterwards, here, and no tool calls this. In front of and behind every wait, every
 arrival and every named barrier a warp sleeps for a pseudo-random time that depends on the run's seed, the CTA, the warp, the place and
-the clock. A wait gives up after `WAIT_NANOSECONDS` instead of a number of polls.
+the clock; in front of accesses to memory and of copies it does so now and then. A wait gives up after `WAIT_NANOSECONDS` instead of a number of polls.
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ WAIT_NANOSECONDS = 400_000_000
 SEED = "cake_seed"
 """The constant that a run sets: 0 runs without delays."""
 
-CALLS = re.compile(r"\b(?:mbarrier_wait\w*|mbarrier_arrive\w*|mbarrier_expect_tx|cp_async_arrive|named_sync|named_arrive|cluster_sync|bulk_wait\w*)\b")
+CALLS = re.compile(r"\b(?:mbarrier_wait\w*|mbarrier_arrive\w*|mbarrier_expect_tx|cp_async_arrive|named_sync|named_arrive|cluster_sync|bulk_wait\w*|flag_signal|flag_spin)\b")
+ACCESSES = re.compile(
+    r"\b(?:(?:load|store)_(?:shared|global)\w*|stmatrix\w*|ldmatrix\w*|tma_(?:load|store|reduce)\w*|bulk_commit|cp_async_copy\w*|wgmma_fence|fence_proxy_async)\b"
+)
 _KERNEL = 'extern "C" __global__'
 _POLLS = re.compile(
     r"  u32 polls = 0;\n(?P<loop>(?:  #pragma unroll 1\n)?  while [^\n]*\n)    if \(\+\+polls == 0x[0-9a-f]+u\) (?P<trap>\{[^\n]*\})"
 )
+_SPINS = re.compile(r"  u32 polls = 0;\n(?P<loop>  int seen;\n(?:  #pragma unroll 1\n)?  do \{\n[^\n]*\n    if \(seen < value && )\+\+polls == 0x[0-9a-f]+u(?P<trap>\) [^\n]*\n)")
+"""A wait for a flag looks at the word first and then counts."""
 
 # A seed picks a pace for every warp or warpgroup of every CTA (undisturbed, short, long, long bursts), so that whole roles lag behind.
-DELAY = f"""
-extern "C" {{ __constant__ u32 {SEED}; }}
+NOW = """
+DEVICE u64 cake_now() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }
+"""
+DELAY = f"""{NOW}extern "C" {{ __constant__ u32 {SEED}; }}
 DEVICE u32 cake_mix(u32 x) {{ x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; return x ^ x >> 16; }}
-DEVICE u64 cake_now() {{ u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }}
 DEVICE void cake_delay(u32 site) {{
   const u32 seed = {SEED}, warp = threadIdx.x >> 5;
   u32 clock;
@@ -37,16 +43,22 @@ DEVICE void cake_delay(u32 site) {{
   const u32 sleep = pace == 0u ? 0u : pace == 1u ? draw & 511u : pace == 2u ? draw & 4095u : burst;
   asm volatile("nanosleep.u32 %0;" :: "r"(seed == 0u ? 0u : sleep) : "memory");
 }}
+DEVICE void cake_stall(u32 site) {{
+  u32 clock;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
+  if ({SEED} != 0u && (cake_mix(clock ^ (site << 24) ^ (threadIdx.x >> 5 << 16)) & 7u) == 0u) cake_delay(site);
+}}
 """
 
 
 @dataclass(frozen=True)
 class Delayed:
-    """The changed text, with how many places got a delay and how many kinds of waits a time limit."""
+    """The changed text, with how many places got a delay, how many kinds of waits a time limit, and how many accesses may stall."""
 
     text: str
     sites: int
     bounded: int
+    stalls: int
 
 
 def delayed(text: str) -> Delayed:
@@ -54,26 +66,42 @@ def delayed(text: str) -> Delayed:
     head, kernel, body = text.partition(_KERNEL)
     if not kernel or head.count(_KERNEL):
         raise ValueError("no kernel in the text")
-    types_end = _after_types(head)
-    head, bounded = _POLLS.subn(
-        rf"  const u64 start = cake_now();\n\g<loop>    if (cake_now() - start > {WAIT_NANOSECONDS}ull) \g<trap>", head[:types_end] + DELAY + head[types_end:]
-    )
-    if "polls" in head:
-        raise ValueError("a wait of another form")
+    head, bounded = _bounded(head, DELAY, WAIT_NANOSECONDS)
     out: list[str] = []
-    sites = 0
+    sites = stalls = 0
     for line in (kernel + body).split("\n"):
         code = line.partition("//")[0].strip()
+        before = next((x.partition("//")[0].strip() for x in reversed(out) if x.strip()), "")
+        whole = code.endswith(";") and before.endswith(("{", "}", ";"))
         if not CALLS.search(code):
+            if whole and ACCESSES.search(code) and not ACCESSES.search(before):
+                out.append(f"{line[: len(line) - len(line.lstrip())]}cake_stall({stalls}u);")
+                stalls += 1
             out.append(line)
             continue
-        before = next((x.partition("//")[0].strip() for x in reversed(out) if x.strip()), "")
-        if not code.endswith(";") or not before.endswith(("{", "}", ";")):
+        if not whole:
             raise ValueError(f"expected a statement on a line of its own, found {code!r} after {before!r}")
         pad = line[: len(line) - len(line.lstrip())]
         out += [f"{pad}cake_delay({sites}u);", line, f"{pad}cake_delay({sites + 1}u);"]
         sites += 2
-    return Delayed(head + "\n".join(out), sites, bounded)
+    return Delayed(head + "\n".join(out), sites, bounded, stalls)
+
+
+def bounded(text: str, nanoseconds: int) -> str:
+    """Text of the lowering with a time limit for every wait and nothing else."""
+    head, kernel, body = text.partition(_KERNEL)
+    return _bounded(head, NOW, nanoseconds)[0] + kernel + body
+
+
+def _bounded(head: str, added: str, nanoseconds: int) -> tuple[str, int]:
+    types_end = _after_types(head)
+    head, count = _POLLS.subn(
+        rf"  const u64 start = cake_now();\n\g<loop>    if (cake_now() - start > {nanoseconds}ull) \g<trap>", head[:types_end] + added + head[types_end:]
+    )
+    head, spins = _SPINS.subn(rf"  const u64 start = cake_now();\n\g<loop>cake_now() - start > {nanoseconds}ull\g<trap>", head)
+    if "polls" in head:
+        raise ValueError("a wait of another form")
+    return head, count + spins
 
 
 def _after_types(head: str) -> int:

@@ -80,7 +80,7 @@ def _follow(child: subprocess.Popen[bytes], limits: Limits, deadline: float) -> 
                 if event["event"] == "ready":
                     ready, at["gpu"] = True, event.get("gpu", "")
                 elif event["event"] == "run":
-                    at |= {k: event[k] for k in ("run", "setting", "seed") if k in event}
+                    at |= {k: event[k] for k in ("run", "setting", "seed", "mode") if k in event}
                 elif event["event"] == "end" and isinstance(event.get("outcome"), str):
                     return {**at, **{k: v for k, v in event.items() if k != "event"}}
 

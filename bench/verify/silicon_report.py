@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.verify.sight import verdict_of
+from bench.verify.silicon_explained import explained
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "verify-silicon.json"
 BAD = ("mismatch", "hang", "fault", "damage")
@@ -63,9 +64,10 @@ def joined(mutants: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, 
     for m in mutants:
         r = by.get(m["key"], {"outcome": "not run" if m["built"] == "ok" else "not built", "detail": m["detail"]})
         shown = "bad" if r["outcome"] in BAD else "clean" if r["outcome"] == "clean" else "none"
-        kept = {k: r[k] for k in ("outcome", "detail", "run", "setting", "seed", "killed", "varied", "stage", "seconds") if k in r}
+        kept = {k: r[k] for k in ("outcome", "detail", "run", "setting", "seed", "mode", "killed", "varied", "stage", "seconds") if k in r}
         out.append({**m, **kept, "shown": shown, "kind": ""})
         out[-1]["kind"] = kind(out[-1])
+        out[-1]["cause"] = explained(out[-1])
     return out
 
 
@@ -107,6 +109,7 @@ def summary(rows: Sequence[dict[str, Any]], silicon: Mapping[str, Any]) -> dict[
         "classes": classes,
         "disagreements": sorted((_short(m) for m in wrong), key=lambda m: (list(KINDS).index(m["kind"]), m["key"])),
         "disagreement_kinds": KINDS,
+        "unexplained": sorted(m["key"] for m in wrong if not m["cause"]),
         "mutants": [{k: v for k, v in _short(m).items() if k != "diff"} for m in rows],
     }
 
@@ -133,7 +136,7 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _short(m: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("key", "cls", "title", "lines", "verdict", "codes", "built", "outcome", "detail", "run", "setting", "seed", "killed", "varied", "kind", "diff")
+    names = ("key", "cls", "title", "lines", "verdict", "codes", "built", "outcome", "detail", "run", "setting", "seed", "mode", "killed", "varied", "kind", "serialised", "why", "cause", "diff")
     return {**{k: m[k] for k in names if k in m}, "truth": m["truth"]["state"], "truth_kind": m["truth"].get("kind", "")}
 
 
@@ -159,7 +162,7 @@ def listing(report: Mapping[str, Any]) -> str:
         codes = " ".join(d["codes"])
         out.append(f"\n[{d['kind']}] {d['key']}: {d['title']}")
         out.append(f"    verifier {d['verdict']} {codes}; simulator {d['truth']} {d['truth_kind']}; silicon {d['outcome']} {d['detail'][:160]}")
-        out += [f"    {line}" for line in d["diff"]]
+        out += [f"    {d.get('cause') or 'UNEXPLAINED'}", *(f"    {line}" for line in d["diff"])]
     return "\n".join(out)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import random
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.verify.cases import CASES
@@ -14,9 +14,15 @@ from bench.verify.measure import TruthStore, digest
 from bench.verify.mutate import VALUES, Mutant, Subject, mutants
 from bench.verify.sight import verdict_of
 from bench.verify.truth import program_of
+from cake_backend.cuda.lower import lower
+from cake_ir.fault import FaultError
 
 CONTROL = "control"
 MOST_VALUES, MOST_UNKNOWN, MOST_DISAGREEMENTS = 3, 2, 3
+STRESSED = frozenset({
+    "drop-fence", "drop-async-wait", "weaken-async-wait", "early-release", "drop-sync", "drop-wait", "duplicate", "arrive-kind", "swap-adjacent", "rows-tail",
+})  # fmt: skip
+"""Classes whose harm depends on timing: silicon shows it only now and then, so more of them are tried."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +104,26 @@ def _pick(m: Mutant, truth: dict[str, Any], verdict: str, codes: tuple[str, ...]
     return Pick(m.key, m.cls, m.subject, m.title, m.text, tuple(sorted(m.lines)), truth, verdict, codes, m.truth == "contract", "sample")
 
 
-def sample(found: list[Pick], count: int, seed: int = 0) -> list[Pick]:
-    """Disagreements first (a few a class), then classes in turn, harmful and harmless in turn, the least used schedule first."""
+def lowers(p: Pick) -> str:
+    """Why the lowering makes nothing of a mutant; empty where it does. What it refuses never reaches silicon."""
+    program = program_of(p.text, CASES[p.subject])
+    try:
+        if program is None:
+            return "no program"
+        lower(program)
+    except FaultError as error:
+        return error.fault.message
+    except Exception as error:  # it may trust what the verifier refuses
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def sample(found: list[Pick], count: int, seed: int = 0, again: frozenset[str] = frozenset(), refused: Callable[[Pick], str] = lambda p: "") -> list[Pick]:
+    """Mutants that disagreed before (`again`), disagreements (a few a class), then classes in turn, harmful and harmless in turn.
+
+    Within a class the least used schedule comes first; classes of `STRESSED` have two in a turn. What `refused` gives a reason for is
+    left out, and another of its class taken.
+    """
     rng = random.Random(seed)
     pool = list(found)
     rng.shuffle(pool)
@@ -107,12 +131,18 @@ def sample(found: list[Pick], count: int, seed: int = 0) -> list[Pick]:
     used: Counter[str] = Counter()
     classes: Counter[str] = Counter()
 
-    def take(p: Pick, why: str) -> None:
+    def take(p: Pick, why: str) -> bool:
         pool.remove(p)
+        if refused(p):
+            return False
         used[p.subject] += 1
         classes[p.cls] += 1
-        chosen.append(Pick(p.key, p.cls, p.subject, p.title, p.text, p.lines, p.truth, p.verdict, p.codes, p.contract, why))
+        chosen.append(replace(p, why=why))
+        return True
 
+    for p in [p for p in pool if p.key in again]:
+        if len(chosen) < count:
+            take(p, "again")
     for p in [p for p in pool if p.disagrees and p.truth.get("kind") != "numbers"]:  # other numbers alone are no verifier's business
         if classes[p.cls] < MOST_DISAGREEMENTS and len(chosen) < count // 4:
             take(p, "disagreement")
@@ -120,9 +150,9 @@ def sample(found: list[Pick], count: int, seed: int = 0) -> list[Pick]:
     while len(chosen) < count:
         before = len(chosen)
         rng.shuffle(names)
-        for cls in names:
-            if len(chosen) < count and (p := _next(pool, chosen, cls, turn, used)) is not None:
-                take(p, "sample")
+        for cls in [c for c in names for _ in range(2 if c in STRESSED else 1)]:
+            while len(chosen) < count and (p := _next(pool, chosen, cls, turn, used)) is not None and not take(p, "sample"):
+                continue
         turn += 1
         if len(chosen) == before:
             break
@@ -137,4 +167,5 @@ def _next(pool: list[Pick], chosen: list[Pick], cls: str, turn: int, used: Count
     unknown = sum(p.truth["state"] == "unknown" for p in mine)
     free = [p for p in pool if p.cls == cls and (p.truth["state"] != "unknown" or unknown < MOST_UNKNOWN)]
     wanted = "harmless" if turn % 3 == 1 else "harmful"
-    return min(free, key=lambda p: (p.truth["state"] != wanted, used[p.subject]), default=None)
+    ours = Counter(p.subject for p in mine)
+    return min(free, key=lambda p: (p.truth["state"] != wanted, ours[p.subject], used[p.subject]), default=None)

@@ -11,6 +11,7 @@ from cake_backend.cost.demand import Demand
 from cake_backend.cost.reading import Subject
 from cake_ir.derive.structure import sites
 from cake_ir.program import Expr, For, Program
+from cake_verify.rules.conformance.h015_mma_registers import check as serialised_mmas
 
 OVERLAP = 0.15
 
@@ -20,7 +21,7 @@ REASONS: dict[str, str] = {
     "R03": "the walk reaches no steady state",
     "R06": "the work depends on data whose distribution is not given",
     "R07": "no measured kernel of this family",
-    "R08": "the compiler's report shows a loss whose direction is certain and whose size is not",
+    "R08": "the compiler's report shows, or will show, a loss whose direction is certain and whose size is not",
     "R09": "the clock under this load is not known: cycles only",
 }
 
@@ -60,6 +61,8 @@ def abstentions(subject: Subject, constants: Constants, calibration: Calibration
     if build is not None and build.serialised:
         out.append(Withheld("R08", f"the assembler serialises MMA groups ({', '.join(c for c in build.codes if c.startswith(('C75', 'sass')))})",
                             next(iter(build.lines.values()), None)))  # fmt: skip
+    if build is None:
+        out += [Withheld("R08", f"the assembler will serialise MMA groups: {f.message}", f.span.line) for f in serialised_mmas(program)]
     if build is not None and build.spilled:
         out.append(Withheld("R08", f"{build.spilled} bytes of registers are spilled to local memory"))
     return _merged(out), overlap

@@ -19,6 +19,7 @@ from cake_backend.cost.traffic import Traffic, one_wave
 from cake_ir.program import Program
 from cake_ir.targets import Device
 from cake_ir.targets import device as device_named
+from cake_verify.rules.conformance.h015_mma_registers import check as serialised_mmas
 
 _STAND_IN = "H200-SXM"
 _BOUND = 0.85
@@ -230,6 +231,8 @@ def _binding(s: Setting, reading: Reading, units: tuple[Share, ...]) -> str:
 def _last(s: Setting) -> str:
     if s.build is not None and s.build.serialised:
         return "the assembler serialises its MMA groups"
+    if s.build is None and any(serialised_mmas(s.subject.program)):
+        return "the assembler will serialise its MMA groups"
     if s.build is not None and s.build.fences:
         return "a device-wide memory barrier in the hot loop"
     line = hot_fences(s.subject.program)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.context import Context, Rect
 from cake_backend.cuda.faults import not_lowered
@@ -10,6 +12,10 @@ from cake_backend.cuda.scalars import constant, plus, scalar, scaled
 from cake_ir.layout import SWIZZLES, ViewLayout, stage_stride
 from cake_ir.program import Expr
 from cake_ir.types import ViewT
+from cake_verify.analyses import ranges
+
+ATOM_ROWS = 8
+"""Rows after which every swizzle repeats."""
 
 
 def rect(ctx: Context, e: Expr) -> Rect:
@@ -29,17 +35,19 @@ def rect(ctx: Context, e: Expr) -> Rect:
     if e.op == "stage":
         index = slot_index(ctx, e.args[1])
         offset = "" if index == "0u" or layout.stages == 1 else _times(stage_stride(layout), index)
-        return Rect(t.view, plus(inner.base, offset), inner.col, inner.rows, inner.cols, inner.transposed, index)
+        return Rect(t.view, plus(inner.base, offset), inner.col, inner.rows, inner.cols, inner.transposed, index, inner.phase)
     if e.op == "T":
-        return Rect(inner.view, inner.base, inner.col, inner.rows, inner.cols, not inner.transposed, inner.stage)
+        return Rect(inner.view, inner.base, inner.col, inner.rows, inner.cols, not inner.transposed, inner.stage, inner.phase)
     if e.op == "rows":
         offset = scaled(ctx, e.args[1], row_pitch(layout))
-        return Rect(inner.view, plus(inner.base, offset), inner.col, t.rows, inner.cols, inner.transposed, inner.stage)
+        aligned = not layout.swizzle or ranges.of(ctx.program, ctx.role.role.name, e.args[1]).multiple_of(ATOM_ROWS)
+        phase = inner.phase if aligned else " + ".join(x for x in (inner.phase, scaled(ctx, e.args[1], 1)) if x)
+        return Rect(inner.view, plus(inner.base, offset), inner.col, t.rows, inner.cols, inner.transposed, inner.stage, phase)
     if e.op == "cols":
         start = constant(e.args[1])
         text = "" if start == 0 else scalar(ctx, e.args[1])
         col = text if not inner.col else f"{inner.col} + {text}" if text else inner.col
-        return Rect(inner.view, inner.base, col, inner.rows, t.cols, inner.transposed, inner.stage)
+        return Rect(inner.view, inner.base, col, inner.rows, t.cols, inner.transposed, inner.stage, inner.phase)
     return not_lowered(f"the view expression `{e.op}`", e.span)
 
 
@@ -53,7 +61,7 @@ def at_stage(ctx: Context, e: Expr, stage: Expr | None) -> Rect:
     layout = ctx.layouts[t.view]
     index = slot_index(ctx, stage, layout.stages)
     offset = "" if index == "0u" else _times(stage_stride(layout), index)
-    return Rect(found.view, plus(found.base, offset), found.col, found.rows, found.cols, found.transposed, index)
+    return Rect(found.view, plus(found.base, offset), found.col, found.rows, found.cols, found.transposed, index, found.phase)
 
 
 def _times(stride: int, index: str) -> str:
@@ -94,7 +102,8 @@ def _bytes(text: str, bits: int) -> str:
 def chunk_address(r: Rect, layout: ViewLayout, row: str, chunk: str, extra_rows: str = "") -> str:
     """C text of the address of 16-byte chunk `chunk` (counted from the rectangle's first column) of row `row`.
 
-    `row` is relative to the rectangle's first row, which is a multiple of 8 in a swizzled view, and must be an operand-safe text.
+    `row` is relative to the rectangle's first row and must be an operand-safe text. The swizzle turns by the row within the view: where
+    the first row need not be a multiple of 8, it counts for the turn.
     """
     per_chunk = 128 // layout.elem_bits
     first = "" if not r.col else str(int(r.col) // per_chunk) if r.col.isdigit() else f"(({r.col}) / {per_chunk})"
@@ -104,7 +113,8 @@ def chunk_address(r: Rect, layout: ViewLayout, row: str, chunk: str, extra_rows:
     mode = SWIZZLES[layout.swizzle]
     chunks = mode.span // 16
     shift = {128: 0, 64: 1, 32: 2}[mode.span]
-    turn = f"({row} & {chunks - 1}u)" if shift == 0 else f"(({row} >> {shift}) & {chunks - 1}u)"
+    within = f"({row} + (u32)({r.phase}))" if r.phase else row
+    turn = f"({within} & {chunks - 1}u)" if shift == 0 else f"(({within} >> {shift}) & {chunks - 1}u)"
     if layout.cols == layout.panel_cols:
         return f"{r.base} + {row} * {mode.span}u + (({where} ^ {turn}) << 4)"
     panel = f"{where} / {chunks} * {layout.panel_stride}u"
@@ -119,6 +129,6 @@ def element_address(r: Rect, layout: ViewLayout, row: str, col: str) -> str:
         line = f" + {row} * {row_pitch(layout)}u" if layout.rows > 1 else ""
         return f"{r.base}{line} + ({column}) * {size}u"
     per_chunk = 16 // size
-    inner = Rect(r.view, r.base, "", r.rows, r.cols, r.transposed, r.stage)
+    inner = replace(r, col="")
     chunk = chunk_address(inner, layout, row, f"({column}) / {per_chunk}")
     return f"{chunk} + ({column}) % {per_chunk} * {size}u"

@@ -33,7 +33,7 @@ DEVICE float gelu_tanh(float x) {
 _DEVICES = {"exp2": EXP2, "log2": LOG2, "rcp": RCP, "rsqrt": RSQRT, "sqrt": SQRT, "tanh": TANH, "sigmoid": SIGMOID, "silu": SILU, "gelu": GELU}
 
 
-def unary_text(ctx: Context, op: str, x: str, span: Span, *, integer: bool = False) -> str:
+def unary_text(ctx: Context, op: str, x: str, span: Span, *, integer: bool = False, dtype: str = "f32") -> str:
     """`op` of one value; `x` may be any C expression. The result is operand-safe."""
     if op in _DEVICES:
         return f"{ctx.use(_DEVICES[op])}({x})"
@@ -42,7 +42,7 @@ def unary_text(ctx: Context, op: str, x: str, span: Span, *, integer: bool = Fal
     if op == "log":
         return f"__fmul_rn({ctx.use(LOG2)}({x}), 0.6931471805599453f)"
     if op == "abs":
-        return f"{'abs' if integer else 'fabsf'}({x})"
+        return (operand(x) if dtype in ("u32", "u64", "u8", "bool") else f"abs({x})") if integer else f"fabsf({x})"
     if op == "erf":
         return f"erff({x})"
     if op == "neg":

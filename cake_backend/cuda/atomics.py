@@ -10,7 +10,7 @@ from cake_backend.cuda.context import Context
 from cake_backend.cuda.elementwise import element, prepared, resolve, word
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, elements, loop, packing
-from cake_backend.cuda.global_memory import Access, VecVisit, tile_pairs
+from cake_backend.cuda.global_memory import Access, VecVisit, paired, tile_pairs
 from cake_backend.cuda.per_element import Elements, is_gather, once
 from cake_backend.cuda.positions import TILES, At
 from cake_backend.cuda.preamble import Device, asm_call
@@ -113,7 +113,7 @@ def _vectors(ctx: Context, op: Op, x: Expr, t: FragT, mask: Expr | None, scope: 
 
         visit.walk(runs, lambda at, places, guards: None)
         return True
-    if t.form in TILES and mask is None and not op.attrs.get("clip") and (pair or wide) and a.aligned(2):
+    if t.form in TILES and mask is None and not op.attrs.get("clip") and (pair or wide) and paired(t) and a.aligned(2):
         device = ctx.use(update("add", kind, "global", scope, 1 if pair else 2))
         tile_pairs(ctx, a, lambda at, p: f"{device}({p}, {', '.join(word(ctx, x, t, at.plus(k)) for k in range(0, 2, packing(t)))});")
         return True

@@ -30,7 +30,19 @@ def targets_of(ctx: Context, barrier: str) -> int:
 
 
 def arrive_remote(ctx: Context, op: Op, address: str, who: str, peers: int) -> None:
-    """Lane (or thread) i of the arriving group signals the i-th CTA of the multicast group: one predicated instruction, no loop."""
+    """Lane (or thread) i of the arriving group signals the i-th CTA of the multicast group: one predicated instruction, no loop.
+
+    Without `who` every thread that comes here arrives at each of them by itself.
+    """
+    if not who:
+        with ctx.out.unrolled("peer_", peers):
+            ctx.out.line(_remote(ctx, op, address, "(u32)peer_", peers))
+        return
+    ctx.out.line(f"if ({who} < {peers}) {_remote(ctx, op, address, who, peers)}")
+
+
+def _remote(ctx: Context, op: Op, address: str, who: str, peers: int) -> str:
+    """The arrival at CTA number `who` of the multicast group."""
     x, y = ctx.program.launch.cluster
     axes = multicast_axes(ctx.program, str(op.attrs["barrier"])) or ({0, 1} if peers == x * y else set())
     device = mbarrier.ARRIVE_REMOTE_RELEASE if op.attrs.get("order") == "cluster" else mbarrier.ARRIVE_REMOTE
@@ -43,7 +55,7 @@ def arrive_remote(ctx: Context, op: Op, address: str, who: str, peers: int) -> N
         peer = who if y == 1 else f"{who} + {x} * (cluster_cta / {x}u)"
     else:
         peer = who if x == 1 else f"{who} * {x} + cluster_cta % {x}u"
-    ctx.out.line(f"if ({who} < {peers}) {ctx.use(device)}({address}, {peer});")
+    return f"{ctx.use(device)}({address}, {peer});"
 
 
 def multicast_mask(ctx: Context, axis: int) -> str:

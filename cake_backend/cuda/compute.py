@@ -50,7 +50,7 @@ def is_lazy(ctx: Context, e: Expr) -> bool:
         return False
     if t.dtype == "bool":
         for x in e.walk():
-            if x.op == "var" and isinstance(ctx.lookup(str(x.attrs["name"])), Place) and ctx.role.webs.written.get(str(x.attrs["name"]), 0) != 1:
+            if x.op == "var" and isinstance(ctx.lookup(str(x.attrs["name"])), Place) and ctx.role.webs.written.get(str(x.attrs["name"]), 0) != 1 and not _model_only(e, x):
                 not_lowered("a mask over a value that is rebound", e.span, "write the condition where it is used")
         return True
     if t.dtype not in ("i32", "u32") or not any(x.op == "iota" for x in e.walk()):

@@ -20,6 +20,8 @@ def known_divisor(program: Program, e: Expr) -> int:
         return gcd(known_divisor(program, e.args[0]), known_divisor(program, e.args[1]))
     if e.op in ("min", "max"):
         return gcd(known_divisor(program, e.args[0]), known_divisor(program, e.args[1]))
+    if e.op == "mod" and e.args[1].op == "const":
+        return gcd(known_divisor(program, e.args[0]), known_divisor(program, e.args[1]))
     if e.op == "var" and str(e.attrs["name"]) in program.lets:
         return known_divisor(program, program.lets[str(e.attrs["name"])].value)
     return 1

@@ -29,10 +29,14 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A ring position: C text of the running count; `value` where it is known while the text is printed."""
+    """A ring position: C text of the running count; `value` where it is known while the text is printed.
+
+    With `parity` (C text) the position is kept as what it is used for: `text` is then the slot's index and `parity` its phase.
+    """
 
     text: str
     value: int | None = None
+    parity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ class Rect:
     """Part of a view: byte address of its first row (panel 0, column 0 of the view) and its first column, both as C text.
 
     Keeping the column apart lets a swizzled address XOR the chunk number that counts from the view's own first column.
-    `row` is the storage row that `base` already contains, as C text (empty for 0).
+    `phase` is the storage row that `base` already contains, as C text, where it may not be a multiple of the 8 rows after which a
+    swizzle repeats (empty: it is one).
     """
 
     view: str
@@ -58,6 +63,7 @@ class Rect:
     cols: int
     transposed: bool
     stage: str = ""
+    phase: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,8 @@ class RoleState:
     """MMA groups in flight, oldest first: (place, stage) where the accumulator is one of an array."""
     member_barriers: frozenset[int] = frozenset()
     """Arrivals of one thread a member that need a barrier of the member in front."""
+    fenced_releases: frozenset[int] = frozenset()
+    """Arrivals and meetings that release to the copy engine what threads have read with ordinary loads."""
 
     @property
     def warps(self) -> int:

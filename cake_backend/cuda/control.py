@@ -9,7 +9,7 @@ from cake_backend.cuda.context import Context, PairPlace, Place, Rect, Scalar, S
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.lowerings import EFFECTS, RESULTS
 from cake_backend.cuda.move import arm
-from cake_backend.cuda.rings import counter, position
+from cake_backend.cuda.rings import counter, position, step_slots
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.cuda.webs import Web
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Stmt
@@ -72,9 +72,10 @@ def declare_ahead(ctx: Context, web: Web) -> None:
         ctx.out.line(f"{CTYPE[t.dtype]} {name};")
         role.env[web.name] = Scalar(name)
     elif isinstance(t, SlotT):
-        name = role.names.take(web.name)
-        ctx.out.line(f"u32 {name};")
-        role.env[web.name] = Slot(name)
+        name, ring = role.names.take(web.name), role.env[f"ring {t.ring}"]
+        parity = role.names.take(f"{web.name}_phase") if isinstance(ring, Slot) and ring.parity else ""
+        ctx.out.line(f"u32 {name}{f', {parity}' if parity else ''};")
+        role.env[web.name] = Slot(name, parity=parity)
     elif isinstance(t, ViewT | TmemT | TileT):
         return  # bound where it is assigned
 
@@ -94,6 +95,8 @@ def _assign(ctx: Context, s: Assign, begins: dict[str, Web]) -> None:
     e = s.value
     if isinstance(t, SlotT) and e.op == "step" and str(e.attrs["ring"]) in ctx.role.positions:
         ctx.role.env[name] = fragment_arrays.step(ctx, str(e.attrs["ring"]))
+    elif isinstance(t, SlotT) and e.op == "step" and getattr(ctx.role.env[f"ring {e.attrs['ring']}"], "parity", ""):
+        ctx.role.env[name] = step_slots(ctx, str(e.attrs["ring"]), name, begins=name in begins)
     elif isinstance(t, SlotT):
         _bind_text(ctx, name, "u32", _slot_text(ctx, e), begins, Slot)
     elif isinstance(t, ScalarT):
@@ -132,7 +135,11 @@ def _bind_view(ctx: Context, name: str, e: Expr, begins: dict[str, Web]) -> None
         return
     variable = ctx.role.names.take(name)
     ctx.out.line(f"const u32 {variable} = {found.base};")
-    ctx.role.env[name] = Rect(found.view, variable, found.col, found.rows, found.cols, found.transposed, found.stage)
+    phase = found.phase
+    if phase and not phase.isdigit():
+        phase = ctx.role.names.take(f"{name}_row")
+        ctx.out.line(f"const u32 {phase} = (u32)({found.phase});")
+    ctx.role.env[name] = Rect(found.view, variable, found.col, found.rows, found.cols, found.transposed, found.stage, phase)
 
 
 def _result(ctx: Context, s: Assign, op: Op, t: Type, begins: dict[str, Web]) -> None:

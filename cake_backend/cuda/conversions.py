@@ -110,28 +110,36 @@ ROUND_TF32 = Device(
     "round_tf32",
     'DEVICE float round_tf32(float x) { u32 r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x)); return __uint_as_float(r); }',
 )
-TO_INT = {
-    "rn": "__float2int_rn", "rz": "__float2int_rz", "rm": "__float2int_rd", "rp": "__float2int_ru",
-}  # fmt: skip
+TRUNCATE_BF16 = Device("truncate_bf16", "DEVICE float truncate_bf16(float x) { return __uint_as_float(__float_as_uint(x) & 0xffff0000u); }")
+TRUNCATE_F16 = Device(
+    "truncate_f16",
+    'DEVICE float truncate_f16(float x) { float r; asm("{ .reg .b16 h; cvt.rz.f16.f32 h, %1; cvt.f32.f16 %0, h; }" : "=f"(r) : "f"(x)); return r; }',
+)
+_TO_INT = {"i32": "int", "u32": "uint", "i64": "ll", "u64": "ull"}
+_TO_FLOAT = {"u32": "__uint2float_rn", "i64": "__ll2float_rn", "u64": "__ull2float_rn"}
+_ROUND = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "ru"}
 
 
 def converted(ctx: Context, have: str, want: str, value: str, round_: str, span: Span) -> str:
     """C text of a value of dtype `have` converted to `want` by a cast."""
     if have == want:
         return value
-    integer = ("i32", "u32", "i8", "u8", "bool")
+    integer = ("i32", "u32", "i64", "u64", "i8", "u8", "bool")
     if want == "f32" or (want in ("bf16", "f16") and have in integer):
-        text = value if have not in integer else f"__uint2float_rn({value})" if have == "u32" else f"__int2float_rn((int)({value}))"
+        text = f"{_TO_FLOAT.get(have, '__int2float_rn')}({value if have in _TO_FLOAT else f'(int)({value})'})" if have in integer else value
         return text if want == "f32" else rounded(ctx, want, text, span)
+    if round_ == "rz" and want in ("bf16", "f16"):
+        return f"{ctx.use(TRUNCATE_BF16 if want == 'bf16' else TRUNCATE_F16)}({value})"
     if want == "tf32":
         return f"{ctx.use(ROUND_TF32)}({value})"
     if want in ("bf16", "f16", "e4m3", "e5m2"):
         return rounded(ctx, want, value, span)
-    if want == "i32" and have not in integer:
-        return f"{TO_INT[round_]}({value})"
-    if want in ("i32", "u32") and have in integer:
-        return f"({'int' if want == 'i32' else 'u32'})({value})"
+    if want in ("i32", "u32", "i64", "u64"):
+        ctype = {"i32": "int"}.get(want, want)
+        return f"({ctype})({value})" if have in integer else f"__float2{_TO_INT[want]}_{_ROUND[round_]}({value})"
     if want in ("i8", "u8") and have not in integer:
         low, high = (-128, 127) if want == "i8" else (0, 255)
-        return f"min(max({TO_INT[round_]}({value}), {low}), {high})"
+        return f"min(max(__float2int_{_ROUND[round_]}({value}), {low}), {high})"
+    if want in ("i8", "u8"):
+        return f"(int)({want})({value})"
     return not_lowered(f"a cast from {have} to {want}", span)

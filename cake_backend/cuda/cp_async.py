@@ -15,7 +15,7 @@ from cake_backend.cuda.fragments import Index, elements, loop, rowvec_row
 from cake_backend.cuda.global_memory import chunk_mask
 from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.positions import At
-from cake_backend.cuda.scalars import constant, scalar
+from cake_backend.cuda.scalars import constant, factor, scalar
 from cake_backend.cuda.shared_memory import LOAD_I32
 from cake_ir.layout import ViewLayout
 from cake_ir.program import Expr, Op
@@ -31,27 +31,29 @@ class _Copy:
         self.ctx, self.op, self.coords, self.tensor = ctx, op, coords, str(op.attrs["tensor"])
         self.rect: Rect = at_stage(ctx, view, stage if isinstance(stage, Expr) else None)
         self.layout: ViewLayout = ctx.layouts[self.rect.view]
-        if self.rect.transposed or len(coords) < 2:
-            not_lowered("`cp_async` of anything but a tensor of two or more dimensions into a view as it is stored", op.span)
+        if self.rect.transposed:
+            not_lowered("`cp_async` into a transposed view", op.span)
         self.size = self.layout.elem_bits // 8
         self.per = 16 // self.size
         if self.rect.cols % self.per or not multiple_of(ctx.program, coords[0], self.per):
-            not_lowered(f"`cp_async` of columns that are not whole 16-byte chunks of {self.per}", op.span)
+            help_ = f"write the first column as a multiple of {self.per}, or say so with `lm.assume(x % {self.per} == 0)`"
+            not_lowered(f"`cp_async` of columns that are not whole 16-byte chunks of {self.per}", op.span, help_)
         ctx.need_alignment(self.tensor, op.span)
         rank = len(coords)
         self.chunks = self.rect.cols // self.per
-        self.pitch = stride(ctx, self.tensor, rank - 2)
-        self.inner, self.outer = extent(ctx, self.tensor, rank - 1), extent(ctx, self.tensor, rank - 2)
+        self.pitch = stride(ctx, self.tensor, rank - 2) if rank > 1 else "0u"
+        self.inner, self.outer = extent(ctx, self.tensor, rank - 1), extent(ctx, self.tensor, rank - 2) if rank > 1 else "1"
         declared = ctx.program.tensors[self.tensor].extents
         last = declared[-1] if declared else None
         self.whole = last % self.per == 0 if isinstance(last, int) else last is not None and assumed_divisor(ctx.program, last) % self.per == 0
+        self.limit = self.inner  # the first column that is not copied
 
     def bytes_(self, tests: list[str]) -> str:
         """C text of how many of a piece's 16 bytes exist, at (`at_row_`, `at_col_`); `tests` must hold for any."""
         rows = " && ".join([*tests, *(self.planes()), f"(u32)at_row_ < (u32){self.outer}" if self.op.name == "cp_async_rows" else f"at_row_ < {self.outer}"])
         if self.whole:
-            return f"{rows} && at_col_ < {self.inner} ? 16u : 0u"
-        return f"{rows} ? (u32)(min(max({self.inner} - at_col_, 0), {self.per}) * {self.size}) : 0u"
+            return f"{rows} && at_col_ < {self.limit} ? 16u : 0u"
+        return f"{rows} ? (u32)(min(max({self.limit} - at_col_, 0), {self.per}) * {self.size}) : 0u"
 
     def planes(self) -> list[str]:
         """Tests of the coordinates beyond rows and columns."""
@@ -68,7 +70,7 @@ class _Copy:
 
     def origin(self) -> None:
         """Declare the first row and column."""
-        self.ctx.out.line(f"const int first_row_ = {scalar(self.ctx, self.coords[1])}, first_col_ = {scalar(self.ctx, self.coords[0])};")
+        self.ctx.out.line(f"const int first_row_ = {scalar(self.ctx, self.coords[1]) if len(self.coords) > 1 else 0}, first_col_ = {scalar(self.ctx, self.coords[0])};")
 
 
 def cp_async(ctx: Context, op: Op) -> None:
@@ -78,10 +80,13 @@ def cp_async(ctx: Context, op: Op) -> None:
     mask = op.operands.get("mask")
     if isinstance(mask, Expr):
         t = FragT("vec", c.rect.rows, c.rect.cols, ctx.program.views[c.rect.view].dtype, chunk=c.per)
-        test = chunk_mask(ctx, resolve(ctx, mask), t, c.per)
-        if test is None:
-            not_lowered("`cp_async` with a mask that may part a piece of 16 bytes", op.span, "use `lm.in_bounds` with whole pieces of columns")
-        tests = [str(test)]
+        mask = resolve(ctx, mask)
+        if mask.op != "in_bounds":
+            not_lowered("`cp_async` with a mask other than `lm.in_bounds`", op.span)
+        if test := chunk_mask(ctx, mask, t, c.per):
+            tests = [test]
+        else:  # a piece may be parted: its bytes end where the mask does
+            tests, c.whole, c.limit = [f"row_ < {factor(ctx, mask.args[1])}"], False, f"min({c.inner}, first_col_ + {scalar(ctx, mask.args[2])})"
     total, threads = c.rect.rows * c.chunks, ctx.role.threads
     with ctx.out.block(""):
         c.origin()

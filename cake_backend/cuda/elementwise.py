@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from cake_backend.cuda import conversions
 from cake_backend.cuda.arithmetic import binary_text, operand, unary_text
+from cake_backend.cuda.column_masks import block_comparison
 from cake_backend.cuda.context import Context, Lazy, PairPlace, Place
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, ctype, declare, elements, loop, packing, tile_blocks, tile_columns
+from cake_backend.cuda.fragments import Index, ctype, declare, elements, loop, operand_order, packing, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At, trips
 from cake_backend.cuda.scalars import CTYPE, number, scalar
 from cake_ir.ops.elementwise import ARITH, COMPARE, LOGIC, UNARY
@@ -129,7 +130,9 @@ def assign_elements(ctx: Context, place: Place, e: Expr, offset: str = "") -> No
 
 def same_order(ctx: Context, a: FragT, b: FragT) -> bool:
     """Whether element i of one is element i of the other."""
-    return (a.form == b.form and (a.rows, a.cols) == (b.rows, b.cols)) or (a.form in TILES and b.form in TILES and (a.rows, a.cols) == (b.rows, b.cols))
+    if (a.rows, a.cols) != (b.rows, b.cols):
+        return False
+    return a.form == b.form or (a.form in TILES and b.form in TILES and all(x.form == "acc" or operand_order(x) == 2 for x in (a, b)))
 
 
 def word(ctx: Context, e: Expr, t: FragT, at: Index) -> str:
@@ -172,9 +175,11 @@ def element(ctx: Context, e: Expr, at: At) -> str:
     if e.op in UNARY:
         x = e.args[0]
         source = x.type.dtype if isinstance(x.type, FragT | ScalarT) else "f32"
-        text = unary_text(ctx, e.op, element(ctx, x, at), e.span, integer=kind_of(source) == "int")
+        text = unary_text(ctx, e.op, element(ctx, x, at), e.span, integer=kind_of(source) == "int", dtype=source)
         return text if e.op in ("neg", "abs", "not") else _round_to(ctx, t.dtype, text, e)
     if e.op in BINARY:
+        if block := block_comparison(ctx, e, at):
+            return block
         left, right = literal_as(e.args[0], e.args[1]), literal_as(e.args[1], e.args[0])
         kind = kind_of(dtype(left) if e.args[0].op != "const" else dtype(right))
         text = binary_text(ctx, "div_rn" if e.attrs.get("exact") else e.op, element(ctx, left, at), element(ctx, right, at), e.span, kind=kind)

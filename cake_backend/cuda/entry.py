@@ -13,7 +13,9 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
 from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
+from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
+from cake_backend.cuda.rings import counts_slots
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
 from cake_ir.derive.arrivals import arrivals
@@ -121,7 +123,11 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
     if "pool" in names:
         ctx.out.line(f"extern __shared__ __align__({GUARANTEED}) u8 smem_raw[];")
         base = f"{ctx.use(SHARED_ADDRESS)}(smem_raw)"
-        ctx.out.line(f"const u32 pool = {base if alignment == GUARANTEED else f'({base} + {alignment - 1}u) & ~{alignment - 1}u'};")
+        if alignment == GUARANTEED:
+            ctx.out.line(f"const u32 pool = {base};")
+        else:
+            # the shuffle keeps the assembler from rounding the address again in every pass of a loop, on the way to its first wait
+            ctx.out.line(f"const u32 pool = __shfl_sync(0xffffffffu, ({base} + {alignment - 1}u) & ~{alignment - 1}u, 0);")
     for variable, shift in (("warpgroup", 7), ("cta_warp", 5)):
         if variable in names:
             ctx.out.line(f"const int {variable} = __shfl_sync(0xffffffffu, threadIdx.x >> {shift}, 0);")
@@ -214,7 +220,13 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
     if role.members > 1:
         state.index = state.names.take(f"{role.name}_index")
     state.member_barriers = member_barriers(program, role, b.body)
+    state.fenced_releases = fenced_releases(program, role, b.body)
     for ring in _rings(b.body):
+        if counts_slots(ctx, ring, b.body):
+            slot, parity = state.names.take(f"{ring}_slot"), state.names.take(f"{ring}_phase")
+            ctx.out.line(f"u32 {slot} = 0, {parity} = 0;")
+            state.env[f"ring {ring}"] = Slot(slot, parity=parity)
+            continue
         counter = state.names.take(f"{ring}_n")
         ctx.out.line(f"u32 {counter} = 0;")
         state.env[f"ring {ring}"] = Slot(counter)

@@ -41,6 +41,8 @@ def change_into(ctx: Context, target: Place, e: Expr) -> None:
         _to_b(ctx, target, e)
     elif e.type.form == "a" and packing(target.type) == 4:  # type: ignore[union-attr]  # a cast of a fragment is one
         _to_a_8(ctx, target, e)
+    elif e.type.form == "acc" and packing(target.type) == 2:  # type: ignore[union-attr]  # a cast of a fragment is one
+        _to_acc(ctx, target, e)
     else:
         not_lowered(f"a cast to {e.type}", e.span)
 
@@ -89,6 +91,20 @@ def _to_b(ctx: Context, target: Place, e: Expr) -> None:
     columns, deep = t.cols // 8, t.cols // 16
     with ctx.out.unrolled("n_", t.rows // 8), ctx.out.unrolled("k_", 2 * deep):
         ctx.out.line(f"{target.name}[{2 * deep} * n_ + k_] = {source.name}[({columns} * (n_ / 2) + k_) * 2 + n_ % 2];")
+
+
+def _to_acc(ctx: Context, target: Place, e: Expr) -> None:
+    """A 16-bit operand as an accumulator: an `a` is in its order already, a `b` is the inverse of a cast to it."""
+    t = e.type
+    assert isinstance(t, FragT)
+    source = _narrow(ctx, e, t)
+    if source.type.form == "a":
+        with ctx.out.unrolled("i_", target.count):
+            ctx.out.line(f"{target.name}[i_] = {source.name}[i_];")
+        return
+    columns, deep = t.cols // 8, t.cols // 16
+    with ctx.out.unrolled("n_", t.rows // 8), ctx.out.unrolled("k_", 2 * deep):
+        ctx.out.line(f"{target.name}[({columns} * (n_ / 2) + k_) * 2 + n_ % 2] = {source.name}[{2 * deep} * n_ + k_];")
 
 
 def _to_a_8(ctx: Context, target: Place, e: Expr) -> None:

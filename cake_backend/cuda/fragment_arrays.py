@@ -50,9 +50,17 @@ def _steps(block: tuple[Stmt, ...], ring: str) -> int:
     return sum(isinstance(s, Assign) and isinstance(s.value, Expr) and s.value.op == "step" and s.value.attrs["ring"] == ring for s in block)
 
 
+def _restarts(ctx: Context, loop: For, ring: str) -> bool:
+    """Whether a loop's body declares an array that the ring numbers: the ring then counts from 0 in every iteration, and is not the loop's own."""
+    arrays = {n for s in statements(loop.body) if isinstance(s, Assign) and isinstance(t := s.value.type, FragT) and t.stages > 1 for n in s.targets}
+    return any(ring in rings_of(ctx, name) for name in arrays)
+
+
 def counted_ring(ctx: Context, loop: For) -> str | None:
     """The counted ring that a loop steps, if any; a step under a condition or in a nested loop is refused."""
     for ring in ctx.role.positions:
+        if _restarts(ctx, loop, ring):
+            continue
         for s in statements(loop.body):
             if any(_steps(inner, ring) for inner in children(s)):
                 not_lowered("a step of a ring that numbers fragments, in a nested loop or under a condition", s.span)

@@ -39,7 +39,12 @@ def ctype(t: FragT) -> str:
     """The C type of the array's elements."""
     if packing(t) > 1:
         return "u32"
-    return {"i32": "int", "u32": "u32", "bool": "bool"}.get(t.dtype, "float")
+    return {"i32": "int", "u32": "u32", "bool": "bool", "i64": "i64", "u64": "u64"}.get(t.dtype, "float")
+
+
+def operand_order(t: FragT) -> int:
+    """Neighbouring columns that a thread has of an `a` or `b` fragment: 4 of 8-bit elements, 1 of tf32, else 2 (values computed from 16-bit ones)."""
+    return 4 if t.dtype != "bool" and DTYPES[t.dtype].bits == 8 else 1 if t.dtype == "tf32" else 2
 
 
 def array_length(t: FragT, warps: int) -> int:
@@ -162,8 +167,8 @@ def tile_blocks(t: FragT, warps: int) -> int:
 def row_slot(t: FragT, warps: int, i: Index) -> str:
     """C text of the index into a rowvec for element i of a tile: two rows a block."""
     blocks, columns = tile_blocks(t, warps), tile_columns(t, warps)
-    half = i.bit(1)
-    return half if blocks == 1 else _sum(_times(i.divided(4 * columns), 2), _paren(half))
+    half = i.bit(operand_order(t).bit_length() - 1 if t.form == "a" else 1)
+    return half if blocks == 1 else sum_text(times_text(i.divided(4 * columns), 2), _paren(half))
 
 
 def run_slot(t: FragT, warps: int, i: Index) -> str:
@@ -173,7 +178,7 @@ def run_slot(t: FragT, warps: int, i: Index) -> str:
 
 def column_slot(t: FragT, warps: int, i: Index) -> str:
     """C text of the index into a colvec for element i of a tile: two columns a block."""
-    return _sum(_times(_column_block(t, warps, i), 2), _paren(i.bit(0)))
+    return sum_text(times_text(_column_block(t, warps, i), 2), _paren(i.bit(0)))
 
 
 def _column_block(t: FragT, warps: int, i: Index) -> str:
@@ -183,11 +188,13 @@ def _column_block(t: FragT, warps: int, i: Index) -> str:
     return i.quotient(4).modulo(columns) if i.exact(4) else f"{_paren(i.divided(4))} % {columns}"
 
 
-def _sum(*parts: str) -> str:
+def sum_text(*parts: str) -> str:
+    """C text of a sum; empty and zero parts are left out."""
     return " + ".join(p for p in parts if p not in ("", "0")) or "0"
 
 
-def _times(text: str, by: int) -> str:
+def times_text(text: str, by: int) -> str:
+    """C text of `by * text`."""
     return "0" if text == "0" else f"{by} * {_paren(text)}"
 
 
@@ -217,13 +224,16 @@ def warp_col(t: FragT) -> str:
 def rowvec_row(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the row (relative to the fragment) of element i of a rowvec."""
     if t.parent == "vec":
-        run = "(int)thread" if elements(t, ctx.role.warps) == 1 else _sum(_times(i.text, ctx.role.threads), "(int)thread")
+        run = "(int)thread" if elements(t, ctx.role.warps) == 1 else sum_text(times_text(i.text, ctx.role.threads), "(int)thread")
         return run if t.chunk == 1 else f"{_paren(run) if run == '(int)thread' else f'({run})'} / {t.chunk}"
+    if t.parent == "rows":
+        block = "" if t.rows == 32 * ctx.role.warps else times_text(i.text, 32 * ctx.role.warps)
+        return sum_text(warp_row(ctx, t, "rows"), block, "(int)lane")
     step = 16 if t.warps else 16 * ctx.role.warps
     one = elements(t.with_(partial=None), ctx.role.warps) <= 2
-    block = "" if one else _times(i.divided(2), step)
+    block = "" if one else times_text(i.divided(2), step)
     half = i.text if one else i.modulo(2)
-    return _sum(warp_row(ctx, t, "acc"), block, _times(half, 8), "(int)(lane >> 2)")
+    return sum_text(warp_row(ctx, t, "acc"), block, times_text(half, 8), "(int)(lane >> 2)")
 
 
 def run_exists(ctx: Context, t: FragT, i: Index) -> str:
@@ -237,7 +247,7 @@ def run_exists(ctx: Context, t: FragT, i: Index) -> str:
 def first_of_row(ctx: Context, t: FragT, i: str) -> str:
     """C text of the test that picks one of the lanes that share a row; empty where no two do."""
     if t.parent != "vec":
-        return "(lane & 3u) == 0"
+        return "" if t.parent == "rows" else "(lane & 3u) == 0"
     runs, per = t.rows * (t.chunk or 1), t.chunk or 1
     tests = [f"(lane & {per - 1}u) == 0"] if per > 1 else []
     if runs % ctx.role.threads:
@@ -247,20 +257,22 @@ def first_of_row(ctx: Context, t: FragT, i: str) -> str:
 
 def colvec_col(t: FragT, i: Index) -> str:
     """C text of the column (relative to the fragment) of element i of a colvec."""
-    return _sum(warp_col(t), _times(i.divided(2), 8), _paren(i.modulo(2)), "2 * (int)(lane & 3u)")
+    if t.parent == "rows":
+        return i.text
+    return sum_text(warp_col(t), times_text(i.divided(2), 8), _paren(i.modulo(2)), "2 * (int)(lane & 3u)")
 
 
 def tile_row(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the row of element i of an `acc` or `a` tile."""
     blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
     step = 16 if t.warps else 16 * ctx.role.warps
-    block = "" if blocks == 1 else _times(i.divided(4 * columns), step)
-    return _sum(warp_row(ctx, t, "acc"), block, _times(i.bit(1), 8), "(int)(lane >> 2)")
+    block = "" if blocks == 1 else times_text(i.divided(4 * columns), step)
+    return sum_text(warp_row(ctx, t, "acc"), block, times_text(i.bit(1), 8), "(int)(lane >> 2)")
 
 
 def tile_col(ctx: Context, t: FragT, i: Index) -> str:
     """C text of the column of element i of an `acc` or `a` tile."""
-    return _sum(warp_col(t), _times(_column_block(t, ctx.role.warps, i), 8), _paren(i.bit(0)), "2 * (int)(lane & 3u)")
+    return sum_text(warp_col(t), times_text(_column_block(t, ctx.role.warps, i), 8), _paren(i.bit(0)), "2 * (int)(lane & 3u)")
 
 
 def declare(ctx: Context, name: str, t: FragT) -> Place:

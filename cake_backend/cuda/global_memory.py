@@ -12,7 +12,7 @@ from cake_backend.cuda.context import Context, Place
 from cake_backend.cuda.edges import outer_tests
 from cake_backend.cuda.elementwise import element, prepared, rank, resolve, word
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, ctype, elements, loop, packing
+from cake_backend.cuda.fragments import Index, ctype, elements, loop, operand_order, packing
 from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.per_element import gather, is_gather, scatter
 from cake_backend.cuda.positions import TILES, At, vec_element
@@ -134,8 +134,16 @@ class VecVisit:
         self.whole = t.rows * t.cols // (t.chunk or 1) % ctx.role.threads == 0
         test = chunk_mask(ctx, mask, t, self.per) if mask is not None else ""
         clip_fits = not a.op.attrs.get("clip") or (multiple_of(ctx.program, a.coords[0], self.per) and a.extent_divides(self.per))
-        self.wide = self.per * bits in (32, 64, 128) and t.cols % self.per == 0 and test is not None and clip_fits and a.aligned(self.per)
+        self.wide = bits in (8, 16, 32) and t.dtype != "bool" and self.per * bits in (32, 64, 128) and t.cols % self.per == 0 and test is not None and clip_fits and a.aligned(self.per)
         self.test = test or ""
+
+    def _own(self, at: Index) -> tuple[str, str, str, list[str]]:
+        """Place, row, column and guard of one element by itself."""
+        t = self.access.type
+        flat = operand(vec_element(self.ctx, t, at))
+        row, col = (f"{flat} / {t.cols}", f"{flat} % {t.cols}") if t.rows > 1 else ("0", flat)
+        place = f"(u64)({row}) * {self.access.row_stride()} + {col}" if t.rows > 1 else flat
+        return place, row, col, [] if self.whole else [f"{flat} < {t.rows * t.cols}"]
 
     def walk(self, wide: Callable[[Index, str], None], narrow: Callable[[Index, list[str], list[str]], None]) -> None:
         """Call `wide(index, place)` for each 16-byte piece, or `narrow(index, places, guards)` for each register's elements."""
@@ -156,12 +164,21 @@ class VecVisit:
                     wide(at, base)
                 return
             places, guards = [], []
+            apart = (t.chunk or 1) % step != 0  # the elements of a register lie in several runs
             for p in range(step):
+                if apart and p:
+                    base, row, col, inside = self._own(at.plus(p))
                 tests = inside + ([element(ctx, self.mask, At(t, at.plus(p)))] if self.mask is not None else [])
-                tests += [c] if (c := a.clip(row, f"{col} + {p}" if p else col)) else []
-                places.append(f"{base} + {p}" if p else base)
+                shift = f" + {p}" if p and not apart else ""
+                tests += [c] if (c := a.clip(row, f"{col}{shift}")) else []
+                places.append(f"{base}{shift}")
                 guards.append(" && ".join(tests))
             narrow(at, places, guards)
+
+
+def by_element(t: FragT) -> bool:
+    """Whether no vector access moves a fragment: operands in their own order, a thread a row, tiles of 64-bit elements or truth values."""
+    return t.form in ("b", "rows") or (t.form in TILES and (DTYPES[t.dtype].bits == 64 or t.dtype == "bool"))
 
 
 def load(ctx: Context, op: Op, place: Place | None) -> str:
@@ -170,13 +187,14 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     t = place.type
     mask = op.operands.get("mask")
     mask_e = resolve(ctx, mask) if isinstance(mask, Expr) else None
-    if is_gather(op):
+    filled = packing(t) > 1 and op.attrs.get("fill") and t.form not in ("rowvec", "colvec")
+    if is_gather(op) or filled or by_element(t):
         gather(ctx, op, place, mask_e)
         return ""
     a = Access(ctx, op, t)
     if t.form == "vec":
         _load_vec(ctx, op, place, a, mask_e)
-    elif t.form in TILES and DTYPES[t.dtype].bits in (8, 16, 32):
+    elif t.form in TILES:
         _load_tile(ctx, op, place, a, mask_e)
     elif t.form in ("rowvec", "colvec"):
         vectors.load_global(ctx, place, a.base(), [c] if (c := a.clip("", "where_")) else [], mask_e, op.attrs.get("fill") or 0, op.span)
@@ -190,7 +208,7 @@ def _load_vec(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None) 
     visit = VecVisit(ctx, a, mask)
     fill = op.attrs.get("fill") or 0
     if visit.wide and (mask is not None or op.attrs.get("clip") or not visit.whole):
-        _fill(ctx, place, fill, op)
+        _fill(ctx, place, fill)
     bits = DTYPES[t.dtype].bits
 
     def wide(at: Index, where: str) -> None:
@@ -199,8 +217,6 @@ def _load_vec(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None) 
         ctx.out.line(f"{ctx.use(vector_load(visit.per * bits, const=a.param.const, cache=a.cache))}({', '.join(regs)}, {a.base()} + {where});")
 
     def narrow(at: Index, places: list[str], guards: list[str]) -> None:
-        if p > 1 and fill != 0:
-            not_lowered(f"a fill of {t.dtype} elements with {fill}", op.span)
         values = []
         for k, (where, guard) in enumerate(zip(places, guards, strict=True)):
             value = f"({a.base()})[{where}]"
@@ -215,7 +231,7 @@ def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None)
     """Two neighbouring columns a thread at a time, or one where a mask may part them."""
     t = place.type
     bits, p = DTYPES[t.dtype].bits, packing(t)
-    if mask is None and not op.attrs.get("clip") and bits > 8 and a.aligned(2):
+    if mask is None and not op.attrs.get("clip") and bits > 8 and paired(t) and a.aligned(2):
         device = ctx.use(vector_load(2 * bits, const=a.param.const, cache=a.cache))
 
         def call(at: Index, where: str) -> str:
@@ -228,8 +244,6 @@ def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None)
         byte_pairs(ctx, a, lambda at, first, second: f"{place.name}[{at.divided(4)}] = (u32)*(const u16*)({first}) | (u32)*(const u16*)({second}) << 16;")
         return
     fill = op.attrs.get("fill") or 0
-    if p > 1 and fill != 0:
-        not_lowered(f"a fill of {t.dtype} elements with {fill}", op.span)
     with ctx.out.unrolled("i_", elements(t, ctx.role.warps) // p):
         values = []
         for k in range(p):
@@ -243,18 +257,19 @@ def _load_tile(ctx: Context, op: Op, place: Place, a: Access, mask: Expr | None)
         ctx.out.line(f"{place.name}[i_] = {' | '.join(values)};")
 
 
-def _fill(ctx: Context, place: Place, fill: object, op: Op) -> None:
-    if packing(place.type) > 1 and fill != 0:
-        not_lowered(f"a fill of {place.type.dtype} elements with {fill}", op.span)
+def _fill(ctx: Context, place: Place, fill: object) -> None:
     with ctx.out.unrolled("i_", place.count):
         ctx.out.line(f"{place.name}[i_] = {'0u' if packing(place.type) > 1 else fill};")
+
+
+def paired(t: FragT) -> bool:
+    """Whether elements 2i and 2i + 1 of a tile are neighbouring columns."""
+    return t.form == "acc" or operand_order(t) > 1
 
 
 def tile_pairs(ctx: Context, a: Access, call: Callable[[Index, str], str]) -> None:
     """Visit the two neighbouring columns that a thread has of each row half of a tile."""
     t = a.type
-    if not a.aligned(2):
-        not_lowered("an access of a tile at an odd column", a.op.span)
     with ctx.out.unrolled("i_", elements(t, ctx.role.warps) // 2):
         at = loop("i_", 2)
         position = At(t, at)
@@ -281,14 +296,14 @@ def store(ctx: Context, op: Op) -> None:
     x = prepared(ctx, x)
     t = x.type
     assert isinstance(t, FragT)
-    if is_gather(op):
+    if is_gather(op) or by_element(t):
         scatter(ctx, op, x, t, mask_e, lambda i: _memory_value(ctx, x, t, i))
         return
     a = Access(ctx, op, t)
     bits = DTYPES[t.dtype].bits
     if t.form == "vec":
         _store_vec(ctx, a, x, t, mask_e)
-    elif t.form in TILES and bits in (8, 16, 32):
+    elif t.form in TILES:
         _store_tile(ctx, a, x, t, mask_e, bits)
     elif t.form in ("rowvec", "colvec"):
         vectors.store_global(ctx, x, t, a.base(), [c] if (c := a.clip("", "where_")) else [], mask_e)
@@ -328,7 +343,7 @@ def _memory_value(ctx: Context, x: Expr, t: FragT, at: Index) -> str:
 
 
 def _store_tile(ctx: Context, a: Access, x: Expr, t: FragT, mask: Expr | None, bits: int) -> None:
-    pairs = mask is None and not a.op.attrs.get("clip") and a.aligned(2)
+    pairs = mask is None and not a.op.attrs.get("clip") and paired(t) and a.aligned(2)
     if pairs and bits == 8:
         byte_pairs(ctx, a, lambda at, first, second: f"const u32 x_ = {word(ctx, x, t, at)}; *(u16*)({first}) = (u16)x_; *(u16*)({second}) = (u16)(x_ >> 16);")
         return

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cake_backend.cuda import atomics, global_memory, mma, move, reduce, send, shared_memory, sync
+from cake_backend.cuda import atomics, global_memory, mma, move, reduce_across, send, shared_memory, sync
 from cake_backend.cuda.context import Context, Place
 from cake_ir.program import Op
 
 
 def _across(ctx: Context, op: Op, place: Place | None) -> str:
     assert place is not None
-    reduce.reduce_across(ctx, op, place)
+    reduce_across.reduce_across(ctx, op, place)
     return ""
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from cake_backend.cuda import mma_sync, wgmma
 from cake_backend.cuda.addresses import linear_column, rect
 from cake_backend.cuda.arithmetic import operand
-from cake_backend.cuda.context import Context, Place
+from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import resolve, stage_place, temporary
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import packing, tile_blocks, tile_columns
@@ -76,6 +77,17 @@ def _steps(steps: tuple[int, ...], k: str) -> str:
     raise AssertionError("K steps are regular in panels")
 
 
+_TERM = re.compile(r"(\d+)u( \* (?:\w+|\([^()]*\)))?")
+
+
+def _sixteenth(text: str) -> str:
+    """C text of a sum of bytes in the descriptor's unit of 16 bytes: its factors divided where they are all known, else the sum shifted."""
+    terms = [_TERM.fullmatch(t) for t in text.split(" + ")]
+    if all(m and not int(m[1]) % 16 for m in terms):
+        return " + ".join(f"{int(m[1]) // 16}u{m[2] or ''}" for m in terms if m)
+    return f"(({text}) >> 4)"
+
+
 def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDescriptor]:
     """Of a shared-memory operand: C text of its descriptor's lower half at the first K step, of the upper half, and the fields."""
     r = rect(ctx, e)
@@ -87,7 +99,15 @@ def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDes
     if fault or layout.swizzle is None:
         not_lowered(f"this operand of wgmma ({fault or 'no swizzle'})", e.span)
     d = descriptor(layout, 0, 0, r.rows, col, r.cols, r.transposed)
-    low = f"{ctx.use(wgmma.DESCRIPTOR_LOW)}({plus(r.base, linear_column(r, layout))}, {d.lbo}u)"
+    start = ctx.lookup(f"view {r.view}")
+    assert isinstance(start, Rect)
+    whole = plus(r.base, linear_column(r, layout))
+    make = ctx.use(wgmma.DESCRIPTOR_LOW)
+    if whole.startswith(f"{start.base} + "):
+        # the view's own part does not change: with the way to the slot added behind the mask, a loop adds once and masks never
+        low = f"{make}({start.base}, {d.lbo}u) + {_sixteenth(whole.removeprefix(f'{start.base} + '))}"
+    else:
+        low = f"{make}({whole}, {d.lbo}u)"
     return low, wgmma.high_word(layout.swizzle, d.sbo), d
 
 
@@ -170,10 +190,11 @@ def _shared(ctx: Context, a: Expr, op: Op) -> Source:
 
 def _registers(ctx: Context, a: Expr, steps: int) -> Source:
     place, offset = stage_place(ctx, a)
+    bits = "{}" if packing(place.type) > 1 else "__float_as_uint({})"  # tf32 is held as values
 
     def text(k: str, m: str) -> str:
         at = " + ".join(x for x in (offset, f"{4 * steps} * {m}" if m else "", f"4 * {k}" if k else "") if x)
-        return ", ".join(f"{place.name}[{' + '.join(x for x in (at, str(i) if i or not at else '') if x)}]" for i in range(4))
+        return ", ".join(bits.format(f"{place.name}[{' + '.join(x for x in (at, str(i) if i or not at else '') if x)}]") for i in range(4))
 
     return Source("", text)
 
@@ -204,14 +225,17 @@ def _mma_sync(ctx: Context, op: Op) -> None:
     def text(name: str, *terms: str) -> str:
         return " + ".join([name, *(x for x in terms if x)])
 
+    def bits(place: Place, at: str) -> str:
+        return at if packing(place.type) > 1 else f"(const u32*)({at})"  # tf32 is held as values
+
     def innermost(k: str, m: str, n: str) -> None:
         acc_index = f"{columns} * {m} + {n}" if m and n else f"{columns} * {m}" if m else n
         d = text(first, f"{per_acc} * {operand(acc_index)}" if acc_index else "")
         a_index = f"{deep} * {m} + {k}" if m and k else f"{deep} * {m}" if m else k
         b_index = f"{deep} * {n} + {k}" if n and k else f"{deep} * {n}" if n else k
         ctx.out.line(
-            f"{call}({d}, {text(a_place.name, a_offset, f'4 * {operand(a_index)}' if a_index else '')}, "
-            f"{text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else '')});"
+            f"{call}({d}, {bits(a_place, text(a_place.name, a_offset, f'4 * {operand(a_index)}' if a_index else ''))}, "
+            f"{bits(b_place, text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else ''))});"
         )
 
     _nest(ctx, (("k_", deep), ("m_", blocks), ("n_", columns)), innermost)

@@ -35,7 +35,7 @@ def shape(a: str, b: str, acc: str) -> Shape | None:
         return None
     if a in ("bf16", "f16", "tf32") and a != b:
         return None
-    allowed = {"f16": ("f32", "f16"), "i8": ("i32",), "u8": ("i32",)}.get(a, ("f32",))
+    allowed = {"f16": ("f32", "f16"), "e4m3": ("f32", "f16"), "e5m2": ("f32", "f16"), "i8": ("i32",), "u8": ("i32",)}.get(a, ("f32",))
     if acc not in allowed:
         return None
     return Shape(a, b, acc, _K_OF[a], 4, 2, 2 if acc == "f16" else 4)

@@ -12,7 +12,7 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, ctype, elements, first_of_row, loop, packing
 from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.positions import At
-from cake_backend.cuda.scalars import constant, number, scalar
+from cake_backend.cuda.scalars import CTYPE, constant, number, scalar
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT
@@ -37,11 +37,15 @@ def once(ctx: Context, t: FragT, at: At) -> list[str]:
     if t.form == "rowvec":
         out += [x for x in (first_of_row(ctx, t, at.flat), f"warp / {t.warps[0]}u == 0" if t.warps and t.warps[1] > 1 else "") if x]
     elif t.form == "colvec":
-        out.append("(lane >> 2) == 0")
+        out.append("lane == 0" if t.parent == "rows" else "(lane >> 2) == 0")
         if ctx.role.warps > 1:
             out.append(f"warp % {t.warps[0]}u == 0" if t.warps else "warp == 0")
     elif t.form == "scalar":
         out.append("thread == 0")
+    elif t.form == "a" and t.warps and t.warps[1] > 1:
+        out.append(f"warp / {t.warps[0]}u == 0")
+    elif t.form == "b" and ctx.role.warps > 1:
+        out.append(f"warp % {t.warps[0]}u == 0" if t.warps else "warp == 0")
     return out
 
 
@@ -59,8 +63,6 @@ class Elements:
         self.own = any(isinstance(c.type, FragT) for c in coords)
         self.clip = bool(op.attrs.get("clip"))
         self.flat = t.rank == 1 or t.form in ("rowvec", "colvec", "scalar")
-        if t.form in ("b", "rows"):
-            not_lowered(f"an access of form `{t.form}` element by element", op.span)
 
     def coordinate(self, axis: int, at: At) -> str:
         """C text of an element's coordinate along an axis, innermost first."""
@@ -113,14 +115,20 @@ class Elements:
             body(at.index, self.address(at), self.tests(at, whole_once=once))
 
 
+def memory_constant(ctx: Context, dtype: str, value: object, op: Op) -> str:
+    """C text (u32) of a number as one element of a packed register."""
+    from cake_backend.cuda.vectors import memory_value
+
+    return f"(u32){'(u8)' if DTYPES[dtype].bits == 8 else ''}{memory_value(ctx, dtype, number(value, CTYPE[dtype]), op.span)}"
+
+
 def gather(ctx: Context, op: Op, place: Place, mask: Expr | None) -> None:
-    """`lm.load` with a coordinate an element."""
+    """`lm.load` with a coordinate an element, or of a form that no vector access serves."""
     t = place.type
     visit = Elements(ctx, op, t, mask)
     fill, per = op.attrs.get("fill") or 0, packing(t)
     bits = DTYPES[t.dtype].bits
-    if per > 1 and (fill != 0 or ctype(t) != "u32"):
-        not_lowered(f"a gather of {t.dtype} elements with a fill", op.span)
+    other = memory_constant(ctx, t.dtype, fill, op) if per > 1 and fill != 0 else ""
     if per > 1:
         with ctx.out.unrolled("i_", place.count):
             ctx.out.line(f"{place.name}[i_] = 0u;")
@@ -129,7 +137,10 @@ def gather(ctx: Context, op: Op, place: Place, mask: Expr | None) -> None:
         value = f"*({address})"
         if per > 1:
             shift = i.modulo(per)
-            text = f"{place.name}[{i.divided(per)}] |= (u32){'(u8)' if bits == 8 else ''}{value} << ({bits} * ({shift}));"
+            value = f"(u32){'(u8)' if bits == 8 else ''}{value}"
+            if tests and other:
+                value, tests = f"({' && '.join(tests)} ? {value} : {other})", []
+            text = f"{place.name}[{i.divided(per)}] |= {value} << ({bits} * ({shift}));"
             ctx.out.line(f"if ({' && '.join(tests)}) {text}" if tests else text)
         else:
             value = f"{' && '.join(tests)} ? {value} : {number(fill, ctype(t))}" if tests else value

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cake_backend.cuda import operand_positions
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.context import Context
+from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import (
     Index,
     column_slot,
     colvec_col,
     elements,
+    operand_order,
     packing,
     row_slot,
     rowvec_row,
@@ -20,6 +23,7 @@ from cake_backend.cuda.fragments import (
     tile_columns,
     tile_row,
 )  # fmt: skip
+from cake_ir.span import NOWHERE
 from cake_ir.types import FragT
 
 TILES = ("acc", "a")
@@ -55,12 +59,18 @@ class At:
             return self.flat
         if self.type.form == "vec":
             return run_slot(self.type, ctx.role.warps, self.index)
+        if self.type.form == "rows":
+            return "0" if self.type.rows == 32 * ctx.role.warps else self.index.divided(self.type.cols)
         return row_slot(self.type, ctx.role.warps, self.index)
 
     def col_slot(self, ctx: Context) -> str:
         """Index into a colvec with the same columns."""
         if self.type.form == "colvec":
             return self.flat
+        if self.type.form == "a" and operand_order(self.type) != 2:
+            return not_lowered(f"a column vector with {self.type}, whose threads own other columns", NOWHERE)
+        if self.type.form == "rows":
+            return operand_positions.rows_col(ctx, self.type, self.index)
         return column_slot(self.type, ctx.role.warps, self.index)
 
     def row(self, ctx: Context) -> str:
@@ -70,7 +80,11 @@ class At:
             return rowvec_row(ctx, t, self.index)
         if t.form == "vec":
             return f"{operand(vec_element(ctx, t, self.index))} / {t.cols}" if t.rows > 1 else "0"
-        return tile_row(ctx, t, self.index)
+        if t.form == "a":
+            return operand_positions.a_row(ctx, t, self.index)
+        if t.form == "b":
+            return operand_positions.b_row(t, self.index)
+        return operand_positions.rows_row(ctx, t, self.index) if t.form == "rows" else tile_row(ctx, t, self.index)
 
     def col(self, ctx: Context) -> str:
         """Column of the element, relative to the fragment, as an int."""
@@ -80,7 +94,11 @@ class At:
         if t.form == "vec":
             flat = vec_element(ctx, t, self.index)
             return f"{operand(flat)} % {t.cols}" if t.rows > 1 else flat
-        return tile_col(ctx, t, self.index)
+        if t.form == "a" and operand_order(t) != 2:
+            return operand_positions.a_col(t, self.index)
+        if t.form == "b":
+            return operand_positions.b_col(t, self.index)
+        return operand_positions.rows_col(ctx, t, self.index) if t.form == "rows" else tile_col(ctx, t, self.index)
 
 
 def vec_element(ctx: Context, t: FragT, i: Index) -> str:

@@ -1,19 +1,16 @@
-"""Reductions over fragments: in-thread chains, quad shuffles, running arguments, reductions across the warps of a role."""
+"""Reductions over fragments: in-thread chains, quad shuffles, running arguments."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 
-from cake_backend.cuda.addresses import element_address, rect
 from cake_backend.cuda.context import Context, PairPlace, Place
 from cake_backend.cuda.elementwise import assign_elements, element, kind_of, prepared
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import Index, Term, elements, loop, rowvec_row, tile_blocks, tile_columns
+from cake_backend.cuda.fragments import Index, Term, elements, loop, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At
-from cake_backend.cuda.preamble import Device
-from cake_backend.cuda.scalars import factor
-from cake_backend.cuda.sync import named_sync
-from cake_ir.program import Expr, Op
+from cake_backend.cuda.scalars import CTYPE, factor
+from cake_ir.program import Expr
 from cake_ir.types import FragT, PairT
 
 _COMBINE = {"float": {"add": "{} + {}", "max": "fmaxf({}, {})", "min": "fminf({}, {})"}, "int": {"add": "{} + {}", "max": "max({}, {})", "min": "min({}, {})"}}
@@ -36,34 +33,36 @@ def reduce_into(ctx: Context, target: Place, e: Expr) -> None:
     if t.form == "vec" and target.type.form == "rowvec":
         _runs(ctx, target, x, t, op, kind)
         if not e.attrs.get("partial"):
-            _over_lanes(ctx, target, op, kind, lanes_of(target.type))
+            over_lanes(ctx, target, op, kind, lanes_of(target.type))
     elif t.form in TILES and e.attrs.get("axis") == 1:
         if t.warps and t.warps[1] > 1:
             not_lowered("a row reduction of a tile that several warps share along its columns", e.span, "reduce with `across=` and scratch")
-        _rows(ctx, target, x, t, op, kind)
+        tile_rows(ctx, target, x, t, op, kind)
         if not e.attrs.get("partial"):
-            _over_lanes(ctx, target, op, kind, (1, 2))
+            over_lanes(ctx, target, op, kind, (1, 2))
     elif t.form in TILES:
         if (t.warps[0] if t.warps else ctx.role.warps) > 1:
             not_lowered("a column reduction of a tile that several warps share along its rows", e.span, "reduce with `across=` and scratch")
         _columns(ctx, target, x, t, op, kind)
         if not e.attrs.get("partial"):
-            _over_lanes(ctx, target, op, kind, (4, 8, 16))
+            over_lanes(ctx, target, op, kind, (4, 8, 16))
+    elif t.form == "rows" and e.attrs.get("axis") == 1:
+        _straight(ctx, target, x, t, op, kind)
     elif t.form == "vec":
-        _thread(ctx, target, x, t, op, kind)
+        in_thread(ctx, target, x, t, op, kind)
         if e.attrs.get("partial"):
             return
         if ctx.role.warps > 1:
             not_lowered("a reduction of a `vec` over several warps without scratch", e.span, "add `across=`, `scratch=` and `sync=`")
-        _over_lanes(ctx, target, op, kind, (16, 8, 4, 2, 1))
+        over_lanes(ctx, target, op, kind, (16, 8, 4, 2, 1))
     else:
         not_lowered(f"a reduction of form `{t.form}`", e.span)
 
 
-def _rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+def tile_rows(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
     """One value a row: even and odd columns in two chains, then the two together."""
     blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
-    ctype = "float" if kind == "float" else "int"
+    ctype = CTYPE[t.dtype]
     for block in range(blocks):
         base = 4 * columns * block
         with ctx.out.unrolled("r_", 2):
@@ -90,7 +89,7 @@ def lanes_of(t: FragT) -> tuple[int, ...]:
 def _runs(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
     """One value a run of a `vec`: its even and odd elements in two chains."""
     runs, chunk = elements(target.type, ctx.role.warps), t.chunk or 1
-    ctype = "float" if kind == "float" else "int"
+    ctype = CTYPE[t.dtype]
     with ctx.out.unrolled("r_", runs) if runs > 1 else ctx.out.block(""):
         base = Index((Term("r_", chunk, runs),) if runs > 1 else ())
         where = "r_" if runs > 1 else "0"
@@ -107,6 +106,14 @@ def _runs(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) ->
         ctx.out.line(f"{target.name}[{where}] = {combine(op, kind, 'even', 'odd')};")
 
 
+def _straight(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+    """A thread's own rows, each in one chain."""
+    with ctx.out.unrolled("r_", target.count), ctx.out.unrolled("j_", t.cols):
+        at = Index((Term("r_", t.cols, target.count), Term("j_", 1, t.cols)))
+        name, value = f"{target.name}[r_]", element(ctx, x, At(t, at))
+        ctx.out.line(f"{name} = j_ ? {combine(op, kind, name, value)} : {value};")
+
+
 def _columns(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
     """One value a column: a thread's rows in one chain."""
     blocks, columns = tile_blocks(t, ctx.role.warps), tile_columns(t, ctx.role.warps)
@@ -120,7 +127,7 @@ def _columns(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str)
             ctx.out.line(f"{target.name}[2 * j_{' + 1' if p else ''}] = {text};")
 
 
-def _over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tuple[int, ...]) -> None:
+def over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tuple[int, ...]) -> None:
     """Combine over lanes whose numbers differ in the bits of `distances`."""
     with ctx.out.unrolled("i_", target.count) if target.count > 1 else nullcontext():
         name = f"{target.name}[{'i_' if target.count > 1 else '0'}]"
@@ -128,10 +135,10 @@ def _over_lanes(ctx: Context, target: Place, op: str, kind: str, distances: tupl
             ctx.out.line(f"{name} = {combine(op, kind, name, SHUFFLE.format(name, d))};")
 
 
-def _thread(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+def in_thread(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
     """A thread's own elements into `target[0]`: even and odd elements in two chains."""
     count = elements(t, ctx.role.warps)
-    ctype = "float" if kind == "float" else "int"
+    ctype = CTYPE[t.dtype]
     with ctx.out.block(""):
         if count == 1:
             ctx.out.line(f"{target.name}[0] = {element(ctx, x, At(t, Index()))};")
@@ -150,7 +157,7 @@ def finish_into(ctx: Context, target: Place, e: Expr) -> None:
     assert isinstance(t, FragT)
     assign_elements(ctx, target, prepared(ctx, e.args[0]))
     if t.partial in ("add", "max", "min"):
-        _over_lanes(ctx, target, t.partial, kind_of(t.dtype), lanes_of(t))
+        over_lanes(ctx, target, t.partial, kind_of(t.dtype), lanes_of(t))
 
 
 # ------------------------------------------------------------------ running (value, index)
@@ -231,66 +238,3 @@ def finish_pair(ctx: Context, target: PairPlace, e: Expr) -> None:
                 ctx.out.line(f"const float w_ = {SHUFFLE.format(f'{value}[i_]', d)};")
                 ctx.out.line(f"const int at_ = {SHUFFLE.format(f'{index}[i_]', d)};")
                 ctx.out.line(merge)
-
-
-# ------------------------------------------------------------------ across the warps of a role
-
-STORE_SHARED_F32 = Device(
-    "store_shared_f32", 'DEVICE void store_shared_f32(u32 address, float x) { asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(x) : "memory"); }'
-)
-LOAD_SHARED_F32 = Device(
-    "load_shared_f32",
-    'DEVICE float load_shared_f32(u32 address) { float x; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory"); return x; }',
-)
-
-
-def reduce_across(ctx: Context, op: Op, target: Place) -> None:
-    """`reduce(across=role, ..)` of a `vec`: thread, warp, scratch, barrier, and the warps' values again."""
-    x = op.operands["x"]
-    scratch = op.operands["scratch"]
-    assert isinstance(x, Expr) and isinstance(scratch, Expr)
-    x = prepared(ctx, x)
-    t, kind = x.type, str(op.attrs["op"])
-    assert isinstance(t, FragT)
-    if t.form in TILES and op.attrs.get("axis") == 1 and t.dtype == "f32":
-        _rows_across(ctx, op, target, x, t, scratch)
-        return
-    if t.form not in ("vec", "scalar") or t.dtype != "f32":
-        not_lowered(f"a reduction of {t} across warps", op.span)
-    place = rect(ctx, scratch)
-    warps = ctx.role.role.warps
-    if t.form == "vec":
-        _thread(ctx, target, x, t, kind, "float")
-    else:
-        assign_elements(ctx, target, x)
-    if t.form == "vec" or t.partial:  # a finished scalar is one value, equal on all lanes
-        _over_lanes(ctx, target, kind, "float", (16, 8, 4, 2, 1))
-    where = "warp" if ctx.role.role.members == 1 else f"({ctx.role.index} * {ctx.role.warps}u + warp)"
-    store, load = ctx.use(STORE_SHARED_F32), ctx.use(LOAD_SHARED_F32)
-    ctx.out.line(f"if (lane == 0) {store}({place.base} + 4u * {where}, {target.name}[0]);")
-    named_sync(ctx, str(op.attrs["sync"]), op.span)
-    ctx.out.line(f"{target.name}[0] = {load}({place.base});")
-    with ctx.out.unrolled("i_", warps, 1):
-        ctx.out.line(f"{target.name}[0] = {combine(kind, 'float', f'{target.name}[0]', f'{load}({place.base} + 4u * i_)')};")
-
-
-def _rows_across(ctx: Context, op: Op, target: Place, x: Expr, t: FragT, scratch: Expr) -> None:
-    """Rows of a tile that several warps share along its columns: each warp's value of a row through scratch (warps, rows)."""
-    kind = str(op.attrs["op"])
-    place = rect(ctx, scratch)
-    layout = ctx.layouts[place.view]
-    wm, wn = t.warps or (ctx.role.warps, 1)
-    _rows(ctx, target, x, t, kind, "float")
-    _over_lanes(ctx, target, kind, "float", (1, 2))
-    if layout.rows < wn or layout.cols < t.rows:
-        not_lowered(f"scratch of {layout.rows} x {layout.cols} for {wn} values of {t.rows} rows", op.span, f"declare it as ({ctx.role.warps}, {t.rows}) f32")
-    row = f"(u32)({rowvec_row(ctx, target.type, loop('i_'))})"
-    with ctx.out.block("if ((lane & 3u) == 0)"), ctx.out.unrolled("i_", target.count):
-        address = element_address(place, layout, f"(warp / {wm}u)" if wn > 1 else "0u", row)
-        ctx.out.line(f"{ctx.use(STORE_SHARED_F32)}({address}, {target.name}[i_]);")
-    named_sync(ctx, str(op.attrs["sync"]), op.span)
-    with ctx.out.unrolled("i_", target.count):
-        ctx.out.line(f"{target.name}[i_] = {ctx.use(LOAD_SHARED_F32)}({element_address(place, layout, '0u', row)});")
-        for w in range(1, wn):
-            value = f"{ctx.use(LOAD_SHARED_F32)}({element_address(place, layout, f'{w}u', row)})"
-            ctx.out.line(f"{target.name}[i_] = {combine(kind, 'float', f'{target.name}[i_]', value)};")

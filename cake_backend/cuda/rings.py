@@ -1,11 +1,16 @@
-"""Ring positions: the running count of a ring is the slot; its index, its phase and the barrier's address follow from it."""
+"""Ring positions: the running count of a ring is the slot; its index, its phase and the barrier's address follow from it.
+
+Where the ring's length is no power of two, a role counts the index and the phase themselves (`counts_slots`): a division on the way from the
+top of a loop to its first wait is time in which no MMA is issued.
+"""
 
 from __future__ import annotations
 
 from cake_backend.cuda.context import Context, Slot
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.scalars import constant, factor, plus
-from cake_ir.program import Expr
+from cake_backend.cuda.webs import expressions
+from cake_ir.program import Assign, Expr, Stmt, op_of, statements
 from cake_ir.types import SlotT
 
 
@@ -14,6 +19,64 @@ def counter(ctx: Context, ring: str) -> str:
     bound = ctx.role.env[f"ring {ring}"]
     assert isinstance(bound, Slot)
     return bound.text
+
+
+def counts_slots(ctx: Context, ring: str, body: tuple[Stmt, ...]) -> bool:
+    """Whether a role keeps a ring's position as index and phase.
+
+    It does where a remainder costs a division, nothing asks for the count itself, and every slot that is waited for was named by its step.
+    """
+    stages = ctx.program.rings[ring].stages
+    if ctx.report or not stages & (stages - 1):
+        return False
+    named: set[str] = set()
+    for s in statements(body):
+        if isinstance(s, Assign) and isinstance(s.value, Expr) and isinstance(s.value.type, SlotT) and s.value.type.ring == ring:
+            if s.value.op != "step" or s.targets[0] in named:
+                return False
+            named.add(s.targets[0])
+        for e in expressions(s):
+            if any(x.op == "frag_stage" and isinstance(t := x.args[1].type, SlotT) and t.ring == ring for x in e.walk()):
+                return False
+        op = op_of(s)
+        stage = op.operands.get("stage") if op is not None and op.name == "wait" else None
+        if isinstance(stage, Expr) and isinstance(stage.type, SlotT) and stage.type.ring == ring and stage.op != "var":
+            return False
+    return True
+
+
+def step_slots(ctx: Context, ring: str, name: str, *, begins: bool) -> Slot:
+    """Print the step of a ring whose index and phase are counted, into variables called after `name`, declared here if it `begins` here."""
+    at = ctx.role.env[f"ring {ring}"]
+    slot = ctx.role.env[name] if not begins else Slot(ctx.role.names.take(name), parity=ctx.role.names.take(f"{name}_phase"))
+    assert isinstance(at, Slot) and isinstance(slot, Slot)
+    declared = "const u32 " if begins else ""
+    last = f"{slot.text} == {ctx.program.rings[ring].stages - 1}u"
+    ctx.out.line(f"{declared}{slot.text} = {at.text};")
+    ctx.out.line(f"{declared}{slot.parity} = {at.parity};")
+    ctx.out.line(f"{at.text} = {last} ? 0u : {slot.text} + 1u;")
+    ctx.out.line(f"{at.parity} ^= {last};")
+    return slot
+
+
+def _counted(ctx: Context, e: Expr) -> Slot | None:
+    """The slot of which an expression is `back` steps before, if its index is counted."""
+    if e.op == "at":
+        bound = ctx.role.env[f"ring {e.attrs['ring']}"]
+    elif e.op == "prev":
+        return _counted(ctx, e.args[0])
+    elif e.op == "var" and isinstance(e.type, SlotT):
+        bound = ctx.lookup(str(e.attrs["name"]))
+    else:
+        return None
+    return bound if isinstance(bound, Slot) and bound.parity else None
+
+
+def _steps_back(e: Expr) -> int:
+    """How many steps before a named slot, or before the next one, an expression is."""
+    if e.op == "prev":
+        return int(e.attrs["back"]) + _steps_back(e.args[0])  # type: ignore[call-overload]  # `back` is an int
+    return int(e.op == "at")
 
 
 def position(ctx: Context, e: Expr) -> str:
@@ -58,6 +121,9 @@ def slot_index(ctx: Context, e: Expr, stages: int | None = None) -> str:
     value = known_position(ctx, e)
     if value is not None:
         return f"{value % n}u" if n else f"{value}u"
+    if counted := _counted(ctx, e):
+        back = _steps_back(e) % n
+        return f"({counted.text} < {back}u ? {counted.text} + {n - back}u : {counted.text} - {back}u)" if back else counted.text
     text = position(ctx, e)
     return f"({text} % {n}u)" if n else text
 
@@ -67,6 +133,8 @@ def phase(ctx: Context, e: Expr, stages: int, primed: bool) -> str:
     value = constant(e)
     if value is not None:
         return f"{(value // stages & 1) ^ primed}u"
+    if counted := _counted(ctx, e):
+        return f"{counted.parity} ^ 1u" if primed else counted.parity
     text = position(ctx, e)
     text = text if stages == 1 else f"({text} / {stages}u)"
     parity = f"{text} & 1u"

@@ -14,22 +14,24 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, Term, elements, tile_blocks, tile_columns
 from cake_backend.cuda.positions import TILES, At
 from cake_backend.cuda.reduce import combine
+from cake_backend.cuda.scalars import CTYPE
 from cake_ir.program import Expr
 from cake_ir.types import FragT
 
 _NEUTRAL = {
     ("add", "float"): "0.0f", ("max", "float"): "__int_as_float(0xff800000)", ("min", "float"): "__int_as_float(0x7f800000)",
     ("add", "int"): "0", ("max", "int"): "(-2147483647 - 1)", ("min", "int"): "2147483647",
+    ("add", "u32"): "0u", ("max", "u32"): "0u", ("min", "u32"): "0xffffffffu",
 }  # fmt: skip
 
 
 class _Lanes:
     """Lanes that share a line: `count` of them, `step` apart, the first where the bits of `mask` are zero."""
 
-    def __init__(self, ctx: Context, op: str, kind: str, count: int, step: int) -> None:
-        self.ctx, self.op, self.kind, self.count, self.step = ctx, op, kind, count, step
-        self.ctype = "float" if kind == "float" else "int"
-        self.neutral = _NEUTRAL[op, kind]
+    def __init__(self, ctx: Context, op: str, dtype: str, count: int, step: int) -> None:
+        self.ctx, self.op, self.kind, self.count, self.step = ctx, op, kind_of(dtype), count, step
+        self.ctype = CTYPE[dtype]
+        self.neutral = _NEUTRAL[op, self.ctype]
         self.mask = (count - 1) * step
 
     def combine(self, a: str, b: str) -> str:
@@ -60,17 +62,16 @@ def scan_into(ctx: Context, target: Place, e: Expr) -> None:
     x = prepared(ctx, e.args[0])
     t, op = x.type, str(e.attrs["op"])
     assert isinstance(t, FragT)
-    kind = kind_of(t.dtype)
     if t.form in TILES and e.attrs["axis"] == 1:
         if t.warps and t.warps[1] > 1:
             not_lowered("a scan along the columns of a tile that several warps share", e.span)
-        _along_columns(ctx, target, x, t, _Lanes(ctx, op, kind, 4, 1))
+        _along_columns(ctx, target, x, t, _Lanes(ctx, op, t.dtype, 4, 1))
     elif t.form in TILES:
         if (t.warps[0] if t.warps else ctx.role.warps) > 1:
             not_lowered("a scan along the rows of a tile that several warps share", e.span)
-        _along_rows(ctx, target, x, t, _Lanes(ctx, op, kind, 8, 4))
+        _along_rows(ctx, target, x, t, _Lanes(ctx, op, t.dtype, 8, 4))
     elif t.form == "vec":
-        _runs(ctx, target, x, t, op, kind)
+        _runs(ctx, target, x, t, op)
     else:
         not_lowered(f"a scan of form `{t.form}`", e.span)
 
@@ -106,12 +107,12 @@ def _along_rows(ctx: Context, target: Place, x: Expr, t: FragT, lanes: _Lanes) -
             lanes.carry()
 
 
-def _runs(ctx: Context, target: Place, x: Expr, t: FragT, op: str, kind: str) -> None:
+def _runs(ctx: Context, target: Place, x: Expr, t: FragT, op: str) -> None:
     """Runs of a `vec`: a row of a matrix lies on a few lanes, a single row on the lanes of the only warp, run after run."""
     chunk, one_row = t.chunk or 1, t.rows == 1
     if one_row and ctx.role.warps > 1:
         not_lowered("a scan of a `vec` over several warps", x.span)
-    lanes = _Lanes(ctx, op, kind, 32 if one_row else t.cols // chunk, 1)
+    lanes = _Lanes(ctx, op, t.dtype, 32 if one_row else t.cols // chunk, 1)
     runs = elements(t, ctx.role.warps) // chunk
     with ctx.out.block(""):
         if one_row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from cake_backend.cuda import work_counter
 from cake_backend.cuda.cluster import size, slice_index
@@ -11,7 +11,7 @@ from cake_backend.cuda.context import Context, Tile
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import extent, pointer
 from cake_backend.cuda.scalars import CDIV, constant, factor, scalar
-from cake_ir.program import Expr, Scheduler
+from cake_ir.program import Expr, For, Scheduler, statements
 from cake_ir.scheduler import Formula, formula
 
 _SYMBOL = {"//": "/", "%": "%", "*": "*", "+": "+", "-": "-"}
@@ -70,14 +70,15 @@ def loop(ctx: Context, scheduler: Scheduler, var: str) -> Iterator[Tile]:
     first = "(int)blockIdx.x" if ctas == 1 else f"(int)blockIdx.x / {ctas}"
     step = "(int)gridDim.x" if ctas == 1 else f"(int)gridDim.x / {ctas}"
     if scheduler.kind == "grouped":
-        with _grouped(ctx, scheduler, linear, first, step) as tile:
+        with _apart(ctx), _grouped(ctx, scheduler, linear, first, step) as tile:
             yield tile
         return
     total = ctx.tile_totals[scheduler.name]
     if scheduler.kind == "grid":
-        ctx.out.line(f"const int {linear} = {first};")
-        with ctx.out.block(f"if ({linear} < {total})"):
-            yield _decode(ctx, scheduler, linear)
+        with _apart(ctx):
+            ctx.out.line(f"const int {linear} = {first};")
+            with ctx.out.block(f"if ({linear} < {total})"):
+                yield _decode(ctx, scheduler, linear)
         return
     if scheduler.kind == "counter":
         with work_counter.loop(ctx, scheduler, linear, first, total):
@@ -86,6 +87,13 @@ def loop(ctx: Context, scheduler: Scheduler, var: str) -> Iterator[Tile]:
     ctx.out.line("#pragma unroll 1")
     with ctx.out.block(f"for (int {linear} = {first}; {linear} < {total}; {linear} += {step})"):
         yield _decode(ctx, scheduler, linear)
+
+
+def _apart(ctx: Context) -> AbstractContextManager[None]:
+    """A block of its own for the names in front of a loop, where a role has several loops over tiles."""
+    bodies = [b.body for b in ctx.program.body if b.role == ctx.role.role.name]
+    loops = [s for body in bodies for s in statements(body) if isinstance(s, For) and s.kind == "tiles"]
+    return ctx.out.block("") if len(loops) > 1 else nullcontext()
 
 
 # ------------------------------------------------------------------ groups whose sizes are data

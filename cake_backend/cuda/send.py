@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 from cake_backend.cuda.addresses import at_stage, chunk_address
@@ -10,12 +11,14 @@ from cake_backend.cuda.context import Context, Rect
 from cake_backend.cuda.elementwise import element, prepared, word
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, Term, ctype, elements, first_of_row, loop, packing, rowvec_row, tile_columns
+from cake_backend.cuda.per_element import once
 from cake_backend.cuda.positions import At
 from cake_backend.cuda.preamble import Device, asm_call
 from cake_backend.cuda.rings import barrier_address
 from cake_backend.cuda.scalars import scalar
+from cake_backend.cuda.shared_elements import position_address
 from cake_backend.cuda.shared_memory import each_block, tile_chunk, tile_pieces
-from cake_backend.cuda.shared_vectors import piece_bits, vec_pieces
+from cake_backend.cuda.shared_vectors import in_pieces, piece_bits, vec_pieces
 from cake_backend.cuda.vectors import vector_address
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
@@ -53,8 +56,6 @@ def send(ctx: Context, op: Op) -> None:
     x = prepared(ctx, x)
     t = x.type
     assert isinstance(t, FragT)
-    if here.transposed:
-        not_lowered("a send to a transposed view", op.span)
     with ctx.out.block(""):
         ctx.out.line(f"const u32 cta_ = (u32)({scalar(ctx, cta)});")
         ctx.out.line(f"const u32 peer_ = {ctx.use(MAP_SHARED)}({here.base}, cta_);")
@@ -68,20 +69,38 @@ def _pieces(ctx: Context, op: Op, x: Expr, t: FragT, r: Rect, layout: ViewLayout
     def put(address: str, words: list[str]) -> None:
         ctx.out.line(f"{ctx.use(_send(32 * len(words)))}({address}, landed_, {', '.join(words)});")
 
-    if t.form == "acc" and bits == 32:
-        tile_pieces(ctx, op, t, r, layout, lambda address, at: put(address, [_word(ctx, x, t, at), _word(ctx, x, t, at.plus(1))]))
+    if t.form == "acc" and bits == 32 and not r.transposed:
+        tile_pieces(ctx, t, r, layout, lambda address, at: put(address, [_word(ctx, x, t, at), _word(ctx, x, t, at.plus(1))]))
     elif t.form == "acc" and bits == 16:
         _halves(ctx, x, t, r, layout, put)
-    elif t.form == "vec":
+    elif t.form == "vec" and in_pieces(t, r):
         per = packing(t)
-        vec_pieces(ctx, op, t, r, layout, lambda at, address: put(address, [_word(ctx, x, t, at.plus(per * w)) for w in range(piece_bits(t) // 32)]))
+        vec_pieces(ctx, t, r, layout, lambda at, address: put(address, [_word(ctx, x, t, at.plus(per * w)) for w in range(piece_bits(t) // 32)]))
     elif t.form == "rowvec" and bits == 32 and not t.warps:
         with ctx.out.unrolled("i_", elements(t, ctx.role.warps)):
             who, address = first_of_row(ctx, t, "i_"), vector_address(r, layout, rowvec_row(ctx, t, loop("i_")))
             call = f"{ctx.use(_send(32))}({address}, landed_, {_word(ctx, x, t, loop('i_'))});"
             ctx.out.line(f"if ({who}) {call}" if who else call)
+    elif (packing(t) * bits == 32 and t.form in ("a", "b")) or bits >= 32:
+        _elements(ctx, x, t, r, layout, put)
     else:
         not_lowered(f"a send of {t}", op.span)
+
+
+def _elements(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout, put: Callable[[str, list[str]], None]) -> None:
+    """A word (or a 64-bit element) at a time, by one of the threads that hold it."""
+    per = packing(t)
+    count = elements(t, ctx.role.warps) // per
+    with ctx.out.unrolled("i_", count) if count > 1 else ctx.out.block(""):
+        at = At(t, loop("i_", per, 0, count) if count > 1 else Index())
+        tests = once(ctx, t, at)
+        with ctx.out.block(f"if ({' && '.join(tests)})") if tests else nullcontext():
+            if DTYPES[t.dtype].bits == 64:
+                ctx.out.line(f"const u64 x_ = (u64)({element(ctx, x, at)});")
+                words = ["(u32)x_", "(u32)(x_ >> 32)"]
+            else:
+                words = [_word(ctx, x, t, at.index)]
+            put(position_address(ctx, t, at, r, layout), words)
 
 
 def _word(ctx: Context, x: Expr, t: FragT, at: Index) -> str:

@@ -9,7 +9,6 @@ from cake_backend.cuda import mma_sync, vectors
 from cake_backend.cuda.addresses import chunk_address, element_address, rect
 from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import element, prepared, word
-from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import (
     Index,
     Term,
@@ -23,7 +22,8 @@ from cake_backend.cuda.fragments import (
 from cake_backend.cuda.positions import At
 from cake_backend.cuda.preamble import Device
 from cake_backend.cuda.scalars import scalar
-from cake_backend.cuda.shared_vectors import access, get_piece, put_piece, vec_pieces
+from cake_backend.cuda.shared_elements import load_elements, read, store_elements
+from cake_backend.cuda.shared_vectors import access, get_piece, in_pieces, put_piece, vec_pieces
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
 from cake_ir.program import Expr, Op
@@ -105,13 +105,11 @@ def matrix_addresses(r: Rect, first_row: str, column_chunk: str, *, wide: bool =
     return f"const u32 row_ = {row}, chunk_ = {chunk or '0u'};"
 
 
-def _store_tile_16(ctx: Context, op: Op, x: Expr, t: FragT, r: Rect, layout: ViewLayout) -> None:
+def _store_tile_16(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout) -> None:
     columns = tile_columns(t, ctx.role.warps)
     first = tile_chunk(t, 8)
     with each_block(ctx, t, 4 * columns) as (row, block):
         if not ctx.has("STMATRIX"):
-            if r.transposed:
-                not_lowered("a transposed store without stmatrix", op.span)
             with ctx.out.unrolled("j_", columns):
                 _store_words(ctx, x, t, r, layout, row, _join(first, "j_"), Index((*block, Term("j_", 4, columns))))
             return
@@ -151,16 +149,12 @@ def _store_tile_8(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout) 
             ctx.out.line(f"{store16}({address} + 8u * (j_ % 2u) + 2u * (lane & 3u), {'word_ >> 16' if half else 'word_'});")
 
 
-def _load_tile(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
+def _load_tile(ctx: Context, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
     """16-bit `acc` and `a` tiles (and 8-bit `a`) by ldmatrix: four registers for 16 rows and two chunks."""
     bits = DTYPES[t.dtype].bits
-    if bits == 8 and (r.transposed or t.form == "acc"):
-        not_lowered(f"this load of an 8-bit `{t.form}` tile", op.span)
     wn = t.warps[1] if t.warps and t.form == "acc" else 1
     chunks = t.cols // wn * bits // 128
     first = tile_chunk(t, 8) if t.form == "acc" else ""
-    if chunks % 2:
-        not_lowered("a matrix load of an odd number of 16-byte columns", op.span)
     with each_block(ctx, t, 2 * chunks) as (row, block), ExitStack() as stack:
         looped = chunks > 2
         stack.enter_context(ctx.out.unrolled("g_", chunks // 2) if looped else ctx.out.block(""))
@@ -170,16 +164,12 @@ def _load_tile(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: Vi
         ctx.out.line(f"{ctx.use(mma_sync.ldmatrix(4, trans=r.transposed))}({regs}, {chunk_address(r, layout, 'row_', 'chunk_')});")
 
 
-def _load_b(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
+def _load_b(ctx: Context, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
     """`b` operands: two n8 tiles of one K tile an instruction."""
     bits = DTYPES[t.dtype].bits
-    if bits == 8 and r.transposed:
-        not_lowered("a transposed load of an 8-bit operand", op.span)
     wm, wn = t.warps or (1, 1)
     rows = t.rows // wn
     tiles, deep = rows // 8, t.cols * bits // 256
-    if bits not in (8, 16) or t.cols * bits % 256:
-        not_lowered(f"a matrix load of {t}", op.span)
     first_row = f"{rows}u * (warp / {wm}u)" if wn > 1 else ""
     pairs, odd = divmod(tiles, 2)
     for k in range(deep):
@@ -208,10 +198,8 @@ def _load_b(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: ViewL
 # ------------------------------------------------------------------ 32-bit tiles, vectors, scalars
 
 
-def tile_pieces(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[str, Index], None]) -> None:
+def tile_pieces(ctx: Context, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[str, Index], None]) -> None:
     """Visit the 8-byte pieces of an f32 `acc` tile: address and index of the first of the two elements."""
-    if r.transposed or t.dtype not in ("f32", "tf32"):
-        not_lowered(f"an access of {t} in shared memory", op.span)
     columns = tile_columns(t, ctx.role.warps)
     first = tile_chunk(t, 4)
     with each_block(ctx, t, 4 * columns) as (row, block), ctx.out.unrolled("j_", columns):
@@ -231,23 +219,32 @@ def store(ctx: Context, op: Op) -> None:
     t = x.type
     assert isinstance(t, FragT)
     bits = DTYPES[t.dtype].bits
-    if t.form in ("acc", "a") and bits == 16:
-        _store_tile_16(ctx, op, x, t, r, layout)
-    elif t.form == "acc" and bits == 8 and not r.transposed:
+    if t.form in ("acc", "a") and bits == 16 and (ctx.has("STMATRIX") or not r.transposed):
+        _store_tile_16(ctx, x, t, r, layout)
+    elif t.form == "acc" and bits == 8 and t.dtype != "bool" and not r.transposed:
         _store_tile_8(ctx, x, t, r, layout)
-    elif t.form == "acc" and bits == 32:
+    elif t.form == "acc" and t.dtype in ("f32", "tf32") and not r.transposed:
 
         def put(address: str, at: Index) -> None:
             pair = [element(ctx, x, At(t, at.plus(p))) for p in (0, 1)]
             ctx.out.line(f"{ctx.use(STORE_F32X2)}({address}, {pair[0]}, {pair[1]});")
 
-        tile_pieces(ctx, op, t, r, layout, put)
-    elif t.form == "vec":
-        vec_pieces(ctx, op, t, r, layout, lambda at, address: put_piece(ctx, x, t, at, address))
-    elif t.form in ("rowvec", "colvec", "scalar") and bits <= 32:
+        tile_pieces(ctx, t, r, layout, put)
+    elif t.form == "vec" and in_pieces(t, r):
+        vec_pieces(ctx, t, r, layout, lambda at, address: put_piece(ctx, x, t, at, address))
+    elif t.form in ("rowvec", "colvec", "scalar") and bits <= 32 and not r.transposed:
         vectors.store_shared(ctx, x, t, r, layout)
     else:
-        not_lowered(f"a store of {t} to shared memory", op.span)
+        store_elements(ctx, x, t, r, layout)
+
+
+def by_matrix(ctx: Context, t: FragT, r: Rect) -> bool:
+    """Whether ldmatrix fills a fragment: 16-bit tiles and operands, and 8-bit operands that are read as they are stored."""
+    bits = DTYPES[t.dtype].bits
+    if t.form not in ("acc", "a", "b") or bits not in (8, 16) or t.dtype == "bool" or (bits == 8 and (r.transposed or t.form == "acc")):
+        return False
+    wn = t.warps[1] if t.warps and t.form == "acc" else 1
+    return t.form == "b" or t.cols // wn * bits // 128 % 2 == 0  # two 16-byte columns at a time
 
 
 def load(ctx: Context, op: Op, place: Place | None) -> str:
@@ -256,25 +253,23 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     r, layout = _view(ctx, op)
     t = place.type
     bits = DTYPES[t.dtype].bits
-    if t.form in ("acc", "a") and bits in (8, 16):
-        _load_tile(ctx, op, place, t, r, layout)
-    elif t.form == "b":
-        _load_b(ctx, op, place, t, r, layout)
-    elif t.form == "acc":
+    if by_matrix(ctx, t, r):
+        (_load_b if t.form == "b" else _load_tile)(ctx, place, t, r, layout)
+    elif t.form == "acc" and t.dtype in ("f32", "tf32") and not r.transposed:
 
         def get(address: str, at: Index) -> None:
             pair = [f"{place.name}[{at.plus(p).text}]" for p in (0, 1)]
             ctx.out.line(f"{ctx.use(LOAD_F32X2)}({pair[0]}, {pair[1]}, {address});")
 
-        tile_pieces(ctx, op, t, r, layout, get)
-    elif t.form == "vec":
-        vec_pieces(ctx, op, t, r, layout, lambda at, address: get_piece(ctx, place, at, address))
-    elif t.form == "colvec":
+        tile_pieces(ctx, t, r, layout, get)
+    elif t.form == "vec" and in_pieces(t, r):
+        vec_pieces(ctx, t, r, layout, lambda at, address: get_piece(ctx, place, at, address))
+    elif t.form == "colvec" and bits <= 32 and not r.transposed:
         _load_colvec(ctx, op, place, t, r, layout)
-    elif t.form == "rowvec":
+    elif t.form == "rowvec" and bits <= 32 and not r.transposed:
         vectors.load_shared(ctx, place, r, layout, op.span)
     else:
-        not_lowered(f"a load of {t} from shared memory", op.span)
+        load_elements(ctx, place, r, layout, op.span)
     return ""
 
 
@@ -304,10 +299,7 @@ def ld(ctx: Context, op: Op, place: Place | None) -> str:
     address = element_address(r, layout, "0u", f"(u32)({scalar(ctx, i)})")
     if dtype in ("f32", "i32"):
         return f"{ctx.use(LOAD_F32 if dtype == 'f32' else LOAD_I32)}({address})"
-    bits = DTYPES[dtype].bits
-    if bits > 32:
-        not_lowered(f"a scalar read of {dtype} from shared memory", op.span)
-    return vectors.computed(ctx, dtype, f"{ctx.use(vectors.shared_element('load', bits))}({address})", op.span)
+    return read(ctx, dtype, address, op.span)
 
 
 EFFECTS: dict[str, Callable[[Context, Op], None]] = {"view.store": store}

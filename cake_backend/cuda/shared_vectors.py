@@ -7,13 +7,12 @@ from collections.abc import Callable
 from cake_backend.cuda.addresses import chunk_address
 from cake_backend.cuda.context import Context, Place, Rect
 from cake_backend.cuda.elementwise import word
-from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import Index, ctype, elements, loop, packing
 from cake_backend.cuda.positions import vec_element
 from cake_backend.cuda.preamble import Device
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
-from cake_ir.program import Expr, Op
+from cake_ir.program import Expr
 from cake_ir.types import FragT
 
 
@@ -38,13 +37,21 @@ def access(kind: str, bits: int) -> Device:
     )
 
 
-def vec_pieces(ctx: Context, op: Op, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[Index, str], None]) -> None:
+def in_pieces(t: FragT, r: Rect) -> bool:
+    """Whether a thread's runs of a `vec` are whole pieces of 4, 8 or 16 bytes of the rectangle's rows."""
+    bits = DTYPES[t.dtype].bits
+    if t.dtype == "bool" or bits > 32:
+        return False
+    run = (t.chunk or 1) * bits
+    wide = min(128, run)
+    return not r.transposed and wide in (32, 64, 128) and run % wide == 0 and r.cols * bits % 128 == 0
+
+
+def vec_pieces(ctx: Context, t: FragT, r: Rect, layout: ViewLayout, body: Callable[[Index, str], None]) -> None:
     """Visit a thread's pieces of a `vec` fragment: 16 bytes, or its runs where those are shorter."""
     bits = DTYPES[t.dtype].bits
     chunk = t.chunk or 1
     wide = min(128, chunk * bits)
-    if r.transposed or wide not in (32, 64, 128) or chunk * bits % wide or r.cols * bits % 128:
-        not_lowered(f"an access of {t} in shared memory that is not whole 4-, 8- or 16-byte pieces", op.span)
     per, parts = wide // bits, 128 // wide
     count = elements(t, ctx.role.warps) // per
     whole = r.rows * r.cols // chunk % ctx.role.threads == 0

@@ -14,6 +14,7 @@ from cake_backend.cuda.pins import flush, pin_places, pin_stages
 from cake_backend.cuda.preamble import NAMED_ARRIVE, NAMED_SYNC, PDL_LAUNCH, PDL_WAIT
 from cake_backend.cuda.rings import barrier_address, phase, position, slot_index
 from cake_backend.cuda.scalars import factor, scalar
+from cake_ir.derive.global_fences import stored_and_copied
 from cake_ir.derive.sends import send_barriers
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue
@@ -62,6 +63,8 @@ def arrive(ctx: Context, op: Op) -> None:
         return
     if kind not in ("warp", "member", "thread"):
         not_lowered(f'an arrival on a barrier with arrive="{kind}"', op.span)
+    if op.id in ctx.role.fenced_releases:
+        ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
     if ctx.role.single:
         _arrive_alone(ctx, op, address, kind)
         return
@@ -72,8 +75,6 @@ def arrive(ctx: Context, op: Op) -> None:
         ctx.out.line("__syncwarp();")
     who = {"warp": "lane", "member": "thread", "thread": ""}[kind]
     if peers > 1:
-        if kind == "thread":
-            not_lowered('arrive="thread" across a cluster', op.span)
         arrive_remote(ctx, op, address, who, peers)
         return
     call = f"{ctx.use(_local(ctx))}({address});"
@@ -88,7 +89,9 @@ def _arrive_alone(ctx: Context, op: Op, address: str, kind: str) -> None:
     """One elected thread runs the role: it arrives for every warp or thread that the count expects."""
     count = {"warp": ctx.role.warps, "member": 1, "thread": ctx.role.threads}[kind]
     if ctx.program.barriers[str(op.attrs["barrier"])].scope == "cluster" and targets_of(ctx, str(op.attrs["barrier"])) > 1:
-        not_lowered("a remote arrival by a role that one thread runs", op.span)
+        for _ in range(count):
+            arrive_remote(ctx, op, address, "", targets_of(ctx, str(op.attrs["barrier"])))
+        return
     if count == 1:
         ctx.out.line(f"{ctx.use(_local(ctx))}({address});")
     else:
@@ -132,6 +135,13 @@ def named_sync(ctx: Context, name: str, span: Span) -> None:
         _per_member(ctx, ids, NAMED_SYNC, threads)
     else:
         ctx.out.line(f"{ctx.use(NAMED_SYNC)}<{ids[0]}, {threads}>();")
+
+
+def _sync(ctx: Context, op: Op) -> None:
+    """`lm.sync`, behind a fence where it releases to the copy engine what threads have read."""
+    if op.id in ctx.role.fenced_releases:
+        ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
+    named_sync(ctx, str(op.attrs["barrier"]), op.span)
 
 
 def _per_member(ctx: Context, ids: tuple[int, ...], device: mbarrier.Device, threads: int) -> None:
@@ -196,6 +206,9 @@ def flag(ctx: Context, op: Op) -> None:
 
 def _fence_proxy(ctx: Context, op: Op) -> None:
     ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
+    if stored_and_copied(ctx.program):  # then the fence has to cover global memory too
+        ctx.out.line(f"{ctx.use(FENCE_PROXY_GLOBAL)}();")
+
 
 
 def _mma_wait(ctx: Context, op: Op) -> None:
@@ -225,7 +238,7 @@ def _cp_wait(ctx: Context, op: Op) -> None:
 HANDLERS: dict[str, Callable[[Context, Op], None]] = {
     "wait": wait,
     "arrive": arrive,
-    "sync": lambda ctx, op: named_sync(ctx, str(op.attrs["barrier"]), op.span),
+    "sync": _sync,
     "fence_proxy": _fence_proxy,
     "mma_wait": _mma_wait,
     "store_wait": _store_wait,

@@ -14,7 +14,10 @@ DESCRIPTOR_LOW = Device(
     "descriptor_low",
     "DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }",
 )
-"""The half of a descriptor that depends on the address: made once an operand, then stepped by bytes / 16."""
+"""The half of a descriptor that depends on the address: made once a view, then stepped by bytes / 16 to a slot, a row block, a K step.
+
+The mask takes away the CTA's rank in its cluster, which addresses carry in their upper bits.
+"""
 
 DESCRIPTOR = Device("descriptor", "DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }")
 

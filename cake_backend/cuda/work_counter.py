@@ -23,9 +23,16 @@ from cake_ir.program import Scheduler
 DRAW = Device(
     "draw_tile",
     """
-DEVICE int draw_tile(int* counter, int total, int clusters) {
+DEVICE int draw_tile(int* counter) {
   int drawn;
   asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], 1;" : "=r"(drawn) : "l"(counter) : "memory");
+  return drawn;
+}""",
+)
+DRAWN = Device(
+    "drawn_tile",
+    """
+DEVICE int drawn_tile(int* counter, int drawn, int total, int clusters) {
   if (drawn == total - 1) asm volatile("st.relaxed.gpu.global.s32 [%0], 0;" :: "l"(counter) : "memory");
   return drawn + clusters;
 }""",
@@ -84,8 +91,12 @@ def loop(ctx: Context, s: Scheduler, linear: str, first: str, total: str) -> Ite
     with out.block(f"while ({linear} < {total})"):
         drawn = role.names.take(f"{linear}_next")
         if asks:
-            _draw(ctx, s, total, drawn)
+            test = _asker(ctx)
+            call = f"{ctx.use(DRAW)}({pointer(ctx, str(s.counter))})"
+            out.line(f"int {drawn} = {f'{test} ? {call} : 0' if test else call};")
         yield
+        if asks:
+            _look(ctx, s, total, drawn)
         _advance(ctx, s, ring, linear, position, drawn)
 
 
@@ -99,11 +110,13 @@ def _asker(ctx: Context) -> str:
     return " && ".join(tests)
 
 
-def _draw(ctx: Context, s: Scheduler, total: str, drawn: str) -> None:
+def _look(ctx: Context, s: Scheduler, total: str, drawn: str) -> None:
+    """First use of what was drawn, at the end of the tile: in front of it, the tile's own loads would wait for the answer."""
     ctas = size(ctx)
-    call = f"{ctx.use(DRAW)}({pointer(ctx, str(s.counter))}, {total}, (int)gridDim.x{f' / {ctas}' if ctas > 1 else ''})"
+    clusters = f"(int)gridDim.x{f' / {ctas}' if ctas > 1 else ''}"
+    call = f"{drawn} = {ctx.use(DRAWN)}({pointer(ctx, str(s.counter))}, {drawn}, {total}, {clusters});"
     test = _asker(ctx)
-    ctx.out.line(f"int {drawn} = {f'{test} ? {call} : 0' if test else call};")
+    ctx.out.line(f"if ({test}) {call}" if test else call)
 
 
 def _wait(ctx: Context, s: Scheduler, address: str, parity: str, position: str) -> str:
@@ -126,7 +139,7 @@ def _advance(ctx: Context, s: Scheduler, ring: WorkRing, linear: str, position: 
     index, phase = f"{position} % {STAGES}u", f"{position} / {STAGES}u & 1u"
     full, empty, slot = (plus(base, f"{step}u * ({index})") for base, step in ((where.full, 8), (where.empty, 8), (where.slots, 4)))
     asks, alone = ctx.role.role.name == ring.fetch, ring.alone
-    arrive = ctx.use(mbarrier.ARRIVE if ctx.has("MBARRIER_TX") else mbarrier.ARRIVE_SM80)
+    arrive = ctx.use(mbarrier.ARRIVE if ctx.has("MBARRIER_TX") else mbarrier.ARRIVE_SM80) if ctas == 1 else ""
     if asks:
         test = _asker(ctx)
         with out.block(f"if ({test})" if test else ""):

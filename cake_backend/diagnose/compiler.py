@@ -24,6 +24,18 @@ _SERIAL: dict[str, str] = {
 }
 
 
+_BUDGET: dict[str, str] = {
+    "C7507": "ask for at least what the role's MMAs need: 26 registers more than their accumulator",
+    "C7508": "ask for blocks an SM that its threads allow",
+}
+"""Register budgets that the assembler dropped, and what to change."""
+
+
+def _budget(remark: Mapping[str, Any], program: Program | None) -> Finding:
+    return Finding("B16", f"the assembler ignores a register budget{_of(program)}: roles that raise theirs may wait for ever", "candidate", _BUDGET[str(remark.get("code"))],
+                   "a build without the remark", line=remark.get("line"), numbers={"code": remark.get("code"), "text": remark.get("text")}, basis=("compiled",), certain=True)  # fmt: skip
+
+
 def compile_findings(record: Mapping[str, Any], program: Program | None, what_if: WhatIf | None) -> list[Finding]:
     """Serialised groups, spills, fences; nothing where there was no compilation."""
     section = record.get("compile")
@@ -43,7 +55,7 @@ def compile_findings(record: Mapping[str, Any], program: Program | None, what_if
                            "a build without the remark takes the same cycles", line=first.get("line"),
                            numbers={"remarks": len(serial), "text": first.get("text")}, basis=("compiled",), gain=gain, certain=True))  # fmt: skip
     if report.spilled:
-        line = next((r.get("line") for r in remarks if r.get("code") in ("spill", "sass-local")), None)
+        line = next((r.get("line") for r in remarks if r.get("code") in ("spill", "sass-local") and r.get("line")), None)
         role = _tightest(program)
         resources = section.get("resources") or {}
         out.append(Finding("B15", f"{report.spilled} bytes of registers are spilled to local memory{_of(program)}", "candidate",
@@ -51,6 +63,7 @@ def compile_findings(record: Mapping[str, Any], program: Program | None, what_if
                            "the machine code has no local accesses inside a loop", line=line, role=role,
                            numbers={"spill stores": resources.get("spill_stores"), "spill loads": resources.get("spill_loads"), "registers": report.registers},
                            basis=("compiled",), absent=("what the spills cost: no constant for it",), certain=True))  # fmt: skip
+    out += [_budget(r, program) for r in remarks if r.get("code") in _BUDGET][:1]
     if report.fences:
         ordered = [op.span.line for op in program.ops if op.attrs.get("order") == "cluster"] if program is not None else []
         gain = Gain(what_if.without_evidence(fences=False), "re-simulation without the fence") if what_if else None

@@ -61,7 +61,7 @@ def _compile(record: Mapping[str, Any], program: Program | None) -> list[Finding
     starved = str(first.get("code", "")).startswith("C76")
     if starved and program is not None:
         return [Finding("B16", f"the assembler cannot allocate registers for `{program.name}`: {first.get('text')}", "candidate",
-                        "use a narrower accumulator (N 128) or fewer threads, so that the launch value is at least 154 registers",
+                        "use a narrower accumulator or fewer threads, so that the launch value is at least 26 registers more than the accumulator takes",
                         "the same text compiles with a narrower accumulator", line=first.get("line"), numbers={"code": first.get("code"), "threads": program.threads},
                         basis=("compiled",), certain=True)]  # fmt: skip
     return [Finding("E03", f"the gates accept it and the compiler refuses it: {first.get('text') or record.get('summary')}", "lowering",

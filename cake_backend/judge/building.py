@@ -11,7 +11,7 @@ from cake_backend.judge.routine import Routine, merged
 from cake_backend.judge.status import Status
 from cake_backend.manifest import Manifest
 from cake_backend.toolchain import Build, Remark, compile_cuda
-from cake_backend.toolchain.gate import sass_remarks
+from cake_backend.toolchain.gate import MISSING_MMA, missing_mmas, sass_remarks
 from cake_backend.toolchain.sass import read_sass
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ class Built:
 
     @property
     def cubins(self) -> tuple[bytes, ...]:
-        """The cubins, all of them or none."""
+        """The cubins, all of them or none; none of a build that was refused."""
+        if self.status is not None:
+            return ()
         made = tuple(build.cubin for _, build in self.files if build.cubin is not None)
         return made if len(made) == len(self.files) else ()
 
@@ -66,7 +68,7 @@ def build_routine(routine: Routine, source: str, *, timeout: float, report: bool
         builds = list(pool.map(lambda one: compile_cuda(one.text, routine.target, timeout=timeout), lowered))
     out.text, out.manifest, out.build = lowered[0].text, manifest, builds[0]
     out.more = [(one.text, build) for one, build in zip(lowered[1:], builds[1:], strict=True)]
-    reports = [_report(one, build) for one, build in zip(lowered, builds, strict=True)]
+    reports = [_report(program, one, build) for program, one, build in zip(routine.programs, lowered, builds, strict=True)]
     out.report = reports[0] if len(reports) == 1 else _together(reports)
     out.report["smem"] = max((launch.smem for launch in manifest.launches), default=0)
     failed = next((i for i, build in enumerate(builds) if not build.ok), None)
@@ -75,28 +77,34 @@ def build_routine(routine: Routine, source: str, *, timeout: float, report: bool
         first = next((r for r in build.remarks if r.severity == "error"), None)
         unavailable = build.status in ("unavailable", "timeout", "crash")
         out.status = Status.INFRA_ERROR if unavailable else Status.COMPILE_ERROR
-        line = schedule_line(first.generated_line, lowered[failed].source_map) if first else None
+        line = remark_json(first, lowered[failed].source_map, routine.programs[failed])["line"] if first else None
         out.summary = (f"line {line}: " if line else "") + (first.text if first else build.status)
+    elif dropped := next((r for r in out.report["remarks"] if r["code"] == MISSING_MMA), None):
+        out.status, out.summary = Status.COMPILE_ERROR, f"line {dropped['line']}: {dropped['text']}"
     return out
 
 
-def _report(lowered: Lowered, build: Build) -> dict[str, Any]:
-    """The record's section for one module."""
+def _report(program: Program, lowered: Lowered, build: Build) -> dict[str, Any]:
+    """The record's section for one module; its `ok` is false where the machine code is not what the schedule asks for."""
+    from cake_backend.cuda.mma_count import asked_mmas
+
     remarks = list(build.remarks)
     sass = read_sass(build.cubin) if build.cubin is not None else None
     if sass is not None:
         remarks += sass_remarks(sass)
+        remarks += [r for one in sass.values() for r in missing_mmas(one, asked_mmas(program))]
+    dropped = any(r.code == MISSING_MMA for r in remarks)
     return {
         "label": "compiled",
-        "ok": build.ok,
-        "status": build.status,
+        "ok": build.ok and not dropped,
+        "status": "miscompiled" if dropped else build.status,
         "target": build.target,
         "compiler": build.compiler,
         "seconds": round(build.seconds, 3),
         "cached": build.cached,
         "resources": build.resources.to_json(),
         "entries": {name: entry.to_json() for name, entry in build.entries.items()},
-        "remarks": [remark_json(r, lowered.source_map) for r in remarks],
+        "remarks": [remark_json(r, lowered.source_map, program) for r in remarks],
         "serialised": any(r.serialises for r in remarks),
         "cubin_bytes": len(build.cubin) if build.cubin else None,
         "machine_code": {name: _code(report) for name, report in sass.items()} if sass is not None else None,
@@ -144,6 +152,9 @@ def schedule_line(generated: int | None, source_map: Sequence[Any]) -> int | Non
     return None
 
 
-def remark_json(remark: Remark, source_map: Sequence[Any]) -> dict[str, Any]:
-    """A remark with its schedule line."""
-    return {**remark.to_json(), "line": schedule_line(remark.generated_line, source_map)}
+def remark_json(remark: Remark, source_map: Sequence[Any], program: Program) -> dict[str, Any]:
+    """A remark with its schedule line: its own, that of the generated line, or that of the declaration it is about."""
+    from cake_backend.judge.remark_lines import declared_line
+
+    line = remark.line or schedule_line(remark.generated_line, source_map) or declared_line(remark.code, program)
+    return {**remark.to_json(), "line": line}

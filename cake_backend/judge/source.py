@@ -54,7 +54,7 @@ def read_source(
     templates = list(module.schedules) if planned else [t for t in (module.schedule(schedule),) if t is not None]
     if not target and templates and all(not t.targets or prefer in t.targets for t in templates):
         target = prefer
-    out = Source(dict(verified) if verified is not None else verify_text(text, params=params, target=target, schedule=schedule).to_json())
+    out = Source(dict(verified) if verified is not None else verify_text(text, params=params, target=target, schedule=schedule, module=module).to_json())
     if out.verdict["verdict"] == "fail":
         first = next(d for d in out.verdict["diagnostics"] if d["severity"] == "error")
         out.status = Status.STATIC_REJECT

@@ -46,6 +46,9 @@ def update(site: Site, warp: Warp, tensor: Tensor, at: tuple[Array, ...], value:
     cells = tensor.raw.reshape(-1)
     flat = np.ravel_multi_index(tuple(np.ravel(a) for a in at), tensor.shape)
     left = apply(cells, flat, np.ravel(value), tensor.dtype, f)
+    for i in {int(i) for i in flat} if m.flags else ():
+        if (tensor.name, i) in m.flags:
+            m.flags[tensor.name, i].wake()
     if m.notes and tensor.has_nan(left):
         first = m.notes[0]
         m.fault("X007", f"undefined data reaches `{tensor.name}`: {first[1]}", site.op, warp=warp, key=tensor.name, note=first)

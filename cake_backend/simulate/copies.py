@@ -92,6 +92,9 @@ def _tma_load(site: Site) -> Step:
             coords[axes[1]] += part * height
         targets = along(m.program, axis, warp.cta.rank) if slices > 1 else (warp.cta.rank,)
         cells = access.whole(warp, vals, row=part * height, rows=height)
+        cut = tensor.clipped(tuple(coords), axes, height, cols) if tensor.unfenced is not None else None
+        if cut is not None:
+            m.copied(site, warp, tensor, cut[1])
         for rank in targets:
             cta = warp.cta.cluster.by_rank[rank]
             source = lambda: tensor.block(tuple(coords), axes, height, cols)  # noqa: E731 - read when the copy completes
@@ -139,6 +142,8 @@ def _bulk_load(site: Site) -> Step:
         _arm(site, warp, n, length * size, max(length * size, access.type.rows * access.type.cols * size))
         if length == 0:
             return
+        if tensor.unfenced is not None:
+            m.copied(site, warp, tensor, np.unravel_index(np.arange(offset, offset + length), tensor.shape))
         i = np.arange(length)
         access.whole(warp, vals, rows=0, align=16)
         cells = access.cells(warp, vals, ("bulk", length), i // access.type.cols, i % access.type.cols)

@@ -146,8 +146,8 @@ _FLOAT: dict[str, Callable[..., Any]] = {
     "sub": np.subtract,
     "mul": np.multiply,
     "div": floats.div,
-    "max": np.fmax,
-    "min": np.fmin,
+    "max": floats.larger,
+    "min": floats.smaller,
     "mod": np.fmod,
 }
 _INT: dict[str, Callable[..., Any]] = {

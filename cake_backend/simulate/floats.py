@@ -66,11 +66,41 @@ def encode(values: Array, name: str) -> Array:
 def poison(shape: tuple[int, ...], name: str) -> Array:
     """What registers hold before anything was written to them: NaN, or the largest integer."""
     if is_float(name):
-        return np.full(shape, np.nan, np.float32)
+        return np.full(shape, _UNDEFINED, np.float32)
     if name == "bool":
         return np.ones(shape, np.bool_)
     kind = numpy_dtype(name)
     return np.full(shape, np.iinfo(kind).max, kind)
+
+
+_UNDEFINED = np.uint32(0xFFFFFFFF).view(np.float32)
+"""A NaN that no arithmetic makes: its payload tells it from those of 0/0 and the like."""
+
+
+def _undefined(x: Any) -> Any:
+    """Which elements were never written (None: none of them): a NaN with a payload, which arithmetic hands on."""
+    nan = np.isnan(x)
+    if not nan.any():
+        return None
+    return nan & ((np.asarray(x, np.float32).view(np.uint32) & 0x003FFFFF) != 0)
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two, a NaN ignored, except that of registers and bytes that nothing was written to: what comes of them is undefined too."""
+    return _handed_on(np.fmax(a, b), a, b)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two, as `larger`."""
+    return _handed_on(np.fmin(a, b), a, b)
+
+
+def _handed_on(result: Any, *operands: Any) -> Any:
+    for x in operands:
+        lost = _undefined(x)
+        if lost is not None:
+            result = np.where(lost, _UNDEFINED, result)
+    return result
 
 
 # ------------------------------------------------------------------ rounding

@@ -25,7 +25,7 @@ from cake_backend.simulate.tensors import Tensor
 from cake_ir.derive.issue import issue_roles
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Issue, Touch
+from cake_ir.ops.effects import Flag, Issue, Touch
 from cake_ir.program import Op, Program, Role, statements
 from cake_ir.program import op_of as op_of_statement
 from cake_ir.span import Span
@@ -74,6 +74,8 @@ class Machine:
         self.completions = 0
         self.flags: dict[tuple[str, int], Gate] = {}
         self.upstream: Work | None = None
+        # Blocks that follow each other by flags may write what another has written; where they do not, the numbers show it.
+        self.flagged = any(isinstance(e, Flag) for op in program.ops for e in effects_of(op, program))
         owners = {op.id: program.roles[b.role] for b in program.body for s in statements(b.body) if (op := op_of_statement(s)) is not None}
         places = derived.result_places(program)
         # Every operation is prepared before anything runs, so that a refusal does not depend on the arguments.
@@ -231,6 +233,12 @@ class Machine:
                 key=tensor.name,
             )
 
+    def copied(self, site: Site, warp: Warp, tensor: Tensor, at: Any) -> None:
+        """Report a copy by the async proxy of elements whose ordinary stores are not fenced for it."""
+        if tensor.unfenced is not None and tensor.unfenced[at].any():
+            message = f"the async proxy reads `{tensor.name}` before ordinary stores to it are visible there: no `lm.fence_proxy` lies between"
+            self.fault("X008", message, site.op, warp=warp, key=tensor.name)
+
     # ------------------------------------------------------------ registers
 
     def fresh(self, warp: Warp, t: Type) -> Any:
@@ -268,7 +276,9 @@ class Machine:
         if self.notes and tensor.has_nan(raw):
             first = self.notes[0]
             self.fault("X007", f"undefined data reaches `{tensor.name}`: {first[1]}", site.op, warp=warp, key=tensor.name, note=first)
-        if tensor.put(at, raw, warp.cta.number):
+        if site.op.name == "store":
+            tensor.stored(at, warp.cta.number)
+        if tensor.put(at, raw, warp.cta.number) and not self.flagged:
             self.fault(
                 "X009",
                 f"{label(site.op)} writes elements of `{tensor.name}` to which another CTA has written other values",

@@ -17,6 +17,7 @@ newest                        as late, the youngest work before older
 starve:ROLE or ROLE.MEMBER    everything else, late work included; the starved warps one operation at a time
 hungry:ROLE or ROLE.MEMBER    as starve, but the starved warps go before late multiplications and stores
 lead:W / lag:W                warp W of every member runs ahead of (behind) the others as far as barriers let it
+behind:high, behind:low       CTAs one after the other as far as they get: those of high (low) number last
 drift                         as uniform with one warp of each member, drawn afresh at times, far ahead of the others
 priorities                    random ranks, some redrawn now and then
 ============================  =========================================================================================
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING, Union
 
 from cake_backend.simulate.engines import KINDS, Work
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import GridDependency, Issue
+from cake_ir.ops.effects import Flag, GridDependency, Issue, Touch
 from cake_ir.program import Program
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Policy:
         return self.name.partition(":")[2]
 
 
-_HEADS = ("canonical", "uniform", "eager", "late", "last", "newest", "starve", "hungry", "lead", "lag", "drift", "priorities")
+_HEADS = ("canonical", "uniform", "eager", "late", "last", "newest", "starve", "hungry", "lead", "lag", "behind", "drift", "priorities")
 
 
 def policy_named(name: str) -> Policy:
@@ -66,6 +67,7 @@ def policy_named(name: str) -> Policy:
         p.head not in _HEADS
         or (p.head == "late" and p.argument and p.argument not in KINDS)
         or (p.head in ("lead", "lag", "last") and not p.argument.isdigit())
+        or (p.head == "behind" and p.argument not in ("high", "low"))
     ):
         raise ValueError(f"no interleaving policy is called {name}")
     return p
@@ -100,7 +102,23 @@ def adversaries(program: Program) -> tuple[Policy, ...]:
     widest = max((r.member_warps for r in roles), default=1)
     if widest > 1:
         names += [f"{how}:{w}" for how in ("lead", "lag") for w in dict.fromkeys((0, widest - 1))] + ["drift"]
+    if _shares(program):
+        names += ["behind:high", "behind:low"]
     return tuple(Policy(n) for n in [*names, "eager", "priorities"])
+
+
+def _shares(program: Program) -> bool:
+    """Whether a launch reads tensors that it writes, or its blocks follow each other by flags."""
+    seen: dict[str, str] = {}
+    for op in program.ops:
+        for e in effects_of(op, program):
+            if isinstance(e, Flag):
+                return True
+            for t in e.touches if isinstance(e, Issue) else (e,):
+                if isinstance(t, Touch) and t.space == "gmem":
+                    name = str(op.attrs[t.operand])
+                    seen[name] = seen.get(name, "") + t.mode
+    return any("r" in modes and "w" in modes for modes in seen.values())
 
 
 class Chooser:
@@ -143,6 +161,8 @@ class Chooser:
             role, _, member = self.argument.partition(".")
             mine = warp.role.name == role and member in ("", str(warp.member))
             return (10 if self.head == "starve" else 5) if mine else 0
+        if self.head == "behind":
+            return warp.cta.number if self.argument == "high" else -warp.cta.number
         if self.head in ("lead", "lag"):
             mine = warp.warp == min(int(self.argument), warp.width - 1) and warp.width > 1
             return 0 if not mine else -2 if self.head == "lead" else 7

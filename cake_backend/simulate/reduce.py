@@ -31,7 +31,7 @@ def combiner(op: str, name: str) -> Combine:
     if op == "add":
         return np.add
     if floats.is_float(name):
-        return np.fmax if op == "max" else np.fmin
+        return floats.larger if op == "max" else floats.smaller
     return np.maximum if op == "max" else np.minimum
 
 
@@ -152,6 +152,13 @@ def _vec(site: Site, t: FragT, x: Array, warp: Warp, f: Combine, op: str) -> Arr
     return _chains(x.reshape(32, -1, 2), f)[:, None]
 
 
+def _tile(x: Array, f: Combine) -> Array:
+    """A thread's own elements of a warp's tile, in their order in its registers: (32, 1)."""
+    r, c = x.shape
+    blocks = x.reshape(r // 16, 2, 8, c // 8, 4, 2)  # (block, half, lane / 4, columns, lane % 4, parity)
+    return _chains(np.ascontiguousarray(blocks.transpose(2, 4, 0, 3, 1, 5)).reshape(32, -1, 2), f)[:, None]
+
+
 def _finish(site: Site, e: Expr) -> Value:
     x = build(site, e.args[0])
     t = e.args[0].type
@@ -178,12 +185,12 @@ def _amax_scale(site: Site, e: Expr) -> Value:
     floor = np.array([least(name)], np.uint32).view(np.float32)[0]
     if e.attrs["kind"] == "f32":
         inverse = np.float32(1 / largest(name))
-        return lambda w, vals: np.fmax(f(w, vals), floor) * inverse
+        return lambda w, vals: floats.larger(f(w, vals), floor) * inverse
     # Both largest numbers are 1.75 times a power of two: rounding the mantissa up from there leaves the exponent of the scale.
     power = np.uint32(int(largest(name) / 1.75).bit_length() - 1)
 
     def run(warp: Warp, vals: Vals) -> Array:
-        bits = np.ascontiguousarray(np.fmax(f(warp, vals), floor)).view(np.uint32)
+        bits = np.ascontiguousarray(floats.larger(f(warp, vals), floor)).view(np.uint32)
         return (((bits + np.uint32(0x1FFFFF)) & np.uint32(0x7F800000)) - power * np.uint32(0x800000)).view(np.float32)
 
     return run
@@ -242,7 +249,7 @@ def _across_write(site: Site) -> Step:
     if _by_row(op.type):
         if t.warps is None or t.form not in ("acc", "rowvec"):
             raise NotSimulated("a row reduction across warps of a tile that is not split over them", op.span)
-    elif t.form not in ("vec", "scalar"):
+    elif t.form not in ("vec", "scalar", "acc"):
         raise NotSimulated(f"a reduction of form `{t.form}` to a scalar across warps", op.span)
     access = ViewAccess(site, "scratch")
 
@@ -254,7 +261,8 @@ def _across_write(site: Site) -> Step:
             cells = access.cells(warp, vals, ("across row", me), np.full((1, 1), me), held(frag_of(op.type), site.width, warp.warp).rows.T)
             access.write(warp, cells, floats.encode(rows.T, t.dtype))
             return
-        lane = over_warp(_vec(site, t, value, warp, f, kind), f) if t.form == "vec" else over_warp(value, f)
+        own = _vec(site, t, value, warp, f, kind) if t.form == "vec" else _tile(value, f) if t.form == "acc" else value
+        lane = over_warp(own, f)
         cells = access.cells(warp, vals, ("across", me), np.zeros((1, 1), np.intp), np.full((1, 1), me))
         access.write(warp, cells, floats.encode(lane, t.dtype))
 

@@ -130,7 +130,10 @@ def sync(site: Site, effect: Sync) -> Step:
     per_member = site.machine.program.named[name].per_member
 
     def step(warp: Warp, vals: Vals) -> Any:
-        return meet(site, warp, warp.cta.named[name, warp.member if per_member else 0], f"the others at `{name}`")
+        met = warp.cta.named.get((name, warp.member if per_member else 0))
+        if met is None:
+            raise Abort(site.machine.located("X002", f"member {warp.member} of `{warp.role.name}` comes to `{name}`, which counts fewer members", site.op, warp=warp, barrier=name))
+        return meet(site, warp, met, f"the others at `{name}`")
 
     return step
 
@@ -295,6 +298,8 @@ def fence_proxy(site: Site, effect: FenceProxy) -> Step:
     def step(warp: Warp, vals: Vals) -> Any:
         for pool in warp.cta.pools.values():
             pool.fence(id(warp))
+        for tensor in site.machine.tensors.values():
+            tensor.fence(warp.cta.number)
 
     return step
 
@@ -340,6 +345,8 @@ def flag(site: Site, effect: Flag) -> Step:
         i, wanted = word(warp, vals), int(vals[value])
         if int(tensor.array.reshape(-1)[i]) < wanted:
             return m.block(warp, gate(i), f"`{tensor.name}[{i}]` to be at least {wanted}")
+        for seen in m.tensors.values():
+            seen.fence()
         return None
 
     return signal if effect.kind == "signal" else spin

@@ -17,7 +17,8 @@ Coords = tuple[int, ...]
 
 
 class Tensor:
-    """One tensor: `raw` holds its bits outermost first; `owner` which CTA wrote an element last (0: none, else CTA + 1)."""
+    """One tensor: `raw` holds its bits outermost first; `owner` which CTA wrote an element last (0: none, else CTA + 1), `unfenced` by which
+    CTA's ordinary stores that the async proxy need not see yet."""
 
     def __init__(self, name: str, dtype: str, array: Array) -> None:
         self.name = name
@@ -25,6 +26,7 @@ class Tensor:
         self.array = np.array(array, order="C", copy=True)
         self.raw: Array = self.array.view(raw_dtype(dtype))
         self.owner: Array | None = None
+        self.unfenced: Array | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -77,6 +79,17 @@ class Tensor:
         self.raw[at] = raw
         self.owner[at] = cta + 1
         return conflict
+
+    def stored(self, at: Any, cta: int) -> None:
+        """Ordinary stores wrote an index: the async proxy may see what was there before until somebody fences."""
+        if self.unfenced is None:
+            self.unfenced = np.zeros(self.shape, np.int32)
+        self.unfenced[at] = cta + 1
+
+    def fence(self, cta: int | None = None) -> None:
+        """The async proxy sees the ordinary stores of one CTA, or of all."""
+        if self.unfenced is not None:
+            self.unfenced[...] = 0 if cta is None else np.where(self.unfenced == cta + 1, 0, self.unfenced)
 
     def has_nan(self, raw: Array) -> bool:
         """Whether bits of this tensor's type hold a NaN."""

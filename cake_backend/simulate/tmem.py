@@ -13,7 +13,7 @@ import numpy as np
 from cake_backend.simulate import floats
 from cake_backend.simulate.elementwise import build, frag_type, grid
 from cake_backend.simulate.engines import Work
-from cake_backend.simulate.faults import Abort, NotSimulated, label
+from cake_backend.simulate.faults import Abort, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
@@ -99,8 +99,6 @@ def _tmem_store(site: Site) -> Step:
     m, op = site.machine, site.op
     access, tree = TmemAccess(site, "t"), site.code.trees["x"]
     t, x = frag_type(tree), build(site, tree)
-    if floats.numpy_dtype(t.dtype).itemsize != 4:
-        raise NotSimulated("a store of packed elements to tensor memory", op.span)
     parts = grid(site, t)
 
     def step(warp: Warp, vals: Vals) -> None:
@@ -108,7 +106,8 @@ def _tmem_store(site: Site) -> Step:
         h, value = parts[warp.warp], x(warp, vals)
 
         def land(work: Work) -> None:
-            access.region(warp, vals)[h.rows, h.cols] = floats.encode(value, t.dtype)
+            elements = access.region(warp, vals).view(floats.raw_dtype(t.dtype))  # narrow ones lie side by side in a column
+            elements[h.rows, h.cols] = floats.encode(value, t.dtype)
 
         work = Work("tmem", op, warp, land)
         warp.tensor_moves.setdefault("tmem_st", []).append((work, None))

@@ -35,7 +35,8 @@ class Remark:
 
     `code` is the assembler's own ("C7510") or one of ours for what it says without a code ("spill", "error", "warning").
     `generated_line` counts from 1 in the text that was compiled; None where the compiler named no place.
-    `serialises` marks the family after which asynchronous MMAs run one at a time.
+    `line` is the schedule's line where the finder knows it by itself. `serialises` marks the family after which asynchronous MMAs run one
+    at a time.
     """
 
     code: str
@@ -44,6 +45,7 @@ class Remark:
     entry: str | None = None
     generated_line: int | None = None
     serialises: bool = False
+    line: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {f: getattr(self, f) for f in self.__slots__}

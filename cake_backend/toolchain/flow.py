@@ -32,10 +32,14 @@ def split_blocks(code: list[Line], labels: dict[str, int]) -> list[Block]:
     cuts = [*sorted(x for x in leaders if x < len(code)), len(code)]
     blocks = [Block(a, b) for a, b in itertools.pairwise(cuts)]
     at = {block.start: n for n, block in enumerate(blocks)}
-    reconverge: dict[str, str] = {}  # convergence barrier -> label where its threads meet again
-    for opcode, _, operands in code:
+    # A convergence barrier is used again and again: a BSYNC belongs to the last BSSY of its register in front of it.
+    reconverge: dict[int, str] = {}
+    latest: dict[str, str] = {}
+    for i, (opcode, _, operands) in enumerate(code):
         if opcode.startswith("BSSY") and (m := _TARGET.search(operands)):
-            reconverge.setdefault(operands.split(",")[0].strip(), m[1])
+            latest[operands.split(",")[0].strip()] = m[1]
+        elif opcode.startswith("BSYNC") and operands.strip() in latest:
+            reconverge[i] = latest[operands.strip()]
     for n, block in enumerate(blocks):
         opcode, predicate, operands = code[block.end - 1]
         target = _TARGET.search(operands)
@@ -44,8 +48,8 @@ def split_blocks(code: list[Line], labels: dict[str, int]) -> list[Block]:
             block.successors.append(at[labels[target[1]]])
             falls = predicate is not None or opcode.startswith(("BRA.DIV", "BRA.CONV")) or "," in operands
         elif opcode.startswith("BSYNC"):
-            label = reconverge.get(operands.strip())
-            if label in labels:
+            label = reconverge.get(block.end - 1)
+            if label is not None and label in labels:
                 block.successors.append(at[labels[label]])
         elif _ends(opcode):
             falls = predicate is not None

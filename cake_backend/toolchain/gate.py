@@ -4,8 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cake_backend.cuda.mma_count import Asked
 from cake_backend.toolchain.build import Remark
 from cake_backend.toolchain.sass import SassReport
+
+MISSING_MMA = "sass-mma-missing"
+"""The code of a build whose machine code holds fewer MMAs than the schedule asks for: its results would be wrong."""
+
+
+def missing_mmas(report: SassReport, asked: Mapping[str, Asked]) -> tuple[Remark, ...]:
+    """Errors where the machine code holds fewer asynchronous MMAs of a shape than the schedule asks for, or part of a run of them.
+
+    The assembler merges neighbouring wgmma with equal operands and says nothing; the sum then lacks a product.
+    """
+    out = []
+    for shape, wanted in asked.items():
+        found = report.mma_shapes.get(shape, 0)
+        if found >= wanted.least and found % max(1, wanted.unit) == 0:
+            continue
+        expected = str(wanted.least) if found < wanted.least else f"a multiple of {wanted.unit}"
+        lines = sorted({span.line for span in wanted.spans})
+        where = f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines))}"
+        text = f"the machine code of `{report.entry}` holds {found} MMAs of {shape}, the schedule asks for {expected} ({where}): the assembler dropped one, the result would be wrong"
+        out.append(Remark(MISSING_MMA, text, severity="error", entry=report.entry, line=lines[0] if lines else None))
+    return tuple(out)
 
 
 def sass_remarks(reports: Mapping[str, SassReport], *, expected_waits: Mapping[str, int] | None = None) -> tuple[Remark, ...]:

@@ -14,10 +14,12 @@ _USED = re.compile(r"Used (\d+) registers(.*)")
 _BARRIERS = re.compile(r"used (\d+) barriers")
 _SMEM = re.compile(r"(\d+) bytes smem")
 _CODED = re.compile(r"(info|warning|error|fatal)\s*:\s*\((C7[4-9]\d\d)\)\s*(.*)")
-_AROUND = re.compile(r"around line (\d+)")
-_IN_FUNCTION = re.compile(r"in (?:the )?function '([^']+)'")
+_AROUND = re.compile(r"(?:around|instruction at) line (\d+)")
+_IN_FUNCTION = re.compile(r"in (?:the )?function '?([\w$]+)'?")
 _FRONT = re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?P<kind>catastrophic error|error|warning)(?: #[\w-]+)?: (?P<text>.*)$")
 _PTXAS_ERROR = re.compile(r"^ptxas\b.*?\b(error|fatal)\s*:\s*(.*)$")
+_PTXAS_WARNING = re.compile(r"^ptxas\b.*?\bwarning\s*:\s*(?!\(C)(.*)$")
+_ABORTED = "Ptx assembly aborted due to errors"
 _PTX_LINE = re.compile(r"\bline (\d+);")
 _LOC = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)\s+\d+(?:.*?inlined_at\s+\d+\s+(\d+)\s+\d+)?")
 
@@ -80,8 +82,8 @@ def parse_remarks(log: str, ptx: str = "") -> tuple[Remark, ...]:
     lines = PtxLines(ptx)
     out: list[Remark] = []
     for text in log.splitlines():
-        remark = _coded(text, lines) or _front(text) or _ptxas_error(text, lines)
-        if remark is not None and remark not in out:
+        remark = _coded(text, lines) or _front(text) or _ptxas_error(text, lines) or _ptxas_warning(text, lines)
+        if remark is not None and remark not in out and not (remark.text == _ABORTED and out):
             out.append(remark)
     for entry, res in parse_resources(log).items():
         if res.spill_stores or res.spill_loads:
@@ -102,7 +104,7 @@ def _coded(text: str, lines: PtxLines) -> Remark | None:
         return None
     code, message = m[2], " ".join(m[3].split())
     around, entry = _AROUND.search(message), _IN_FUNCTION.search(message)
-    message = re.sub(r" in around line \d+", "", message)  # a line of the PTX, which nobody sees
+    message = re.sub(r" (?:in around|at) line \d+", "", message)  # a line of the PTX, which nobody sees
     serialises = bool(_SERIALISING.fullmatch(code))
     performance = code.startswith(("C75", "C76"))
     severity = {"info": "warning" if performance else "note", "warning": "warning"}.get(m[1], "error")
@@ -130,3 +132,14 @@ def _ptxas_error(text: str, lines: PtxLines) -> Remark | None:
         return None
     at = _PTX_LINE.search(text)
     return Remark("error", m[2].strip(), severity="error", generated_line=lines.source_line(int(at[1])) if at else None)
+
+
+def _ptxas_warning(text: str, lines: PtxLines) -> Remark | None:
+    """What the assembler warns of without a number: launch bounds that it drops, and instructions that a board executes badly."""
+    m = _PTXAS_WARNING.match(text)
+    if m is None:
+        return None
+    message = " ".join(m[1].split())
+    code = "advisory" if message.startswith("Advisory") else "bounds-ignored" if "will be ignored" in message else "warning"
+    at = _PTX_LINE.search(text)
+    return Remark(code, message, severity="warning", generated_line=lines.source_line(int(at[1])) if at else None)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ _LABEL = re.compile(r"^\s*(\.L_[\w$.]+):")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*)")
 _LINE = re.compile(r'//## File "[^"]*", line (\d+)')
 _REGISTER = re.compile(r"\bR(\d+)\b")
+_MMA_SHAPE = re.compile(r"(?:HGMMA|QGMMA|IGMMA|BGMMA)\.(\d+x\d+x\d+)")
 
 # What is counted, by the name it gets in a report: a prefix of the opcode, or a pattern where a prefix does not say it.
 COUNTED: dict[str, re.Pattern[str]] = {
@@ -81,13 +82,14 @@ class LoopReport:
 
 @dataclass(frozen=True, slots=True)
 class SassReport:
-    """What one kernel's machine code holds."""
+    """What one kernel's machine code holds; `mma_shapes` counts its asynchronous MMAs by shape ("64x256x16")."""
 
     entry: str
     instructions: int
     largest_register: int
     counts: dict[str, int]
     loops: tuple[LoopReport, ...]
+    mma_shapes: dict[str, int] = field(default_factory=dict)
 
     def hot_loop(self) -> LoopReport | None:
         """The most deeply nested loop that issues MMAs (most of them at equal depth), or None where no loop does."""
@@ -183,6 +185,7 @@ def _report(name: str, code: list[Instruction], labels: dict[str, int]) -> SassR
         largest_register=max(registers, default=-1),
         counts=count_classes(code),
         loops=tuple(reports),
+        mma_shapes=dict(Counter(m[1] for i in code if (m := _MMA_SHAPE.match(i.opcode)))),
     )
 
 
@@ -195,6 +198,6 @@ def _loop(code: list[Instruction], blocks: list[Block], depth: int, innermost: b
         innermost=innermost,
         instructions=len(body),
         counts=count_classes(body),
-        mix=dict(mix.most_common(16)),
+        mix=dict(mix.most_common()),
         lines=(min(lines), max(lines)) if lines else None,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cake_ir.derive.clusters import arrival_targets, is_tx_load
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import Site, members_at, sites
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit
 from cake_ir.program import Barrier, Program
@@ -58,7 +58,7 @@ def units(program: Program, barrier: Barrier, role: str) -> int:
     return {"warp": warps, "thread": 32 * warps, "cp_async": 32 * warps}.get(barrier.arrive, 1)
 
 
-@lru_cache(maxsize=64)
+@fact
 def arrivals(program: Program) -> dict[str, Arrivals]:
     """The arrivals of every mbarrier, by name. A declared producer that never arrives is counted in full: it is what is missing."""
     by: dict[tuple[str, str], list[Site]] = {}

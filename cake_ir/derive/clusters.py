@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from cake_ir.derive.structure import Site, sites
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Wait
 from cake_ir.program import Program
@@ -32,7 +31,7 @@ def is_tx_load(site: Site, program: Program) -> bool:
     return any(isinstance(e, Issue) and e.done == "tx" and e.engine != "st_async" for e in effects_of(site.op, program))
 
 
-@lru_cache(maxsize=64)
+@fact
 def guarded_loads(program: Program) -> dict[str, tuple[Site, ...]]:
     """The loads that each barrier's wait guards: those after it in its role, up to the next wait on a barrier of that ring."""
     guards: dict[str, list[Site]] = {}
@@ -49,7 +48,7 @@ def guarded_loads(program: Program) -> dict[str, tuple[Site, ...]]:
     return {name: tuple(found) for name, found in guards.items()}
 
 
-@lru_cache(maxsize=64)
+@fact
 def multicast_axes(program: Program, barrier: str) -> frozenset[int]:
     """The cluster axes along which loads guarded by `barrier` are multicast."""
     loads = guarded_loads(program).get(barrier, ())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from cake_ir.derive.structure import sites
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit, Drain, FenceProxy, GridDependency, Issue, Touch, Turn, Wait
 from cake_ir.program import Op, Program
@@ -26,7 +25,7 @@ def _issues_alone(op: Op, program: Program) -> bool:
     return op.name != "compute"
 
 
-@lru_cache(maxsize=64)
+@fact
 def issue_roles(program: Program) -> frozenset[str]:
     """Roles whose every operation is a single thread's: waits, TMA and tensor-core issues, uniform loads.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
+from cake_ir.fact import fact
 from cake_ir.program import Program
 
 
@@ -16,7 +16,7 @@ class MmaGroups:
     closes: frozenset[int]
 
 
-@lru_cache(maxsize=64)
+@fact
 def mma_groups(program: Program) -> MmaGroups:
     """The groups of a program. A block holds no loops or branches, so its MMAs execute in the order of their ids."""
     opens: set[int] = set()

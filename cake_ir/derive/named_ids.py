@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cake_ir.derive.structure import sites
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Flag, Issue, Touch
 from cake_ir.program import Program
@@ -37,7 +37,7 @@ def needs_member_barrier(program: Program, role: str) -> bool:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=64)
+@fact
 def named_ids(program: Program) -> tuple[NamedId, ...]:
     """All named-barrier ids in allocation order: the author's, then turns, then hidden ones. More than 15 do not exist."""
     out: list[NamedId] = []

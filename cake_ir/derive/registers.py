@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.program import Program
 from cake_ir.targets import target
+from cake_ir.types import FragT
 
-MMA_N256_LAUNCH = 154
-"""Registers a thread that a kernel must be launched with to hold an f32 accumulator of 256 columns (assembler remark C7602)."""
+MMA_BESIDE = 26
+"""Registers a thread that the assembler keeps beside the operands of wgmma in flight: descriptors, addresses, what every thread holds. With A in
+registers it keeps the 4 of one instruction more. It says so itself (remarks C7507 and C7602; 154 = 128 + 26 for 64 x 256 in f32)."""
 
 COLUMNS = 4
 """SM sub-partitions: warp w draws from the pool of partition w modulo 4."""
@@ -17,6 +20,16 @@ COLUMNS = 4
 def entry_registers(program: Program) -> int:
     """Registers a thread at launch: what the block's threads, and the blocks asked for on an SM, leave to each."""
     return target(program.target).entry_registers(program.threads, program.launch.ctas_per_sm)
+
+
+def fragment_registers(t: FragT) -> int:
+    """Registers a thread of a warpgroup that a matrix fragment (`acc` or `a`) takes: its elements over 128 threads, packed."""
+    return -(-t.rows * t.cols * min(32, DTYPES[t.dtype].bits) // (32 * 128))
+
+
+def wgmma_registers(acc: FragT, a: object) -> int:
+    """Registers a thread that one wgmma instruction into `acc` needs to be compiled at all: its 64 rows of accumulator, and what stands beside."""
+    return fragment_registers(acc) * 64 // acc.rows + MMA_BESIDE + (4 if isinstance(a, FragT) else 0)
 
 
 @dataclass(frozen=True, slots=True)

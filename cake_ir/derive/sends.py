@@ -7,10 +7,10 @@ initialised, every other by one thread behind the wait for the one before it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cake_ir.derive.structure import Site, sites
 from cake_ir.dtypes import DTYPES
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Wait
 from cake_ir.program import Expr, Program
@@ -32,7 +32,7 @@ def is_send(site: Site, program: Program) -> bool:
     return any(isinstance(e, Issue) and e.engine == "st_async" for e in effects_of(site.op, program))
 
 
-@lru_cache(maxsize=64)
+@fact
 def send_barriers(program: Program) -> dict[str, SendBarrier]:
     """Every barrier on which sends complete, by name."""
     found: dict[str, list[Site]] = {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from cake_ir.fact import fact
 from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.record import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Site:
     """One operation in its place: `around` lists the enclosing loops and branches, outermost first, a branch with the arm taken."""
 
@@ -25,7 +25,7 @@ class Site:
         return tuple(s for s, _ in self.around if isinstance(s, For))
 
 
-@lru_cache(maxsize=64)
+@fact
 def sites(program: Program) -> tuple[Site, ...]:
     """Every operation that a role block executes, by operation id."""
     found: dict[int, Site] = {}
@@ -45,6 +45,20 @@ def _sites(body: tuple[Stmt, ...], role: str, around: tuple[tuple[For | If, bool
         elif isinstance(stmt, If):
             yield from _sites(stmt.then, role, (*around, (stmt, True)))
             yield from _sites(stmt.orelse, role, (*around, (stmt, False)))
+
+
+@fact
+def nodes(program: Program) -> tuple[tuple[Expr, ...], ...]:
+    """By operation id every node of every operand's expression, children first: rules that look at all of them need not walk again."""
+    out = []
+    for op in program.ops:
+        found: list[Expr] = []
+        for operand in op.operands.values():
+            for e in operand if isinstance(operand, tuple) else (operand,):
+                if e is not None:
+                    e.walk(found)
+        out.append(tuple(found))
+    return tuple(out)
 
 
 _FOLD = {

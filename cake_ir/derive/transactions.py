@@ -7,11 +7,11 @@ whole set in front of the first load, so set and bytes have to be the same on ev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cake_ir.derive.clusters import is_tx_load
 from cake_ir.derive.structure import Site, sites
 from cake_ir.dtypes import DTYPES
+from cake_ir.fact import fact
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.types import ViewT
@@ -103,7 +103,7 @@ def _path_bytes(body: tuple[Stmt, ...], ids: dict[int, int]) -> int:
     return total
 
 
-@lru_cache(maxsize=64)
+@fact
 def transactions(program: Program) -> tuple[tuple[TxSet, ...], tuple[Fault, ...]]:
     """Every transaction set, and faults where the bytes of a phase depend on the path taken."""
     groups: dict[tuple[str, str, object, int], list[Site]] = {}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cake_ir.derive.issue import issue_roles
+from cake_ir.fact import fact
 from cake_ir.program import For, Program, RoleBlock, Scheduler, statements
 
 STAGES = 4
@@ -37,7 +37,7 @@ def loops_over(block: RoleBlock, scheduler: str) -> int:
     return sum(isinstance(s, For) and s.scheduler == scheduler for s in statements(block.body))
 
 
-@lru_cache(maxsize=64)
+@fact
 def work_rings(program: Program) -> dict[str, WorkRing]:
     """The work ring of every `counter` scheduler that some role loops over, by the scheduler's name."""
     out: dict[str, WorkRing] = {}

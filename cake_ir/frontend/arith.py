@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.frontend.scope import MAX_ELEMENTS, DTypeName, Elaboration
 from cake_ir.ops.elementwise import COMPARE, LOGIC, common_dtype, elementwise_type
 from cake_ir.program import Expr
@@ -27,11 +28,15 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+EXACT: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+"""Operations on integers that always have a result."""
+
+
 def is_const(v: Any) -> bool:
     """Whether a value is known at compile time (a number, string, None, dtype, or a tuple of such)."""
     if isinstance(v, tuple):
-        return all(is_const(x) for x in v)
-    return v is None or isinstance(v, (int, float, bool, str))
+        return all([is_const(x) for x in v])
+    return v is None or isinstance(v, (int, float, str))
 
 
 def as_expr(el: Elaboration, v: Any, span: Span) -> Expr:
@@ -104,10 +109,10 @@ def _power(el: Elaboration, a: Any, b: Any, span: Span) -> Any:
 
 def combine(el: Elaboration, name: str, operands: tuple[Any, ...], span: Span) -> Any:
     """`name` over compile-time values, uniform scalars or fragments."""
-    if len(operands) == 2 and all(is_const(v) for v in operands):
+    if len(operands) == 2 and is_const(operands[0]) and is_const(operands[1]):
         return fold(el, name, operands[0], operands[1], span)
     args = tuple(as_expr(el, v, span) for v in operands)
-    if any(isinstance(a.type, FragT) for a in args):
+    if any([isinstance(a.type, FragT) for a in args]):
         if name in ("floordiv", "pow"):
             el.fail("N023", f"`{name}` does not exist for fragments", span)
         return Expr(name, args, {}, elementwise_type(name, args, span), span)
@@ -129,6 +134,8 @@ def scalar(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> Ex
         if dtype != "bool":
             el.fail("N023", f"`{name}` combines truth values, found {dtype}", span, help="compare first: `x != 0`")
         return Expr({"bitand": "and", "bitor": "or"}.get(name, name), args, {}, ScalarT("bool"), span)
+    if name in ("floordiv", "mod", "bitand", "bitor", "bitxor", "shl", "shr") and DTYPES[dtype].kind in ("float", "scale"):
+        el.fail("D003", f"`{name}` works on integers, found {dtype}", span, help="convert with `lm.cast(x, lm.i32)`")
     if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
         el.fail("N022", "division by zero", span)
     if name in ("shl", "shr") and args[1].op == "const" and not 0 <= int(args[1].attrs["value"]) <= 62:  # type: ignore[call-overload]  # an integer beside integers

@@ -24,9 +24,9 @@ _RECORDS: dict[str, tuple[tuple[type, ...], str]] = {
 def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -> Call:
     """The bound call; raises N044 (arity), N048 (unknown option) or a fault about an argument's kind."""
     bound = Call(spec.name, {}, {}, el.span(node), {}, el)
-    params = list(spec.params)
+    params = spec.params
     if receiver is not None:
-        first = params.pop(0)
+        first, params = params[0], params[1:]
         bound.operands[first.name] = receiver
         bound.spans[first.name] = receiver.span
     given: dict[str, ast.expr] = {}
@@ -35,11 +35,10 @@ def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -
                 help=f"parameters: {', '.join(p.name for p in params)}", expected=len(params), found=len(node.args))  # fmt: skip
     for p, arg in zip(params, node.args, strict=False):
         given[p.name] = arg
-    names = [p.name for p in params]
     for k in node.keywords:
         assert k.arg is not None
-        if k.arg not in names:
-            el.fail("N048", f"`{spec.spelling}` has no option `{k.arg}`", k.value, help=did_you_mean(k.arg, names, "option"))
+        if not any([p.name == k.arg for p in params]):
+            el.fail("N048", f"`{spec.spelling}` has no option `{k.arg}`", k.value, help=did_you_mean(k.arg, [p.name for p in params], "option"))
         if k.arg in given:
             el.fail("N044", f"`{k.arg}` is given twice", k.value)
         given[k.arg] = k.value

@@ -110,6 +110,9 @@ def _math(el: Elaboration, node: ast.Call, name: str) -> Any:
     for a in args:
         if not isinstance(a.type, ScalarT):
             el.fail("N021", f"{a.type} is not a number", a.span)
+    dtype = next((a.type.dtype for a in args if isinstance(a.type, ScalarT) and a.op != "const"), "f32")
+    if (name in UNARY - {"abs"} or name in ("fma", "div")) and DTYPES[dtype].kind in ("int", "uint", "bool"):
+        el.fail("D003", f"`{name}` works on floating point, found {dtype}", span, help="convert with `lm.cast(x, lm.f32)`")
     if name == "where":
         return Expr("select", args, {}, args[1].type if args[1].op != "const" else args[2].type, span)
     return Expr(name, args, exact, args[0].type, span)

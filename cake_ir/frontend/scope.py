@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from cake_ir.fault import Fault, FaultError, Fix
 from cake_ir.frontend.source import Source
 from cake_ir.program import Assign, Const, Decl, Expr, Op, Operand, Param, Stmt
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import Type
 
@@ -25,14 +27,14 @@ class DTypeName(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Named:
     """A name bound to a declared thing: a record of `program` (View, Role, Barrier, ..) or a parameter."""
 
     record: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Local:
     """A run-time name inside a role: its name in the program (unique a type) and its type."""
 
@@ -42,7 +44,7 @@ class Local:
     from_zero: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Lost:
     """A name whose value is unknown: `reason` empty after a fault that was already reported."""
 
@@ -74,11 +76,12 @@ class Elaboration:
     hoisted: set[str] = field(default_factory=set)
     other_arm: dict[str, Local] = field(default_factory=dict)
     exhausted: bool = False
+    span: Callable[[ast.AST], Span] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.span = self.source.span
 
     # ------------------------------------------------------------ faults
-
-    def span(self, node: ast.AST) -> Span:
-        return self.source.span(node)
 
     def fail(self, code: str, message: str, where: ast.AST | Span, *, help: str = "", related: tuple[tuple[Span, str], ...] = (),
              fixes: tuple[Fix, ...] = (), **facts: Any) -> NoReturn:  # fmt: skip
@@ -89,10 +92,13 @@ class Elaboration:
         """Count one evaluated node; N020 past the budget, so that no text can keep the elaborator busy."""
         self.steps += 1
         if self.steps > MAX_STEPS:
-            if self.exhausted:
-                raise Poisoned
-            self.exhausted = True
-            self.fail("N020", f"compile-time evaluation takes more than {MAX_STEPS} steps", node, help="shorten the loops over compile-time values")
+            self.past_budget(node)
+
+    def past_budget(self, node: ast.AST) -> NoReturn:
+        if self.exhausted:
+            raise Poisoned
+        self.exhausted = True
+        self.fail("N020", f"compile-time evaluation takes more than {MAX_STEPS} steps", node, help="shorten the loops over compile-time values")
 
     @property
     def enough(self) -> bool:

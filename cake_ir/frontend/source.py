@@ -93,7 +93,7 @@ def read(text: str, filename: str) -> tuple[Source, ast.Module]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python warns about odd literals; the author's text is ours to judge
-            tree = ast.parse(text, filename)
+            tree = _tree(text, filename)
     except SyntaxError as e:
         line = min(max(e.lineno or 1, 1), len(source.lines))
         column = max(e.offset or 1, 1)
@@ -102,9 +102,16 @@ def read(text: str, filename: str) -> tuple[Source, ast.Module]:
             end = None
         message = (e.msg or "invalid syntax").rstrip(".")
         raise _refuse(f"not Python syntax: {message[0].lower()}{message[1:]}", line, column, end=end) from None
-    except (RecursionError, MemoryError, ValueError) as e:
+    except (RecursionError, MemoryError, ValueError, SystemError) as e:
         raise _refuse(f"the text cannot be parsed: {type(e).__name__}", code="N002", help="nest expressions less deeply") from None
     return source, tree
+
+
+def _tree(text: str, filename: str) -> ast.Module:
+    try:
+        return ast.parse(text, filename)
+    except SystemError:  # Python 3.11 may count its own recursion wrong once, after a deep text before this one
+        return ast.parse(text, filename)
 
 
 def check_depth(tree: ast.Module, source: Source) -> None:

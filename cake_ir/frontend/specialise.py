@@ -55,6 +55,13 @@ def specialise(template: Template, params: dict[str, Any] | None = None, target:
         return Specialised(None, tuple(el.faults))
 
 
+def retargeted(program: Program, target: str) -> Program:
+    """The same schedule for another target. Elaboration never asks for the target and no fact may depend on it, so all but it is shared."""
+    other = replace(program, target=target)
+    object.__setattr__(other, "facts", program.facts)  # a new program's own
+    return other
+
+
 def _unfit(value: Any, default: Const) -> str:
     if isinstance(value, list):
         value = tuple(value)

@@ -10,13 +10,14 @@ from cake_ir.frontend.arith import as_expr, is_const
 from cake_ir.frontend.declare import refuse_statement
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.frontend.source import valid_name
+from cake_ir.frontend.unroll import steps_back, unrolled
 from cake_ir.frontend.values import const_int, lift, value
 from cake_ir.program import Assign, Expr, For, If, Role, RoleBlock, Scheduler, Stmt
 from cake_ir.span import Span
 from cake_ir.types import BOOL, I32, FragT, ListT, NoneT, PairT, ScalarT, SlotT, TileT, TmemT, Type, ViewT
 
 MAX_DEPTH = 16
-"""Loops inside each other; the walk of a role is compiled by Python, which takes twenty blocks."""
+"""Loops within loops. What runs a schedule here is compiled Python, which nests twenty blocks at most."""
 
 
 def role_block(el: Elaboration, node: ast.With) -> RoleBlock | None:
@@ -262,6 +263,9 @@ def _for(el: Elaboration, node: ast.For) -> None:
         trips = b if len(bounds) == 1 else b - a
         if trips > 1024:
             el.fail("N020", f"`lm.static_range` unrolls {trips} times, at most 1024 are allowed", it, help="use `lm.range`")
+        if steps_back(node):
+            unrolled(el, node, b - trips, b, block)
+            return
     elif is_const(lo) and is_const(hi):
         if not (isinstance(lo, int) and isinstance(hi, int)):
             el.fail("N024", "a loop runs over integers", it)

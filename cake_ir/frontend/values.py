@@ -10,7 +10,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import did_you_mean
 from cake_ir.frontend import arith
 from cake_ir.frontend.arith import as_expr, combine, is_const
-from cake_ir.frontend.scope import MAX_ELEMENTS, DTypeName, Elaboration, Local, Lost, Named, Poisoned
+from cake_ir.frontend.scope import MAX_ELEMENTS, MAX_STEPS, DTypeName, Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.ops.elementwise import elementwise_type
 from cake_ir.program import Barrier, Expr, NamedBarrier, Param, Pipeline, Role, Scheduler, SmemPool, Tmem, Turns, View
 from cake_ir.span import Span
@@ -33,7 +33,9 @@ _REFUSED: dict[type[ast.expr], tuple[str, str]] = {
 
 def value(el: Elaboration, node: ast.expr) -> Any:
     """Evaluate one expression; raises `FaultError` or, past an earlier fault, `Poisoned`."""
-    el.step(node)
+    el.steps += 1
+    if el.steps > MAX_STEPS:
+        el.past_budget(node)
     handler = _HANDLERS.get(type(node))
     if handler is None:
         message, help = _REFUSED.get(type(node), (f"`{type(node).__name__.lower()}` is not part of the language", ""))
@@ -84,26 +86,33 @@ def const_int(el: Elaboration, node: ast.expr, what: str) -> int:
 
 
 def _constant(el: Elaboration, node: ast.Constant) -> Any:
-    if isinstance(node.value, (int, float, bool, str, type(None))):
-        return arith.bounded(el, node.value, el.span(node))
+    v = node.value
+    if type(v) is int and v.bit_length() <= 63:  # most constants: no fault of theirs needs a place
+        return v
+    if isinstance(v, (int, float, bool, str, type(None))):
+        return arith.bounded(el, v, el.span(node))
     el.fail("N005", "this literal is not part of the language", node)
 
 
 def _name(el: Elaboration, node: ast.Name) -> Any:
-    if node.id not in el.env:
+    v = el.env.get(node.id, _MISSING)
+    if v is _MISSING:
         if node.id in ("min", "max", "sum", "len", "abs", "range", el.receiver, "LM", "cake", "int", "float"):
             el.fail("N025", f"`{node.id}` is not a value here", node)
         el.fail("N026", f"`{node.id}` is not defined", node, help=did_you_mean(node.id, (k for k in el.env), "name"))
-    v = el.env[node.id]
-    if isinstance(v, Lost):
+    if isinstance(v, Local):
+        return Expr("var", (), {"name": v.ir_name}, v.type, el.span(node))
+    if isinstance(v, Named):
+        if isinstance(v.record, Param) and v.record.kind == "scalar":
+            return Expr("param", (), {"name": node.id}, ScalarT(v.record.dtype or "i32"), el.span(node))
+    elif isinstance(v, Lost):
         if not v.reason:
             raise Poisoned
         el.fail("N027", f"`{node.id}` {v.reason}", node, related=((v.span, "bound here"),) if v.span else ())
-    if isinstance(v, Local):
-        return Expr("var", (), {"name": v.ir_name}, v.type, el.span(node))
-    if isinstance(v, Named) and isinstance(v.record, Param) and v.record.kind == "scalar":
-        return Expr("param", (), {"name": node.id}, ScalarT(v.record.dtype or "i32"), el.span(node))
     return v
+
+
+_MISSING = object()
 
 
 def _tuple(el: Elaboration, node: ast.Tuple | ast.List) -> Any:
@@ -116,7 +125,12 @@ def _binop(el: Elaboration, node: ast.BinOp) -> Any:
     name = arith.BINARY.get(type(node.op))
     if name is None:
         el.fail("N005", f"`{type(node.op).__name__.lower()}` is not part of the language", node, help="`lm.mma` multiplies matrices")
-    return combine(el, name, (value(el, node.left), value(el, node.right)), el.span(node))
+    a, b = value(el, node.left), value(el, node.right)
+    if type(a) is int and type(b) is int and name in arith.EXACT:  # the usual arithmetic of sizes: only what is too large has a place
+        v = arith.EXACT[name](a, b)
+        if v.bit_length() <= 63:
+            return v
+    return combine(el, name, (a, b), el.span(node))
 
 
 def _unary(el: Elaboration, node: ast.UnaryOp) -> Any:

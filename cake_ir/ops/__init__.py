@@ -30,5 +30,8 @@ def spec_of(op: Op) -> OpSpec:
 
 
 def effects_of(op: Op, program: Program) -> tuple[Effect, ...]:
-    """The effects of an operation, in order; register traffic of `compute` follows from its expression."""
-    return spec_of(op).effects(op, program)
+    """The effects of an operation, in order; register traffic of `compute` follows from its expression. Kept with the program."""
+    found = program.facts.get(op)
+    if found is None:
+        found = program.facts[op] = spec_of(op).effects(op, program)
+    return found  # type: ignore[return-value]  # under an operation lie its effects

@@ -16,6 +16,9 @@ COMPARE = frozenset("lt le gt ge eq ne".split())
 LOGIC = frozenset("and or".split())
 UNARY = frozenset("neg not abs exp2 log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf".split())
 
+_WHOLE = frozenset("mod bitand bitor bitxor shl shr".split())
+"""Operations on whole numbers only."""
+
 _RANK = {"scalar": 0, "rowvec": 1, "colvec": 1}
 
 
@@ -129,6 +132,9 @@ def elementwise_type(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
         return t.with_(dtype="bool", partial=None)
     if (name in UNARY - {"neg", "not", "abs"} or name == "div") and DTYPES[dtype].kind != "float":
         raise FaultError(Fault("D003", f"`{name}` works on floating point, found {dtype}", span, help="convert with `lm.cast(x, lm.f32)`"))
+    if (name in _WHOLE and DTYPES[dtype].kind in ("float", "scale")) or (name == "fma" and DTYPES[dtype].kind != "float"):
+        kind = "floating point" if name == "fma" else "integers"
+        raise FaultError(Fault("D003", f"`{name}` works on {kind}, found {dtype}", span, help="convert with `lm.cast(x, ..)`"))
     if t.partial == "add" and name not in ("add", "sub", "mul", "neg", "div"):
         raise FaultError(Fault("D007", f"`{name}` is applied to a partial sum that `lm.finish` has not completed", span,
                                help="finish it first: `lm.finish(..)`"))  # fmt: skip
@@ -145,12 +151,20 @@ def _cast(call: Call) -> Type:
     if x.partial and dtype != x.dtype:
         call.fault("D007", f"`lm.cast` is applied to a partial `{x.partial}` that `lm.finish` has not completed", "x")
     if form is None or form == x.form:
+        if x.form in ("a", "b") and _depth(x.dtype) != _depth(dtype):
+            call.fault("D002", f"the elements of an {x.dtype} `{x.form}` lie in other threads than those of one of {dtype}", "dtype",
+                       help="convert it before it becomes an operand: through a view, or as `acc`", expected=x.dtype, found=dtype)  # fmt: skip
         return x.with_(dtype=dtype, stages=1)
     role = call.scope.role
     why = cast_form(x, str(form), dtype, role.member_warps if role is not None else 1)
     if why:
         call.fault("D002", f"`{x.form}` does not convert to `{form}` here: {why[0]}", "form", help=why[1], expected=form, found=x.form)
     return x.with_(form=form, dtype=dtype, stages=1)
+
+
+def _depth(dtype: str) -> int:
+    """Neighbouring columns that a thread has of an operand: 4 of 8-bit elements, 1 of tf32, else 2 as computed from 16-bit ones."""
+    return 1 if dtype == "tf32" else 4 if DTYPES[dtype].bits == 8 and dtype != "bool" else 2
 
 
 def _iota(call: Call) -> Type:
@@ -175,6 +189,12 @@ def _transpose(call: Call) -> Type:
     x = call.type_of("x")
     if not isinstance(x, FragT) or x.form not in ("acc", "b"):
         call.fault("D002", f"`lm.transpose` takes a 16-bit `acc` or `b` fragment, found {x}", "x")
+    if DTYPES[x.dtype].bits != 16:
+        call.fault("D003", f"`lm.transpose` moves 16-bit elements, found {x.dtype}", "x", help="convert with `lm.cast` first, or read the view's `.T`")
+    role = call.scope.role
+    if x.form == "acc" and (x.warps[0] if x.warps else role.member_warps if role is not None else 1) > 1:
+        call.fault("D002", "`lm.transpose` needs all rows in one warp, here several warps share them", "x",
+                   help="store to a view, sync, and read its `.T`, or give each member one warp")  # fmt: skip
     return x.with_(form="b", rows=x.cols, cols=x.rows, stages=1)
 
 

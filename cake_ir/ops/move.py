@@ -27,6 +27,14 @@ def _tma_load(call: Call) -> Type:
     return NONE
 
 
+def _cp_async(call: Call) -> Type:
+    view, mask = call.type_of("view"), call.type_of("mask") if call.operands.get("mask") is not None else None
+    if isinstance(view, ViewT) and isinstance(mask, FragT) and mask.rows * mask.cols != view.rows * view.cols:
+        call.fault("D001", f"the mask is {'x'.join(map(str, mask.shape))}, `{view.view}` is {'x'.join(map(str, view.shape))} here", "mask",
+                   help="make it with `lm.in_bounds` of a fragment of the view's shape", expected=list(view.shape), found=list(mask.shape))  # fmt: skip
+    return _tma_load(call)
+
+
 def _cp_async_rows(call: Call) -> Type:
     view, rows = call.type_of("view"), call.type_of("rows")
     assert isinstance(view, ViewT)
@@ -140,6 +148,14 @@ def _send(call: Call) -> Type:
     if barrier.arrive != "tx" or barrier.scope != "cluster":
         call.fault("S012", f"sends complete by bytes of other CTAs on `{barrier.name}`, which is declared arrive=\"{barrier.arrive}\", scope=\"{barrier.scope}\"", "barrier",
                    related=((barrier.span, "declared here"),), help='declare it `arrive="tx", scope="cluster"`')  # fmt: skip
+    view, x = call.type_of("view"), call.type_of("x")
+    bits = DTYPES[x.dtype].bits if isinstance(x, FragT) and x.dtype != "bool" else 0
+    whole = bits >= 32 or (bits and isinstance(x, FragT) and (x.form in ("a", "b", "vec") or (x.form == "acc" and bits == 16)))
+    if isinstance(x, FragT) and (not whole or (bits < 32 and isinstance(view, ViewT) and view.transposed)):
+        call.fault("D003", f"sends go in whole 32-bit words, a thread's elements of this {x} do not lie side by side", "x",
+                   help="send it as `vec`, or as f32", expected="32-bit words", found=str(x))  # fmt: skip
+    if isinstance(x, FragT) and x.form == "vec" and bits * (x.chunk or 1) < 32:
+        call.fault("D003", f"sends go in whole 32-bit words, the runs of this {x} have {bits * (x.chunk or 1)} bits", "x", help="load it with wider runs, or send f32")
     return _view_store(call)
 
 
@@ -191,7 +207,7 @@ SPECS = (
                                  P("barrier", "barrier")),
            effects=_TMA_LOAD, on="view", needs="TMA", doc="Copy n contiguous elements (bytes a multiple of 16); not clipped."),
     OpSpec("cp_async", "move", (P("view", "view"), P("tensor", "gmem"), _COORDS, P("stage", "slot", None), P("mask", "value", None)),
-           _tma_load, _CP_ASYNC, on="view", doc="Copy a rectangle with cp.async, 16 bytes a thread at a time; zero-filled past the tensor's edges."),
+           _cp_async, _CP_ASYNC, on="view", doc="Copy a rectangle with cp.async, 16 bytes a thread at a time; zero-filled past the tensor's edges."),
     OpSpec("cp_async_rows", "move", (P("view", "view"), P("tensor", "gmem"), P("rows", "value|view"), _COORDS, P("stage", "slot", None)),
            _cp_async_rows, _rows_effects, on="view", doc="Gather rows with cp.async by an i32 list of rows; zeros for rows and columns outside the tensor."),
     OpSpec("tma_store", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("box", "shape", None), P("rows", "scalar", None), _CACHE),

@@ -7,7 +7,7 @@ from cake_ir.ops.effects import Effect, Sync, Touch
 from cake_ir.ops.spec import Call, OpSpec, P
 from cake_ir.ops.vectors import row_vector, rows_of_vec
 from cake_ir.program import Op, Program
-from cake_ir.types import FragT, ListT, PairT, ScalarT, Type
+from cake_ir.types import FragT, ListT, PairT, ScalarT, Type, ViewT
 
 
 def _frag(call: Call, name: str) -> FragT:
@@ -38,6 +38,23 @@ def _lanes(call: Call, x: FragT, length: int) -> None:
         call.fault("D026", why, "x", help="load rows of another length or a narrower type, or reduce with `across=`", expected=32 * (x.chunk or 1), found=length)
 
 
+def _inside_a_warp(call: Call, x: FragT, axis: object, partial: bool) -> None:
+    """Refuse a reduction whose lines lie on several warps: shuffles do not leave a warp."""
+    role = call.scope.role
+    warps = role.member_warps if role is not None else 1
+    wm, wn = x.warps or (warps, 1)
+    if x.form in ("rowvec", "colvec", "scalar", "b") or (x.form == "rows" and axis != 1):
+        call.fault("D002", f"`lm.{call.name}` combines a tile or a `vec`, found {x}", "x", help="reduce the fragment that it was made from")
+    if x.form in ("a", "b") and (DTYPES[x.dtype].bits == 8 or x.dtype == "tf32"):
+        call.fault("D002", f"`lm.{call.name}` does not run over an operand of {x.dtype}, whose columns are dealt in another order", "x", help="reduce it before it becomes an operand, as `acc`")
+    shared = wn > 1 and x.form == "acc" if axis == 1 else wm > 1
+    if x.form in ("acc", "a") and shared:
+        call.fault("D002", f"the {'rows' if axis == 1 else 'columns'} of this `{x.form}` lie on several warps, `lm.{call.name}` runs inside one", "x",
+                   help="reduce with `across=`, `scratch=` and `sync=`, or split the tile along the other axis")  # fmt: skip
+    if x.form == "vec" and not _by_row(x, axis) and warps > 1 and not partial:
+        call.fault("D002", f"this `vec` lies on {warps} warps, `lm.{call.name}` runs inside one", "x", help="add `across=`, `scratch=` and `sync=`")
+
+
 def _reduce(call: Call) -> Type:
     x, op = _frag(call, "x"), str(call.attrs["op"])
     if op not in ("add", "max", "min"):
@@ -48,7 +65,21 @@ def _reduce(call: Call) -> Type:
         call.fault("N042", f"`lm.reduce` of `{x.form}` needs `axis=0` or `axis=1`", None, help="axis=1 leaves one value a row, axis=0 one a column")
     if _by_row(x, call.attrs["axis"]):
         _lanes(call, x, x.cols)
+    _inside_a_warp(call, x, call.attrs["axis"], bool(call.attrs["partial"]))
     return _along(x, call.attrs["axis"], op if call.attrs["partial"] else None)
+
+
+def _scratch(call: Call, x: FragT) -> None:
+    """Refuse what no scratch takes: other forms, narrow values, a scratch of another type."""
+    axis, scratch = call.attrs["axis"], call.type_of("scratch")
+    rows = axis == 1 and x.form not in ("vec", "scalar")
+    if (rows and (x.form not in ("acc", "rowvec") or x.warps is None)) or (not rows and x.form not in ("vec", "scalar", "acc")) or (axis == 0 and x.form == "acc"):
+        call.fault("D002", f"`across=` leaves a scalar of a `vec` or `acc`, or with axis=1 a row vector of an `acc` that is split over the warps, found {x}", "x",
+                   help="declare the accumulator with `warps=(wm, wn)`, or reduce without `across=`")  # fmt: skip
+    if x.dtype not in ("f32", "i32"):
+        call.fault("D003", f"`across=` combines f32 or i32 values, found {x.dtype}", "x", help="convert with `lm.cast(x, lm.f32)`")
+    if isinstance(scratch, ViewT) and scratch.dtype != x.dtype:
+        call.fault("D003", f"`{scratch.view}` holds {scratch.dtype}, the values are {x.dtype}", "scratch", help=f"declare the scratch as {x.dtype}", expected=x.dtype, found=scratch.dtype)
 
 
 def _across(call: Call) -> Type:
@@ -57,6 +88,7 @@ def _across(call: Call) -> Type:
     if x.form == "scalar" and not x.partial and call.attrs["op"] == "add" and role.member_warps > 1:
         call.fault("D027", f"the {role.member_warps} warps of a member of `{role.name}` hold the same value, and adding over warps counts it {role.member_warps} times", "x",
                    help="reduce the vector itself with `across=`, or give each member one warp", expected=1, found=role.member_warps)
+    _scratch(call, x)
     if call.attrs["axis"] == 1 and x.form not in ("vec", "rowvec"):
         return row_vector(x, x.rows, x.dtype)
     if x.form == "rowvec":
@@ -173,6 +205,7 @@ def _sum(call: Call) -> Type:
     x = _frag(call, "x")
     if _by_row(x, call.attrs["axis"]):
         _lanes(call, x, x.cols)
+    _inside_a_warp(call, x, call.attrs["axis"], False)
     return _along(x, call.attrs["axis"], None)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 from cake_ir.fault import Fault, FaultError, Fix
@@ -35,36 +34,24 @@ Kind = Literal[
 OPERAND_KINDS = frozenset({"view", "tmem", "value", "place", "scalar", "coords", "slot"})
 
 
-@cache
-def _kinds(kind: str) -> tuple[str, ...]:
-    return tuple(kind.split("|"))
-
-
-@cache
-def _is_operand(kind: str) -> bool:
-    return not OPERAND_KINDS.isdisjoint(_kinds(kind))
-
-
 @dataclass(frozen=True, slots=True)
 class P:
-    """One parameter: `kind` says what it accepts; several kinds are separated by `|`."""
+    """One parameter: `kind` says what it accepts; several kinds are separated by `|`.
+
+    `is_operand`: it takes an expression, otherwise it is an attribute.
+    """
 
     name: str
     kind: str
     default: Any = REQUIRED
+    kinds: tuple[str, ...] = field(init=False)
+    is_operand: bool = field(init=False)
+    required: bool = field(init=False)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return _kinds(self.kind)
-
-    @property
-    def is_operand(self) -> bool:
-        """Whether it takes an expression; otherwise it is an attribute."""
-        return _is_operand(self.kind)
-
-    @property
-    def required(self) -> bool:
-        return self.default is REQUIRED
+    def __post_init__(self) -> None:
+        kinds = tuple(self.kind.split("|"))
+        for name, value in (("kinds", kinds), ("is_operand", not OPERAND_KINDS.isdisjoint(kinds)), ("required", self.default is REQUIRED)):
+            object.__setattr__(self, name, value)  # the frozen class's own initialiser
 
 
 class Scope(Protocol):

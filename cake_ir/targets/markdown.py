@@ -92,7 +92,8 @@ def page() -> str:
         "# Targets", "",
         "<!-- Written by `python -m cake_ir.targets --markdown`; edit the tables in cake_ir/targets, not this page. -->", "",
         "A schedule names its target; that decides what is legal. The device (the board) decides how many SMs there are and how fast they run.",
-        "Limits come from vendor headers, features from assembling one minimal kernel an instruction and target with ptxas 13.0.88.", "",
+        "Limits come from vendor headers, features from assembling one minimal kernel an instruction and target with ptxas 13.0.88. `make probe` derives features, MMA",
+        "kinds, casts, reductions and limits again with the assembler that is installed, and says where this page disagrees.", "",
         "## Limits", "",
     ]  # fmt: skip
     out += _table(["", *TARGETS], [["Family", *(t.family for t in all_targets)],

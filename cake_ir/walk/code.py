@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt
+from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, ViewT
 
 Event = tuple[int, tuple[Any, ...]]
 Body = Generator[Event, Any, None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OpCode:
     """How the values of an event relate to its operation.
 
@@ -48,7 +49,7 @@ class Context:
     tiles: Callable[[str], Iterable[tuple[int, ...]]] = lambda scheduler: ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RoleCode:
     """The compiled programs of one schedule: a generator factory for each role that has a block."""
 
@@ -92,6 +93,7 @@ class _Compiler:
         self.program = program
         self.loop = loop
         self.lines: list[str] = []
+        self.mentioned: dict[str, str] = {}
         self.ops: list[OpCode | None] = [None] * len(program.ops)
         self.fields = {d.name: {n: i for i, n in enumerate(d.fields)} for d in program.schedulers.values()}
 
@@ -105,22 +107,18 @@ class _Compiler:
         scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": self.loop, "min": min, "max": max, "int": int, "float": float, **BOUNDED},
                                  **{f"f_{k}": v for k, v in CALLS.items()}}  # fmt: skip
         exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)
-        roles = {role: _chain([scope[n] for n in ns]) for role, ns in names.items()}
+        roles = {role: _chain([scope.pop(n) for n in ns]) for role, ns in names.items()}  # popped, lest functions and their globals hold each other
         return RoleCode(self.program, roles, tuple(c for c in self.ops if c is not None), source)
 
     def _function(self, name: str, body: tuple[Stmt, ...]) -> None:
-        put = self.lines.append
-        put(f"def {name}(c):")
-        for p in self.program.scalars:
-            put(f"    p_{p} = c.args[{p!r}]")
-        for d in self.program.lets.values():
-            put(f"    v_{d.name} = {self.scalar(d.value)}")
-        put("    index = c.index")
-        for ring in self.program.rings:
-            put(f"    n_{ring} = 0")
-        self._body(body, 1)
-        put("    return")
-        put("    yield")
+        """Print one role block: what it mentions of arguments and rings is set up in front, since each line takes time to compile."""
+        outer, self.lines, self.mentioned = self.lines, [], {}
+        lets = [f"    v_{d.name} = {self.scalar(d.value)}" for d in self.program.lets.values()]
+        yields = self._body(body, 1)
+        outer += [f"def {name}(c):", *self.mentioned.values(), *lets, *self.lines]
+        if not yields:
+            outer += ["    return", "    yield"]
+        self.lines = outer
 
     def _body(self, body: tuple[Stmt, ...], depth: int) -> bool:
         """Print statements; whether every run through them yields at least once."""
@@ -142,12 +140,12 @@ class _Compiler:
             else:
                 put(f"{pad}if {self.scalar(s.cond)}:")
                 a = self._body(s.then, depth + 1)
-                put(f"{pad}    pass")
+                if not s.then:
+                    put(f"{pad}    pass")
                 b = False
                 if s.orelse:
                     put(f"{pad}else:")
                     b = self._body(s.orelse, depth + 1)
-                    put(f"{pad}    pass")
                 yields |= a and b
         return yields
 
@@ -208,6 +206,10 @@ class _Compiler:
         return Expr(e.op, tuple(self._tree(a, values) for a in e.args), e.attrs, e.type, e.span)
 
     def view(self, e: Expr) -> str:
+        while e.op == "T":
+            e = e.args[0]
+        if e.op == "var":
+            return f"v_{e.attrs['name']}"
         stage, row, col = self._origin(e)
         return f"({stage}, {row}, {col})"
 
@@ -234,7 +236,7 @@ class _Compiler:
         if op == "const":
             return repr(e.attrs["value"]) if not isinstance(e.attrs["value"], int) or e.attrs["value"] >= 0 else f"({e.attrs['value']})"  # type: ignore[operator]  # an int, by the test before
         if op == "param":
-            return f"p_{e.attrs['name']}"
+            return self._mention(f"p_{e.attrs['name']}", f"c.args[{e.attrs['name']!r}]")
         if op == "var":
             return f"v_{e.attrs['name']}"
         if op == "field":
@@ -256,14 +258,14 @@ class _Compiler:
             c, a, b = (self.scalar(x) for x in args)
             return f"({a} if {c} else {b})"
         if op == "role_index":
-            return "index"
+            return self._mention("index", "c.index")
         if op == "slot_index":
             return f"({self.scalar(args[0])} % {self.program.rings[str(e.attrs['ring'])].stages})"
         if op == "step":
-            n = f"n_{e.attrs['ring']}"
+            n = self._mention(f"n_{e.attrs['ring']}", "0")
             return f"(({n} := {n} + 1) - 1)"
         if op == "at":
-            return f"(n_{e.attrs['ring']} - 1)"
+            return f"({self._mention('n_' + str(e.attrs['ring']), '0')} - 1)"
         if op == "prev":
             return f"({self.scalar(args[0])} - {e.attrs['back']})"
         if op == "extent":
@@ -282,6 +284,11 @@ class _Compiler:
             a, b, c = (self.scalar(x) for x in args)
             return f"({a} * {b} + {c})"
         raise KeyError(f"{op} is not a uniform scalar")
+
+    def _mention(self, name: str, start: str) -> str:
+        """A variable of the function that is set up where it begins."""
+        self.mentioned[name] = f"    {name} = {start}"
+        return name
 
     def _place(self, op: str, e: Expr) -> str:
         axis = e.attrs.get("axis")

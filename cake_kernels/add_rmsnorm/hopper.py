@@ -19,8 +19,8 @@ def add_rmsnorm(lm, X: LM.gmem2d[LM.bf16, "ROWS", "D"], R: LM.gmem2d[LM.bf16, "R
             w = lm.load(W, coords=(0,), shape=(D,), form="vec", cache="keep")
         lm.pdl_wait()
         for t in lm.tiles(sched):
-            x = lm.load(X, coords=(0, t.r), shape=(D,), form="vec", cache="stream")
-            r = lm.load(R, coords=(0, t.r), shape=(D,), form="vec", cache="stream")
+            x = lm.load(X, coords=(0, t.r), shape=(D,), form="vec")
+            r = lm.load(R, coords=(0, t.r), shape=(D,), form="vec")
             h = lm.cast(lm.cast(x, lm.f32) + lm.cast(r, lm.f32), lm.bf16)
             lm.store(R, h, coords=(0, t.r))
             hf = lm.cast(h, lm.f32)

@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, REGS=232, LOAD_REGS=40):
+              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False, ALIGN_END=False, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache. With a causal mask a unit of work is
@@ -15,10 +15,12 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     lm.assume(HK > 0 and H % HK == 0)
     BM = 64 * MEMBERS
     q_bytes, kv_bytes = QSTAGES * BM * D * 2, STAGES * BN * D * 2
-    pool = lm.smem(q_bytes + 2 * kv_bytes)
+    pool = lm.smem(q_bytes + 2 * kv_bytes + (BM * D * 2 if STAGED else 0))
     smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=QSTAGES, swizzle="128b")
     smem_k = pool.view(offset=q_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
     smem_v = pool.view(offset=q_bytes + kv_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
+    if STAGED:
+        smem_o = pool.view(offset=q_bytes + 2 * kv_bytes, shape=(BM, D), dtype=lm.bf16, swizzle="128b")
 
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)     # 64 query rows each
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
@@ -43,7 +45,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
         for t in lm.tiles(sched):
             for half in lm.range(lm.min(2, mt - 2 * t.m) if CAUSAL else 1):
                 at = t.m if half == 1 or not CAUSAL else mt - 1 - t.m
-                m0 = at * BM
+                m0 = S - (mt - at) * BM if ALIGN_END else at * BM
                 nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
                 hk = t.h // group
                 s = lm.step(kv)
@@ -67,31 +69,45 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
         for t in lm.tiles(sched):
             for half in lm.range(lm.min(2, mt - 2 * t.m) if CAUSAL else 1):
                 at = t.m if half == 1 or not CAUSAL else mt - 1 - t.m
-                m0 = at * BM
+                m0 = S - (mt - at) * BM if ALIGN_END else at * BM
                 nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
                 row0 = m0 + 64 * math.index
+                mine = lm.max(1, lm.min(lm.cdiv(row0 + 64, BN), nblk)) if SKIP else nblk      # blocks of which these rows see something
                 sc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
                 o = lm.frag(shape=(64, D), dtype=lm.f32, form="acc", init=0.0)
                 sq = lm.step(qp)
                 lm.wait(q_full, stage=sq)
                 q = smem_q[sq].rows(64 * math.index, 64)
 
+                if SKIP:
+                    if mine < nblk:                                             # the last block is other members' alone
+                        s = lm.step(kv)
+                        lm.wait(k_full, stage=s)
+                        lm.arrive(k_empty, stage=s)
+                        lm.wait(v_full, stage=s)
+                        lm.arrive(v_empty, stage=s)
+                        if PINGPONG:
+                            lm.wait(turn)
+                            lm.arrive(turn)
                 s = lm.step(kv)
                 lm.wait(k_full, stage=s)
                 lm.mma(sc, q, smem_k[s], init=True)
                 lm.mma_wait(pending=0)
                 lm.arrive(k_empty, stage=s)
-                sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1) * BN) < S, sc, -lm.inf)
-                if CAUSAL:
-                    sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
+                cols = lm.iota(sc, axis=1, base=(mine - 1) * BN)
+                sc = lm.where(cols <= lm.iota(sc, axis=0, base=row0) if CAUSAL else cols < S, sc, -lm.inf)  # rows beyond S see anything: they are not stored
                 m = lm.reduce(sc, "max", axis=1)
-                if CAUSAL and BN % BM != 0:
+                if CAUSAL and (ALIGN_END or (not SKIP and BN % BM != 0)):
                     m = lm.max(m, -1e30)                                        # a row may see no key of this block: no inf - inf
                 p = lm.exp2(sc * scale_log2 - m * scale_log2)
                 l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
-                pa = lm.cast(p, lm.bf16, form="a")
+                if SPLIT:
+                    pa = lm.cast(p.cols(0, SPLIT), lm.bf16, form="a")
+                    pb = lm.cast(p.cols(SPLIT, BN - SPLIT), lm.bf16, form="a")
+                else:
+                    pa = lm.cast(p, lm.bf16, form="a")
 
-                for j in lm.range(1, nblk):
+                for j in lm.range(1, mine):
                     sv = lm.at(kv)                                              # V of the block before
                     s = lm.step(kv)
                     lm.wait(k_full, stage=s)
@@ -99,33 +115,66 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                         lm.wait(turn)
                     lm.mma(sc, q, smem_k[s], init=True)
                     lm.wait(v_full, stage=sv)
-                    lm.mma(o, pa, smem_v[sv].T)
+                    if SPLIT:
+                        with lm.mma_group():
+                            lm.mma(o, pa, smem_v[sv].rows(0, SPLIT).T)
+                            lm.mma(o, pb, smem_v[sv].rows(SPLIT, BN - SPLIT).T)
+                    else:
+                        lm.mma(o, pa, smem_v[sv].T)
                     if PINGPONG:
                         lm.arrive(turn)                                         # another member issues while this one does its softmax
                     lm.mma_wait(pending=1)                                      # the scores are there, P V still runs
                     lm.arrive(k_empty, stage=s)
-                    if CAUSAL and BN % BM != 0:
-                        sc = lm.where(lm.iota(sc, axis=1, base=(nblk - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
+                    if CAUSAL and (ALIGN_END or (not SKIP and BN % BM != 0)):
+                        sc = lm.where(lm.iota(sc, axis=1, base=(mine - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
                     m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
-                    p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
                     fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
-                    l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
-                    lm.mma_wait(pending=0)
-                    lm.arrive(v_empty, stage=sv)
-                    o = o * fix
-                    pa = lm.cast(p, lm.bf16, form="a")
+                    if SPLIT:                                                   # P V of the block before runs behind the first columns
+                        p1 = lm.exp2(sc.cols(0, SPLIT) * scale_log2 - m_new * scale_log2)
+                        l = l * fix + lm.reduce(p1, "add", axis=1, partial=True)
+                        lm.wait(q_full, stage=sq)                               # long passed: the assembler moves no wait for P V in front of it
+                        lm.mma_wait(pending=0)
+                        lm.arrive(v_empty, stage=sv)
+                        p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT) * scale_log2 - m_new * scale_log2)
+                        l = l + lm.reduce(p2, "add", axis=1, partial=True)
+                        o = o * fix
+                        pa = lm.cast(p1, lm.bf16, form="a")
+                        pb = lm.cast(p2, lm.bf16, form="a")
+                    else:
+                        p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
+                        l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
+                        lm.mma_wait(pending=0)
+                        lm.arrive(v_empty, stage=sv)
+                        o = o * fix
+                        pa = lm.cast(p, lm.bf16, form="a")
                     m = m_new
 
+                if STAGED:
+                    lm.arrive(q_empty, stage=sq)
                 s = lm.at(kv)
                 lm.wait(v_full, stage=s)
-                lm.mma(o, pa, smem_v[s].T)
+                if SPLIT:
+                    with lm.mma_group():
+                        lm.mma(o, pa, smem_v[s].rows(0, SPLIT).T)
+                        lm.mma(o, pb, smem_v[s].rows(SPLIT, BN - SPLIT).T)
+                else:
+                    lm.mma(o, pa, smem_v[s].T)
                 lm.mma_wait(pending=0)
                 lm.arrive(v_empty, stage=s)
                 l = lm.finish(l)
-                q.store(lm.cast(o * lm.rcp(l), lm.bf16))                        # this member's query rows are read for good
+                if STAGED:                                                      # the query's slot is free since the last scores
+                    out = smem_o.rows(64 * math.index, 64)
+                    lm.store_wait(pending=0)
+                    lm.sync(own)
+                else:
+                    out = q                                                     # this member's query rows are read for good
+                out.store(lm.cast(o * lm.rcp(l), lm.bf16))
                 lm.fence_proxy()
                 lm.sync(own)
-                q.tma_store(O, coords=(0, row0, t.h, t.b))
-                lm.store_wait(pending=0)
-                lm.sync(own)
-                lm.arrive(q_empty, stage=sq)
+                out.tma_store(O, coords=(0, row0, t.h, t.b))
+                if not STAGED:
+                    lm.store_wait(pending=0)
+                    lm.sync(own)
+                    lm.arrive(q_empty, stage=sq)
+        if STAGED:
+            lm.store_wait(pending=0)

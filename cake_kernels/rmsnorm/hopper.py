@@ -20,7 +20,7 @@ def rmsnorm(lm, X: LM.gmem2d[LM.bf16, "ROWS", "D"], W: LM.gmem1d[LM.bf16, "D"].c
             w = lm.load(W, coords=(0,), shape=(D,), form="vec", cache="keep")   # weights: not written upstream
         lm.pdl_wait()                                                           # X comes from the kernel before
         for t in lm.tiles(sched):
-            x = lm.load(X, coords=(0, t.r), shape=(D,), form="vec", cache="stream")
+            x = lm.load(X, coords=(0, t.r), shape=(D,), form="vec")
             xf = lm.cast(x, lm.f32)
             s = lm.step(ring)
             ss = lm.reduce(xf * xf, "add", across=work, scratch=part[s], sync=cta)

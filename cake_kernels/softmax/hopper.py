@@ -2,10 +2,11 @@
 
 
 @cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
-def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False, TWICE=False):
+def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False, TWICE=False, STREAM=True):
     """y = exp(x - max x) / sum exp(x - max x). With ONCE a CTA lives for one row and the hardware hands out the next.
 
-    With TWICE exponentials are computed for the sum and again for the result, so that only bf16 values stay in registers.
+    With TWICE exponentials are computed for the sum and again for the result, so that only bf16 values stay in registers. STREAM
+    keeps what is read and written out of the L1.
     """
     lm.launch(grid="tiles" if ONCE else "persistent", ctas_per_sm=CTAS)
     lm.assume(N % (WARPS * 32 * 8) == 0)
@@ -20,7 +21,7 @@ def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS"
 
     with work:
         for t in lm.tiles(sched):
-            x = lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="stream")
+            x = lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="stream" if STREAM else None)
             s = lm.step(ring)
             if TWICE:
                 top = lm.reduce(lm.cast(x, lm.f32), "max", across=work, scratch=tops[s], sync=cta)
@@ -32,4 +33,4 @@ def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS"
                 p = lm.exp2(p * log2e - top * log2e)
                 total = lm.reduce(p, "add", across=work, scratch=sums[s], sync=cta)
                 y = p * lm.rcp(total)
-            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.r), cache="stream")
+            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.r), cache="stream" if STREAM else None)

@@ -20,6 +20,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--format", choices=("text", "json", "jsonl"), default="text", help="jsonl prints one object a file and line")
     parser.add_argument("--extent", action="append", default=[], metavar="NAME=VALUE", help="extent of a runtime argument; may be repeated")
     parser.add_argument("--strict", action="store_true", help="report what is merely unusual too")
+    parser.add_argument("--targets", metavar="all|NAME,..", help="on which of these targets would it run, why not on the others, and the smallest change")
     parser.add_argument("--repair", action="store_true", help="look for small edits under which a failing schedule verifies")
     parser.add_argument("--repair-seconds", type=float, default=2.0, metavar="S", help="processor time of that search (default 2, at most 60)")
     add_program_options(parser)
@@ -42,8 +43,11 @@ def main(argv: Sequence[str]) -> int:
             reason = error.strerror if isinstance(error, OSError) else f"not UTF-8: {error.reason} at byte {error.start}"
             print(f"cake verify: {path}: {reason}", file=sys.stderr)
             return BAD_USAGE
-        statuses.append(_verify(text, path, params, extents, options, rules, default_target))
-    return next(status for status in _WORST if status in statuses)
+        if options.targets:
+            statuses.append(_ported(text, path, params, options))
+        else:
+            statuses.append(_verify(text, path, params, extents, options, rules, default_target))
+    return next(status for status in (BAD_USAGE, *_WORST) if status in statuses)
 
 
 def _verify(
@@ -73,6 +77,28 @@ def _verify(
         json.dump(body, sys.stdout, ensure_ascii=False, allow_nan=False, indent=None if options.format == "jsonl" else 2)
         print()
     return _STATUS[body["verdict"]]
+
+
+def _ported(text: str, path: str, params: dict[str, Any], options: argparse.Namespace) -> int:
+    """The portability report of one file; the status of its worst target."""
+    from cake_ir.targets import TARGETS, UnknownTarget, target
+    from cake_verify import porting
+
+    names = TARGETS if options.targets == "all" else tuple(name.strip() for name in options.targets.split(","))
+    try:
+        for name in names:
+            target(name)
+    except UnknownTarget as error:
+        print(f"cake verify: {error}", file=sys.stderr)
+        return BAD_USAGE
+    found = porting.ports(text, params=params, filename=path, targets=names)
+    if options.format == "text":
+        print("\n".join(porting.lines(found, path)))
+    else:
+        body = {"file": path, "targets": {p.target: p.to_json() for p in found}}
+        json.dump(body, sys.stdout, ensure_ascii=False, allow_nan=False, indent=None if options.format == "jsonl" else 2)
+        print()
+    return next(status for status in _WORST if status in {_STATUS[p.verdict.verdict] for p in found})
 
 
 def _workspace(explicit: Path | None, target: str | None) -> tuple[Any, str | None]:

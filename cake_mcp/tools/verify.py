@@ -27,7 +27,22 @@ class VerifyArguments(Arguments):
         bool, Field(description="Look for small edits under which it passes: up to 2 s, verified again, not checked for what they compute")
     ] = False
     max_diagnostics: Annotated[int, Field(description="How many findings to show", ge=1, le=50)] = 10
+    portability: Annotated[
+        bool, Field(description="Also say on which of the seven targets it would run, why not on the others, and the smallest change where there is one")
+    ] = False
     offset: Annotated[int, Field(description="Findings to skip, from `next_offset` of the answer before", ge=0, le=100_000)] = 0
+
+
+class Ported(shapes.Part):
+    """Whether one target would run it."""
+
+    target: str = Field(description="The target")
+    verdict: shapes.Verdict = Field(description="pass, fail or undecided, of every gate for this target")
+    why: list[str] = Field(default_factory=list, description="What stands against it, one sentence a cause")
+    change: dict[str, Any] | None = Field(
+        default=None,
+        description="The smallest change found under which this target passes: `edits`, or `params` (values of tunables); verified again, not timed",
+    )
 
 
 class VerifyAnswer(Answer):
@@ -42,6 +57,7 @@ class VerifyAnswer(Answer):
     diagnostics: list[shapes.Diagnostic] = Field(description="The findings, errors first")
     repair: shapes.Repair | None = Field(default=None, description="With `repair`, where it fails: what the search found")
     next_offset: int | None = Field(default=None, description="Where the next page of findings begins")
+    portability: list[Ported] | None = Field(default=None, description="With `portability`: each of the seven targets")
     elapsed_ms: float = Field(description="Time the gates took, from text to verdict")
     next_actions: list[str] = Field(description="What to do next")
 
@@ -61,12 +77,12 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
     candidate = propose.get_candidate(workspace, arguments.candidate_id) if arguments.candidate_id else None
     task = arguments.task or (candidate.task if candidate else None)
     target = arguments.target or (candidate.target if candidate else None)
+    text = candidate.text if candidate else arguments.text
+    params = {**(candidate.params if candidate else {}), **arguments.params}
+    params = {name: value for name, value in params.items() if value is not None}
     if candidate is not None and not arguments.params and not arguments.repair:
         body, _ = propose.judge_text(workspace, candidate, target=target, extents=arguments.extents, task=task)
     else:
-        text = candidate.text if candidate else arguments.text
-        params = {**(candidate.params if candidate else {}), **arguments.params}
-        params = {name: value for name, value in params.items() if value is not None}
         body = verify_text(
             text,
             params=params,
@@ -87,9 +103,18 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
         diagnostics=page,
         repair=shapes.repair_of(body),
         next_offset=next_offset,
+        portability=_ported(text, params) if arguments.portability else None,
         elapsed_ms=body["elapsed_ms"],
         next_actions=_next(body, candidate.id if candidate else None, next_offset),
     )
+
+
+def _ported(text: str, params: dict[str, Any]) -> list[Ported]:
+    """The answer of every target."""
+    from cake_verify.porting import ports
+
+    found = ports(text, params=params)
+    return [Ported(target=p.target, verdict=p.verdict.verdict, why=list(p.why), change=p.change.to_json() if p.change else None) for p in found]
 
 
 def summary_of(body: dict[str, Any], counts: shapes.Counts) -> str:
@@ -128,7 +153,11 @@ def _next(body: dict[str, Any], candidate: str | None, next_offset: int | None) 
 
 def text(answer: VerifyAnswer) -> str:
     """The text twin."""
-    return shapes.with_next([answer.summary, *shapes.diagnostics_text(answer.diagnostics[:5]), *shapes.repair_text(answer.repair)], answer.next_actions)
+    ported = [
+        f"{p.target}: {p.verdict}" + (f", {p.why[0]}" if p.why else "") + (f"; passes with: {p.change['title']}" if p.change else "")
+        for p in answer.portability or ()
+    ]
+    return shapes.with_next([answer.summary, *shapes.diagnostics_text(answer.diagnostics[:5]), *shapes.repair_text(answer.repair), *ported], answer.next_actions)
 
 
 TOOL = ToolSpec(

@@ -2,63 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from cake_ir.derive.structure import sites
+from cake_ir.derive.structure import Site, nodes, sites
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Drain, Issue, Touch
-from cake_ir.program import Assign, Expr, Op, Program, Stmt
+from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import FragT, ListT, PairT, ScalarT
 
 
 @dataclass(slots=True)
-class Flow:
+class _Flow:
     """One operation between registers: what it reads, what it writes, whether anything outside depends on it."""
 
-    op: Op
+    site: Site
     reads: frozenset[str]
     writes: frozenset[str]
     sink: bool
     source: bool = field(default=False)
 
 
-def places_of(e: Expr) -> Iterator[str]:
-    """The fragments that an expression reads."""
-    for n in e.walk():
-        if n.op == "var" and isinstance(n.type, (FragT, PairT, ListT)):
-            yield str(n.attrs["name"])
+def _places(found: Iterable[Expr]) -> frozenset[str]:
+    """The fragments among nodes that an operation names."""
+    return frozenset([str(n.attrs["name"]) for n in found if n.op == "var" and isinstance(n.type, (FragT, PairT, ListT))])
 
 
-def _read(op: Op, skip: str = "") -> frozenset[str]:
-    out: set[str] = set()
+def _beside(op: Op, skip: str) -> Iterator[Expr]:
+    """The nodes of all operands but one."""
     for name, operand in op.operands.items():
-        if name != skip:
-            for e in operand if isinstance(operand, tuple) else (operand,):
-                if isinstance(e, Expr):
-                    out.update(places_of(e))
-    return frozenset(out)
+        for e in operand if isinstance(operand, tuple) else (operand,):
+            if name != skip and e is not None:
+                yield from e.walk()
 
 
-def flow_of(op: Op, stmt: Stmt, program: Program) -> Flow:
-    """What an operation takes from registers and leaves there."""
-    targets = frozenset(stmt.targets) if isinstance(stmt, Assign) and isinstance(op.type, (FragT, PairT, ListT)) else frozenset[str]()
+def _flow(site: Site, program: Program) -> _Flow:
+    op = site.op
+    targets = frozenset(site.stmt.targets) if isinstance(site.stmt, Assign) and isinstance(op.type, (FragT, PairT, ListT)) else frozenset[str]()
     effects = effects_of(op, program)
     touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
     if op.name == "mma":
         acc = op.operands["acc"]
-        held = frozenset(places_of(acc)) if isinstance(acc, Expr) else frozenset[str]()
-        return Flow(op, _read(op, "acc"), held, not held, True)
+        held = _places(acc.walk()) if isinstance(acc, Expr) else frozenset[str]()
+        return _Flow(site, _places(_beside(op, "acc")), held, not held, True)
     writes_memory = any("w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched)
-    return Flow(op, _read(op), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))
+    return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))
 
 
 def unused_results(program: Program) -> Iterator[Fault]:
     """One fault a role at most: the last operation that writes what nobody uses."""
-    by_role: dict[str, list[Flow]] = {}
+    by_role: dict[str, list[_Flow]] = {}
     for site in sites(program):
-        by_role.setdefault(site.role, []).append(flow_of(site.op, site.stmt, program))
+        by_role.setdefault(site.role, []).append(_flow(site, program))
     idle = [p.name for p in program.tensors.values() if not p.const and not any(s.op.attrs.get("tensor") == p.name for s in sites(program))]
     for role, flows in by_role.items():
         live: set[str] = set()
@@ -82,19 +78,19 @@ def unused_results(program: Program) -> Iterator[Fault]:
                 yield _fault(program, role, flows, named, named[-1], idle)
 
 
-def _fault(program: Program, role: str, flows: list[Flow], dead: list[Flow], lost: Flow, idle: list[str]) -> Fault:
+def _fault(program: Program, role: str, flows: list[_Flow], dead: list[_Flow], lost: _Flow, idle: list[str]) -> Fault:
     names = {n for f in dead for n in f.writes if not n.startswith("tmp")}
-    last = dead[-1].op
+    last = dead[-1].site
     for f in flows:  # a wait that makes a dead product complete stands nearer to where it should have been used
-        if f.op.id > last.id and any(isinstance(e, Drain) and e.engine == "wgmma" for e in effects_of(f.op, program)) and any(x.op.name == "mma" for x in dead):
-            last = f.op
+        if f.site.op.id > last.op.id and any(isinstance(e, Drain) and e.engine == "wgmma" for e in effects_of(f.site.op, program)) and any(x.site.op.name == "mma" for x in dead):
+            last = f.site
             break
     name = next((n for n in sorted(dead[-1].writes) if n in names), next(iter(sorted(names)), "the result"))
-    what = "product" if lost.op.name == "mma" else "value"
+    what = "product" if lost.site.op.name == "mma" else "value"
     message = f"the {what} in `{name}` is never used: nothing stores it or computes a stored value from it"
-    related = [(lost.op.span, f"`{name}` gets its {what} here")] if lost.op is not last else []
+    related = [(lost.site.op.span, f"`{name}` gets its {what} here")] if lost.site.op is not last.op else []
     related += [(program.tensors[n].span, "nothing writes this tensor") for n in idle[:1]]
-    following = next((f.op for f in flows if f.op.id > last.id), None)
+    following = next((f.site for f in flows if f.site.op.id > last.op.id), None)
     if following is not None:
-        related.append((following.span, "not used up to here, nor later"))
-    return Fault("S036", message, last.span, tuple(related), "store it, or leave the work out", (), {"role": role, "place": name})
+        related.append((following.op.span, "not used up to here, nor later"))
+    return Fault("S036", message, last.op.span, tuple(related), "store it, or leave the work out", (), {"role": role, "place": name})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cake_ir.program import Expr
+from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT
 from cake_verify.analyses.places import MODELS
 
@@ -19,7 +20,7 @@ Offset = tuple[int, tuple[int, ...]]
 ZERO: Offset = (0, ())
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Leaf:
     """A place that an expression reads: its name, the position (or number) of its element in an array, and for each axis of the result
     which axis of the place it follows (0 rows, 1 columns, None neither) with how far into it."""

@@ -31,6 +31,7 @@ from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
 from cake_verify.analyses.steps_atomic import atomic_update
+from cake_verify.analyses.steps_tensor import tensor_operands
 
 LIMIT = 20_000
 """Events of one run after which it is given up."""
@@ -114,13 +115,8 @@ class Machine:
                 return self._touch(op, role, effect)
             case GridDependency(kind="wait"):
                 return synchronise.grid_wait()
-            case Flag():
-                number = op.id
-
-                def flag(m: Member, v: tuple[Any, ...]) -> Any:
-                    raise Undecided("flags in global memory between CTAs are not followed", number)
-
-                return flag
+            case Flag(kind="signal"):
+                return synchronise.signal()
         return None
 
     def _issue(self, op: Op, role: str, effect: Issue) -> Step | None:
@@ -133,7 +129,10 @@ class Machine:
         if effect.engine == "wgmma":
             return memory.mma_async(self.plan, op, effect)
         if effect.engine == "tcgen05":
-            return _both(memory.mma_async(self.plan, op, effect), memory.accumulator(self.plan, op)) if "acc" in op.operands else None
+            if "acc" not in op.operands:
+                return None
+            issued, inner = memory.mma_async(self.plan, op, effect), tensor_operands(self.plan, op)
+            return _both(issued if inner is None else _both(issued, inner), memory.accumulator(self.plan, op))
         if effect.engine == "cp_async":
             return memory.copy_in(self.plan, op, role)
         return memory.tensor_memory(self.plan, op, effect)
@@ -199,45 +198,43 @@ class Machine:
 
     def run(self, world: World, log: Callable[[Member, Any], None] | None = None, limit: int = LIMIT) -> None:
         """Run all members, each until it blocks, in a fixed order. Raises `Found`, `Stuck` or `Undecided`."""
-        steps = self.steps
+        steps = [*self.steps, None]  # event -1, an iteration without an operation, takes the last one
+        blocked = BLOCKED
         running = list(world.members)
         events = 0
         while running:
-            progress = False
+            before = events
             for m in running:
-                send = m.body.send
-                event = m.pending
+                send, event, reply = m.body.send, m.pending, m.reply
                 try:
                     while True:
                         if event is None:
-                            event = send(m.reply)
-                            m.reply = None
-                        number, values = event
-                        step = steps[number] if number >= 0 else None
+                            event = send(reply)
+                        number = event[0]
+                        step = steps[number]
+                        reply = None
                         if step is not None:
-                            m.pending = event
-                            reply = step(m, values)
-                            if reply is BLOCKED:
+                            reply = step(m, event[1])
+                            if reply is blocked:
+                                m.pending, m.reply = event, None
                                 break
-                            m.reply = reply
                         if log is not None:
                             log(m, event)
-                        m.pending = event = None
-                        progress = True
+                        event = None
                         events += 1
                         if events > limit:
-                            raise Undecided(f"a run of more than {limit} operations")
+                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
                 except StopIteration:
-                    m.done = True
+                    m.done, m.pending = True, None
                 except Found as found:
-                    found.member = m
+                    found.member, m.pending = m, event
                     raise
                 except ArithmeticError as error:
                     raise Undecided(f"`{m.role}` computes a number that does not exist ({error})") from None
                 finally:
                     world.events = events
             running = [m for m in running if not m.done]
-            if running and not progress:
+            if running and events == before:
                 raise Stuck(running)
 
 

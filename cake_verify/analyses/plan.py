@@ -121,16 +121,23 @@ class Plan:
         def find(v: tuple[int, int, int]) -> Region:
             got = cache.get(v)
             if got is None:
-                if v[0] < 0:
-                    raise Found("S031", view=name, slot=v[0])
-                if v[0] % stages >= have:
-                    raise Found("S032", view=name, stage=v[0] % stages)
-                try:
-                    got = regions.region(name, v[0] % stages, v[1] + row, rows, v[2] + col, cols)
-                except OutsideView as e:
-                    raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
+                n, r, c = v
+                if n < 0:
+                    raise Found("S031", view=name, slot=n)
+                place = (n % stages, r, c)
+                got = cache.get(place)
+                if got is None:
+                    got = cache[place] = at(*place)
                 cache[v] = got
             return got
+
+        def at(stage: int, r: int, c: int) -> Region:
+            if stage >= have:
+                raise Found("S032", view=name, stage=stage)
+            try:
+                return regions.region(name, stage, r + row, rows, c + col, cols)
+            except OutsideView as e:
+                raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
 
         self._lookups[name, stages, row, rows, col, cols] = find
         return find
@@ -148,9 +155,9 @@ class Plan:
 
     # ------------------------------------------------------------ worlds
 
-    def world(self) -> World:
+    def world(self, world: World | None = None) -> World:
         """Fresh CTAs of one cluster, no members yet."""
-        world = World()
+        world = World() if world is None else world
         for rank in range(self.ranks):
             cta = Cta(rank)
             for i, name in enumerate(self.names):
@@ -166,8 +173,15 @@ class Plan:
             cta.W, cta.G, cta.R, cta.O, cta.Y = [0] * atoms, [0] * atoms, [0] * atoms, [-1] * atoms, [None] * atoms
             world.ctas.append(cta)
 
+        self.regions.on_split = self.splitter(world.ctas)
+        return world
+
+    @staticmethod
+    def splitter(ctas: list[Cta]) -> Callable[[int], None]:
+        """What is done with the state of all CTAs when an atom is split (-1: when a new one is made)."""
+
         def split(atom: int) -> None:
-            for cta in world.ctas:
+            for cta in ctas:
                 if atom < 0:
                     cta.O.append(-1)
                     cta.Y.append(None)
@@ -177,8 +191,7 @@ class Plan:
                     for values in (cta.W, cta.G, cta.R, cta.O, cta.Y):
                         values.append(values[atom])
 
-        self.regions.on_split = split
-        return world
+        return split
 
     def meet(self, cta: Cta, name: str, roles: tuple[str, ...], member: int) -> Meet:
         """The hardware barrier behind a named barrier for one member (-1: all meet at one)."""

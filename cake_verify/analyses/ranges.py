@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
 
+from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
+from cake_ir.record import record
 from cake_verify.analyses.sites import sites
 
 _DEPTH = 24
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Range:
     """lo <= v <= hi and v = rem (mod `mod`); `mod` 0 means v = rem exactly. Infinite ends are floats.
 
@@ -196,7 +196,7 @@ def _mentions(e: Expr, name: str) -> bool:
     return any(x.op == "var" and x.attrs["name"] == name for x in e.walk())
 
 
-@lru_cache(maxsize=256)
+@fact
 def _parameter(program: Program, name: str) -> Range:
     """A run-time scalar as `lm.assume` bounds it."""
     lo, hi, mod = -math.inf, math.inf, 1

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.layout import ViewLayout
 from cake_ir.placement import view_layout
 from cake_ir.program import Expr, Program, View
+from cake_ir.record import record
 from cake_ir.types import ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.ranges import Range
@@ -15,7 +14,7 @@ from cake_verify.analyses.sites import sites
 _MOST = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Rectangle:
     """Rows x columns of `view` in storage orientation, from (row, col) on; `stage` is the slot's expression or None for the only one."""
 

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from cake_ir.derive.structure import nodes
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import SWIZZLES, ViewLayout, stage_stride
-from cake_ir.program import Expr, Program, View
+from cake_ir.program import Program, View
 from cake_ir.types import ViewT
 
 Region = list[int]
 """The atoms that an access touches; grows when one of them is split."""
+
+
+_BLOCK = 8
+"""Atoms are looked for by blocks of 2^8 granules, since a program may have hundreds of them."""
 
 
 class OutsideView(Exception):
@@ -110,10 +115,14 @@ class Regions:
             base += -(-pool.nbytes // self.granule)
         self.tmem_base = base
         self.shift = {v.name: self.base[v.pool] for v in program.views.values()}
+        self.strides = {name: stage_stride(layout) for name, layout in self.views.items()}
         self.masks: list[int] = []
         self.bounds: list[tuple[int, int]] = []
         self.holders: list[list[Region]] = []
         self.known: dict[int, Region] = {}
+        self.union = 0
+        self._near: dict[int, list[int]] = {}
+        self._rectangles: dict[tuple[str, int, int, int, int], int] = {}
         self.on_split: Callable[[int], None] = lambda atom: None
 
     def _granule(self, program: Program) -> int:
@@ -125,22 +134,22 @@ class Regions:
                     while n % unit:
                         unit //= 2
         for op in program.ops:
-            for operand in op.operands.values():
-                for e in operand if isinstance(operand, tuple) else (operand,):
-                    for x in e.walk() if isinstance(e, Expr) else ():
-                        if x.op == "cols" and isinstance(x.type, ViewT) and self.views[x.type.view].swizzle is None:
-                            width = x.type.cols * self.views[x.type.view].elem_bits // 8  # members slice a row into equal parts
-                            while width % unit and unit > 1:
-                                unit //= 2
+            for x in nodes(program)[op.id]:
+                if x.op == "cols" and isinstance(x.type, ViewT) and self.views[x.type.view].swizzle is None:
+                    width = x.type.cols * self.views[x.type.view].elem_bits // 8  # members slice a row into equal parts
+                    while width % unit and unit > 1:
+                        unit //= 2
         return unit
 
     def region(self, view: str, stage: int, row: int, rows: int, col: int, cols: int) -> Region:
         """The atoms of a rectangle. Raises `OutsideView`."""
-        layout = self.views[view]
-        if row < 0 or col < 0 or row + rows > layout.rows or col + cols > layout.cols:
-            raise OutsideView(view, row, rows, col, cols)
-        mask = stage_mask(layout, row, rows, col, cols, self.granule)
-        mask <<= stage * stage_stride(layout) // self.granule + self.shift[view]
+        mask = self._rectangles.get((view, row, rows, col, cols))
+        if mask is None:
+            layout = self.views[view]
+            if row < 0 or col < 0 or row + rows > layout.rows or col + cols > layout.cols:
+                raise OutsideView(view, row, rows, col, cols)
+            mask = self._rectangles[view, row, rows, col, cols] = stage_mask(layout, row, rows, col, cols, self.granule) << self.shift[view]
+        mask <<= stage * self.strides[view] // self.granule
         found = self.known.get(mask)
         if found is None:
             found = self.known[mask] = self._add(mask)
@@ -155,18 +164,21 @@ class Regions:
         return found
 
     def _add(self, mask: int) -> Region:
+        if not mask & self.union:  # bytes that nothing has touched yet
+            return self._whole(mask)
         region: Region = []
         low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
-        rest = mask
-        for atom in range(len(self.masks)):
+        rest, masks = mask, self.masks
+        near = self._near
+        for atom in sorted({atom for block in range(low >> _BLOCK, (high - 1 >> _BLOCK) + 1) for atom in near.get(block, ())}):
             a, b = self.bounds[atom]
-            if b <= low or a >= high:
+            if a >= high or b <= low:
                 continue
-            both = self.masks[atom] & mask
+            both = masks[atom] & mask
             if not both:
                 continue
             rest &= ~both
-            if both != self.masks[atom]:
+            if both != masks[atom]:
                 self._split(atom, both)
             region.append(atom)
             self.holders[atom].append(region)
@@ -175,22 +187,36 @@ class Regions:
             self.holders[-1].append(region)
         return region
 
+    def _whole(self, mask: int) -> Region:
+        """A region that is one new atom."""
+        region = [self._new(mask)]
+        self.holders[-1].append(region)
+        return region
+
     def _new(self, mask: int) -> int:
-        self.masks.append(mask)
-        self.bounds.append(((mask & -mask).bit_length() - 1, mask.bit_length()))
+        self.union |= mask
+        atom = self._place(mask)
         self.holders.append([])
         self.on_split(-1)
-        return len(self.masks) - 1
+        return atom
+
+    def _place(self, mask: int) -> int:
+        """Number an atom, and put it where those who touch bytes nearby look for it."""
+        atom = len(self.masks)
+        low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
+        self.masks.append(mask)
+        self.bounds.append((low, high))
+        for block in range(low >> _BLOCK, (high - 1 >> _BLOCK) + 1):
+            self._near.setdefault(block, []).append(atom)
+        return atom
 
     def _split(self, atom: int, keep: int) -> None:
         """`atom` keeps the granules of `keep`; the others become a new atom that every holder of the old one also holds."""
         other = self.masks[atom] & ~keep
         self.masks[atom] = keep
         self.bounds[atom] = ((keep & -keep).bit_length() - 1, keep.bit_length())
-        self.masks.append(other)
-        self.bounds.append(((other & -other).bit_length() - 1, other.bit_length()))
+        new = self._place(other)
         self.holders.append(list(self.holders[atom]))
-        new = len(self.masks) - 1
         for region in self.holders[atom]:
             region.append(new)
         self.on_split(atom)

@@ -14,6 +14,7 @@ from cake_ir.derive.clusters import guarded_loads
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Touch, Turn, Wait
 from cake_ir.program import Expr, Op
+from cake_ir.record import record
 from cake_ir.types import TmemT, ViewT
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.machine import Machine, Stuck
@@ -23,7 +24,7 @@ from cake_verify.analyses.state import Bar, Cta, Found, Member, Undecided, World
 from cake_verify.analyses.tiling import reader, tile_source
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Entry:
     """One executed operation: its values, the scalars in scope, the bits it opened and the epoch it belongs to."""
 

@@ -14,7 +14,7 @@ from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.state import Found
 
 _REPORTS: dict[str, Callable[[Replay, Found], Fault]] = {
-    "S001": barrier.left_open, "S003": race.race, "S004": race.race, "S005": use.in_flight, "S006": use.unfenced, "S010": barrier.named,
+    "S001": barrier.left_open, "S003": race.race, "S004": race.race, "S005": use.in_flight, "S006": use.unfenced, "S007": use.tensor_overlap, "S010": barrier.named,
     "S011": barrier.stores_at_exit, "S013": barrier.rows_left, "S015": barrier.turns, "S016": use.too_early, "S018": barrier.left_open, "S019": barrier.early_pass,
     "S020": barrier.late_pass, "S021": barrier.unstable, "S022": barrier.over_arrival, "S025": barrier.never_waited, "S027": use.uninitialised,
     "S029": use.undefined, "S030": barrier.coordinates, "S031": barrier.before_step, "S032": barrier.outside_view,

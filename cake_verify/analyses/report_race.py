@@ -60,6 +60,10 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
         stage = f", stage={slot}" if slot else ""
         fixes.append(edits.before(where, f"lm.wait({barrier}{stage})"))
         facts |= {"barrier": barrier, "expected": f"lm.wait({barrier})"}
+    elif engine == "tmem_st" and (freed := _unfinished(r, write)) is not None:
+        code = "S014"
+        message = f"{call(s.op)} reads `{name}` while the store of {who(r, write.member)} into it may be in flight: nothing waits for it before `{freed.op.attrs.get('barrier')}`"
+        fixes.append(edits.before(edits.stmt_span(r.plan, freed.op), 'lm.tmem_wait("st")'))
     elif engine == "cp_async" and write.member is m:
         return _copies(r, s, write, missing, lines, facts)
     elif write.member is m:
@@ -86,6 +90,13 @@ def _shared_part(r: Replay, op: Op) -> Slice | None:
     if r.plan.program.roles[r.plan.sites[op.id].role].members == 1:
         return None
     return next((x for x in slices(r.plan, op) if x.lo.op == "const" and x.lo.span.line), None)
+
+
+def _unfinished(r: Replay, write: Entry) -> Entry | None:
+    """The arrival by which a tensor-memory store was handed over without having been waited for; None where it was."""
+    freed = next((e for e in r.log[write.number :] if e.member is write.member and r.is_a(e.op, Arrive)), None)
+    drained = r.drain(freed.number, write.member, "tmem_st") if freed is not None else None
+    return freed if freed is not None and (drained is None or drained.number < write.number) else None
 
 
 def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ...], facts: dict[str, object]) -> Fault:

@@ -12,6 +12,7 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.report_columns import told_column
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice
 from cake_verify.analyses.trips import canonical, spoken, written
@@ -45,6 +46,8 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {_place(c.one)}, and the product belongs to {_place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
         return Fault("S035", message, c.op.span, _sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
+    if c.kind in ("mask", "numbered", "filled", "related"):
+        return told_column(plan, walk, c, facts)
     if c.kind == "contraction":
         return _contraction(plan, c, facts)
     if c.kind == "transposed":
@@ -304,7 +307,40 @@ def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         related = ((loops[-1].head, "repeated here"),) if loops else ()
         out.append(Fault("S035", message, start or op.span, related, "start from zero at the first product of a tile only", fixes,
                          {"role": plan.sites[number].role, "lost": lost, "made": walk.made[number], "setting": str(setting)}))  # fmt: skip
-    return out
+    return out or _updates_lost(plan, walk, setting) or _members_lost(plan, walk, setting)
+
+
+def _updates_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """Products that start from zero right behind an update in place of their accumulator, each time."""
+    for number, by in walk.clobbered.items():
+        if sum(by.values()) < walk.made[number]:
+            continue
+        op, before = plan.program.ops[number], plan.program.ops[next(iter(by))]
+        start = op.spans.get("init", op.span)
+        names = [written(t) for t in plan.sites[before.id].stmt.targets] if isinstance(plan.sites[before.id].stmt, Assign) else []  # type: ignore[union-attr]  # tested here
+        message = f"{call(op)} starts from zero, and what `{', '.join(names)}` was brought up to date with just before is lost"
+        return [Fault("S035", message, start, ((before.span, "updated here, and never read"),), "add to it, or leave the update out",
+                      (edits.replace(start, "False"),) if "init" in op.spans else (), {"role": plan.sites[number].role, "setting": str(setting)})]  # fmt: skip
+    return []
+
+
+def _members_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """Members whose sums nobody reads, while those of the others are read."""
+    out = []
+    for number in sorted(walk.made):
+        shares = {i: share for (n, i), share in walk.shares.items() if n == number}
+        idle = [i for i, (made, lost) in shares.items() if 2 * lost >= made]
+        if len(shares) < 2 or not idle or len(idle) == len(shares):
+            continue
+        op, role = plan.program.ops[number], plan.sites[number].role
+        index = f"{role}.index"
+        guards = list(dict.fromkeys(s.cond.span for x in plan.sites.values() if x.role == role and x.op.id > number for s, _ in x.around
+                                    if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk())))  # fmt: skip
+        message = f"nothing reads what {call(op)} sums in member {idle[0]} of `{role}`: its share of the products is lost"
+        related = ((op.span, "summed here"), *((span, "this says who reads, too") for span in guards[1:3])) if guards else ()
+        out.append(Fault("S035", message, guards[0] if guards else op.span, related, f"let each member store its sum, or hand it to the one that adds them: a condition on `{index}` says who",
+                         (), {"role": role, "member": idle[0], "lost": shares[idle[0]][1], "made": shares[idle[0]][0], "setting": str(setting)}))  # fmt: skip
+    return out[:1]
 
 
 def _declared_zero(plan: Plan, op: Op) -> bool:

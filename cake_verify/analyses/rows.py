@@ -12,7 +12,7 @@ from typing import Any
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Expr, Op
-from cake_ir.types import FragT, TileT, ViewT
+from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import trips
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.state import Found, Member
@@ -20,15 +20,19 @@ from cake_verify.analyses.state import Found, Member
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """One guarded coordinate of a store: position, the read of its offset (None: a grouped scheduler gives the row), rows written (a value
-    position or a constant)."""
+    """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant).
+
+    Where tiles of groups say which rows are theirs, `tile` is the loop's variable, with the places of its first row and of their number.
+    """
 
     op: Op
     coordinate: int
     tensor: str
-    read: int | None
+    read: int
     rows_at: int | None
     rows: int
+    tile: str = ""
+    fields: tuple[int, int] = (0, 0)
 
 
 def _writes_tensor(op: Op, plan: Plan) -> bool:
@@ -61,8 +65,7 @@ def guarded(plan: Plan, op: Op) -> Range | None:
     if not isinstance(coords, tuple) or not _writes_tensor(op, plan) or op.operands.get("mask") is not None or op.attrs.get("clip"):
         return None
     prefix = trips.prefix_tensors(plan.program)
-    grouped = {d.name: str(d.offsets) for d in plan.program.schedulers.values() if d.kind == "grouped"}
-    if not prefix and not grouped:
+    if not prefix:
         return None
     resolve = trips.resolver_of(plan.program, plan.sites[op.id].role)
     for k, e in enumerate(coords):
@@ -74,11 +77,14 @@ def guarded(plan: Plan, op: Op) -> Range | None:
                 rows = plan.code.ops[op.id].index.get("rows")
                 is_rows = rows is not None and extent == _view_rows(op)
                 return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent)  # type: ignore[call-overload]  # an `ld` carries its operation's number
-            if n.op == "field" and n.attrs["name"] == "row0" and isinstance(t := n.args[0].type, TileT) and t.scheduler in grouped:
-                extent, rows = _extent(op, k), plan.code.ops[op.id].index.get("rows")
-                if extent is None or extent != _view_rows(op):
+            if n.op == "field" and n.attrs["name"] == "row0":
+                extent, name = _extent(op, k), str(n.args[0].attrs["name"])
+                loop = next((s for s in plan.sites[op.id].loops if s.var == name), None)
+                if extent is None or loop is None:
                     return None
-                return Range(op, k, grouped[t.scheduler], None, rows, extent)
+                d, rows = plan.program.schedulers[str(loop.scheduler)], plan.code.ops[op.id].index.get("rows")
+                is_rows = rows is not None and extent == _view_rows(op)
+                return Range(op, k, str(d.offsets), -1, rows if is_rows else None, extent, name, (d.fields.index("row0"), d.fields.index("rows")))
     return None
 
 
@@ -95,12 +101,20 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
     at = plan.code.ops[op.id].index["coords"]
     number = op.id
     k, tensor, read, rows_at, fixed = found.coordinate, found.tensor, found.read, found.rows_at, found.rows
+    tile, fields = found.tile, found.fields
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
-        i = m.lds.get(read) if read is not None else _group_of(m, tensor, v[at][k])
-        if i is None:
+        i = m.lds.get(read)
+        if tile:
+            own = m.variables().get(tile)
+            if own is None:
+                return None
+            start, i = own[fields[0]], -1
+            end = start + own[fields[1]]
+        elif i is None:
             return None
-        start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
+        else:
+            start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
         first = v[at][k]
         n = fixed if rows_at is None else min(v[rows_at], fixed)
         if n == min(fixed, end - first):
@@ -114,24 +128,12 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
     return step
 
 
-def rows_left_text(found: Range) -> str | None:
-    """What `rows=` has to be where a grouped scheduler gives the row: what the group has left of this tile, at most the tile."""
+def rows_of_tile(found: Range) -> str:
+    """What `rows=` has to be where a grouped scheduler gives the tile: what the group has left of it behind the coordinate, at most a tile."""
     coords = found.op.operands["coords"]
-    e = coords[found.coordinate] if isinstance(coords, tuple) else None
-    tile = next((n.args[0] for n in e.walk() if n.op == "field" and n.attrs["name"] == "row0"), None) if e is not None else None
-    if e is None or tile is None or found.read is not None:
-        return None
-    t, at = trips.spoken(tile), trips.spoken(e)
-    inside = at.removeprefix(f"{t}.row0 + ") if at != f"{t}.row0" else ""
-    return f"lm.min({found.rows}, {t}.rows)" if not inside else f"lm.min({found.rows}, {t}.rows - {inside})" if inside != at else f"lm.min({found.rows}, {t}.row0 + {t}.rows - ({at}))"
-
-
-_GROUPS = 64
-
-
-def _group_of(m: Member, tensor: str, row: int) -> int | None:
-    """The group in which a row lies: the last one that starts there or before."""
-    for i in range(_GROUPS):
-        if m.world.values(tensor, i) <= row < m.world.values(tensor, i + 1):
-            return i
-    return None
+    assert isinstance(coords, tuple)
+    t, at = trips.written(found.tile), trips.spoken(coords[found.coordinate])
+    if at == f"{t}.row0":
+        return f"lm.min({found.rows}, {t}.rows)"
+    inside = at.removeprefix(f"{t}.row0 + ")
+    return f"lm.min({found.rows}, {t}.rows - {inside})" if inside != at else f"lm.min({found.rows}, {t}.row0 + {t}.rows - ({at}))"

@@ -6,7 +6,7 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,18 +14,21 @@ from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
+from cake_ir.span import Span
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.exit import check_exit
+from cake_verify.analyses.grid_walk import walks
+from cake_verify.analyses.guards import unreached
 from cake_verify.analyses.left_out import left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
-from cake_verify.analyses.report_fill import chosen_fill
+from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
-from cake_verify.analyses.rows import guarded, rows_left_text
-from cake_verify.analyses.settings import Setting, Settings
+from cake_verify.analyses.rows import guarded, rows_of_tile
+from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.value_walk import Event, ValueWalk
@@ -53,13 +56,11 @@ def check(program: Program, work: int = WORK) -> SafetyResult:
     errors = [f for f in static if f.severity == "error"]
     if any(not f.facts.get("starved") for f in errors):
         return SafetyResult(tuple(static), (), 0, ())
-    if errors:
-        return _starved(program, work, static)
-    return _walked(program, work, static)
+    return _starved(program, work, static) if errors else _walked(program, work, static)
 
 
 def _starved(program: Program, work: int, static: list[Fault]) -> SafetyResult:
-    """Barriers that can never complete, of programs of which no run may need that: then they are only said."""
+    """Barriers that can never complete: where no run comes back to them, they are only said."""
     walked = _walked(program, work, [])
     if walked.undecided or any(f.code in _STUCK for f in walked.faults):
         return SafetyResult(tuple(static), (), walked.events, walked.settings)
@@ -81,7 +82,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     fenced: set[int] = set()
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
-    told: tuple[Setting, list[Event]] | None = None
+    told: tuple[Setting, ValueWalk, list[Event]] | None = None
     for setting in settings:
         if events >= work:
             undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
@@ -89,23 +90,24 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         world = start(machine, setting, search.prefix)
         failed = False
         log: list[Event] = []
+        values = ValueWalk(plan, setting.args) if setting.telling else None
         try:
-            machine.run(world, _noting(log) if setting.telling else None, min(LIMIT, work - events))
+            machine.run(world, _noting(log, values) if values is not None else None, min(LIMIT, work - events))
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
         except Undecided as u:
-            span = program.ops[u.op].span if u.op is not None else program.span
-            undecided.append(Fault("S090", f"not decided: {u.why}", span, severity="note", facts={"setting": str(setting)}))
+            undecided.append(Fault("S090", f"not decided: {u.why}", _place(program, u), severity="note", facts={"setting": str(setting)}))
             break
+        world.members.clear()  # they point back at their world: without a cycle everything goes as soon as nobody needs it
         events += world.events
         if failed:
             fault = report(replay(machine, setting, search.prefix))
             if fault is not None and not any(_same(fault, f) for f in faults):
                 faults.append(fault)
             continue
-        if setting.telling:
-            told = setting, log
+        if values is not None:
+            told = setting, values, log
         for cta in world.ctas:
             used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
         used |= world.used
@@ -120,27 +122,52 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             faults += _values(plan, *told)
     if not faults:
         undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
-        undecided += partners(program)
+        undecided += partners(program) + unreached(program, settings)
+        if search.untried:
+            why = f"not decided: {len(search.untried)} conditions on arguments are left after {TRIALS:,} choices of arguments, this is the first"
+            undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
+    if not undecided and not any(f.severity == "error" for f in faults):
+        shared, undecided = grid_faults(walks(machine, settings, search.prefix, work - events))
+        faults = shared or faults
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
 
 
-def _noting(log: list[Event]) -> Callable[[Member, Any], None]:
-    """What a run calls for every event: it is kept."""
-    note = log.append
-    return lambda m, event: note((m, event))
+def _place(program: Program, u: Undecided) -> Span:
+    """What could not be decided: an operation, a role's block where no operation is at fault, or the schedule."""
+    if u.op is not None:
+        return program.ops[u.op].span
+    return next((block.head for block in program.body if block.role == u.role), program.span)
 
 
-def _values(plan: Plan, setting: Setting, log: list[Event]) -> list[Fault]:
+def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) -> SafetyResult:
+    """Decide what changes where several parameters are bound to one tensor; `alias` gives them one name. The program has to be safe otherwise."""
+    search = Settings(program)
+    settings, _ = search.find()
+    faults, undecided = grid_faults(walks(Machine(Plan(program)), settings, search.prefix, work, alias))
+    return SafetyResult(tuple(faults), tuple(undecided), 0, tuple(settings))
+
+
+def _noting(log: list[Event], walk: ValueWalk) -> Callable[[Member, Any], None]:
+    """What a run calls for every event: those that give or take values are kept. Their meaning is looked at when all regions are known."""
+    note, known = log.append, walk.handlers
+
+    def write(m: Member, event: Any) -> None:
+        if event[0] in known:
+            note((m, event))
+
+    return write
+
+
+def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> list[Fault]:
     """What the values of one run mean, where they do not fit."""
-    walk = ValueWalk(plan, setting.args)
     walk.run(log)
     clash = clash_fault(plan, walk, setting)
     if clash is not None and clash.severity == "error":
         return [clash]
     doubts = [clash] if clash is not None else []
-    return doubts + (outside_tensor(plan, walk, setting) or chosen_fill(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
+    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})
@@ -171,8 +198,7 @@ def _cut_short(plan: Plan, number: int, role: str, first: int, rows: int, end: i
     op = plan.program.ops[number]
     message = f"the store writes {rows} rows from row {first} on, and the sequence that they belong to goes on to row {end}: the rest of this tile is never written"
     found = guarded(plan, op)
-    text = rows_left_text(found) if found is not None else None
-    fixes = (edits.replace(op.spans["rows"], text),) if text and "rows" in op.spans else ()
+    fixes = (edits.replace(op.spans["rows"], rows_of_tile(found)),) if found is not None and found.tile and "rows" in op.spans else ()
     return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile", fixes,
                  facts={"role": role, "expected": end - first, "found": rows})  # fmt: skip
 
@@ -189,4 +215,4 @@ def _lost(loop: Loop) -> Fault:
                  severity="note", facts={"expression": text}, help="state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
 
 
-__all__ = ["SafetyResult", "check"]
+__all__ = ["SafetyResult", "check", "check_bound"]

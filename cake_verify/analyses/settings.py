@@ -12,14 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
-from cake_ir.program import Expr, For, Program, Scheduler, statements
+from cake_ir.program import Expr, For, If, Program, Scheduler, statements
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
+from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NotKnown
 
 NEVER = 10.0**9
+TRIALS = 20_000
+"""Arguments that are tried for one program; the schedules of today need a few hundred."""
+MOST_LAG = 256
+"""Iterations up to which a guard's constant is followed; what changes later is not decided."""
+
 LENGTH = "#len:"
 
 
@@ -45,19 +51,6 @@ class Setting:
         return ", ".join([*parts, f"grid of {self.clusters} cluster{'s' if self.clusters != 1 else ''}"])
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
-
-    `mixed` varies the lengths read from memory; `over` asks for arguments this little above (below) a whole number of blocks.
-    """
-
-    tiles: int
-    trips: int
-    mixed: bool = False
-    over: int = 0
-
-
 class Settings:
     """The search for settings of one program."""
 
@@ -66,6 +59,7 @@ class Settings:
         self.loops = [x for x in trips.loops(program) if not x.constant]
         self.scheduler = self._main_scheduler()
         self.integers = [p.name for p in program.scalars.values() if DTYPES[p.dtype or "i32"].is_integer]
+        self.ones = dict.fromkeys(program.scalars, 1.0)
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
@@ -74,6 +68,10 @@ class Settings:
         self.dependents = self._dependents()
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
+        self.guarded: list[If] = []
+        self.sides: dict[tuple[int, ...], tuple[bool, ...]] = {}
+        self.trials = 0
+        self.untried: list[If] = []
         self._functions()
         self.candidates = self._candidates()
 
@@ -99,19 +97,21 @@ class Settings:
         """Iterations after which nothing new can happen, and the deepest ring: guards on a loop's counter lengthen prologue and epilogue."""
         stages = max((r.stages for r in self.program.rings.values()), default=1)
         lag, multiple = 0, 1
+        running = {x.stmt.var for x in self.loops}
         for _, _, cond in trips.conditions(self.program):
             for n in cond.walk():
                 if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
                     constant, terms = trips.linear(Expr("sub", n.args))
                     steps = [abs(c) for t, c in terms.items() if t.startswith("?") and c]
                     if steps:
-                        lag = max(lag, min(abs(constant) // min(steps), 16))
+                        counted = any(t[1:] in running for t in terms if t.startswith("?"))
+                        lag = max(lag, min(abs(constant) // min(steps), MOST_LAG if counted else 16))
                 if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" for x in n.args[0].walk()):
                     multiple = max(multiple, int(n.args[1].attrs["value"]))  # type: ignore[arg-type]  # a modulus is an integer
         for loop in trips.loops(self.program):
             if loop.lo.op == "const" and not loop.constant:
                 lag = max(lag, min(int(loop.lo.attrs["value"]), 16))  # type: ignore[arg-type]  # bounds are integers
-        return min((2 * stages + lag + 1) * min(multiple, 8), 64), stages
+        return max(min((2 * stages + lag + 1) * min(multiple, 8), 64), min(2 * stages + max(lag + 1, multiple), MOST_LAG)), stages
 
     def _dependents(self) -> dict[str, str]:
         """Scalars that an assumption `x == ..` or `x * c == ..` fixes, with the Python text of their value, in an order that works."""
@@ -152,17 +152,18 @@ class Settings:
         counts = []
         for loop in list(self.loops):
             try:
-                counts.append(f"max(0, {trips.python(loop.hi, self.program)} - {trips.python(loop.lo, self.program)})")
+                counts.append(f"max(0, {', '.join(trips.python(e, self.program) for e in trips.lengths(self.program, loop))})")
             except NotKnown:
                 self.unknown.append(loop)
         self.loops = [x for x in self.loops if x not in self.unknown]
         guards = []
-        for _, _, cond in trips.conditions(self.program):
+        for _, branch, cond in trips.conditions(self.program):
             names = {n.op for n in cond.walk()}
             if "param" in names and not names & {"var", "role_index", "ld", "field", "cta_rank", "cta_id"}:
                 with suppress(NotKnown):
                     guards.append(f"bool({trips.python(cond, self.program)})")
                     self.guard_conditions.append(cond)
+                    self.guarded.append(branch)
         self.guards, self.assumed, self.trips, self.fixed = trips.compiled(guards, assumed, counts, list(self.dependents.values()))
         self.counts = trips.tile_counts(self.program, self.scheduler.name) if self.scheduler else None
 
@@ -186,6 +187,7 @@ class Settings:
                         key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
                         if key in divisors and isinstance(c, int) and c > 1:
                             divisors[key].add(c)
+                            divisors[key] |= {c * d for d in _blocks_of(n.args[0], inner)}  # parts of a number of blocks
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
             for n in cond.walk():
@@ -231,6 +233,13 @@ class Settings:
             self.profiles[key] = self._profile(choice)
         return self.profiles[key]
 
+    def sides_of(self, choice: dict[str, int]) -> tuple[bool, ...]:
+        """Which way every condition on arguments goes."""
+        key = tuple(choice.values())
+        if key not in self.sides:
+            self.sides[key] = self.guards(self.environment(choice))
+        return self.sides[key]
+
     def _profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         try:
             env = self.environment(choice)
@@ -243,7 +252,7 @@ class Settings:
 
     def environment(self, choice: dict[str, int]) -> dict[str, Any]:
         """Every scalar's value under a choice, and what memory holds."""
-        env: dict[str, Any] = {p: choice.get(p, 1.0) for p in self.program.scalars}
+        env: dict[str, Any] = {**self.ones, **choice}
         if self.read:
             env["ld"] = reader({t: (choice[LENGTH + t],) for t in self.read}, self.prefix)
         else:
@@ -265,27 +274,13 @@ class Settings:
             total = 2 * sum(group_totals([0, size], s.block or 1, counts[-1], s.cluster))
             return total, dict(zip(s.fields, (0, 0, 0, 0, min(size, s.block or 1)), strict=True))
         total = 1
-        for n, c in zip(counts, (*s.cluster, *([1] * len(counts))), strict=False):
-            total *= -(-n // c)
+        for k, n in enumerate(counts):
+            total *= -(-n // s.cluster[k]) if k < 2 else n
         if s.raster == "heavy_first" and total:
             return total, {s.fields[0]: -(-counts[0] // s.cluster[0]) * s.cluster[0] - s.cluster[0]}
         return total, {}
 
     # ------------------------------------------------------------ the search
-
-    def goals(self) -> list[Goal]:
-        """What the settings have to cover: tile boundaries, a full window, one iteration, none."""
-        tiled = self.scheduler is not None and self.scheduler.kind != "grid"
-        if not self.loops:
-            return [Goal(self.window if tiled else 1, 0), Goal(1, 0)] if tiled else [Goal(1, 0)]
-        goals = [Goal(2 if tiled else 1, self.window), Goal(self.stages + 2 if tiled else 1, 1), Goal(3 if tiled else 1, 0)]
-        if tiled:
-            goals.append(Goal(3, 2))
-        if self.blocks:
-            goals += [Goal(1, 2, over=1), Goal(1, max(3, self.stages + 1), over=-1)]
-        if self.read and tiled:
-            goals.append(Goal(4, 2, mixed=True))
-        return goals
 
     def find(self) -> tuple[list[Setting], list[trips.Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
@@ -293,18 +288,21 @@ class Settings:
         choices: list[dict[str, int]] = []
         most = [0] * len(self.loops)
         seen: list[set[bool]] = [set() for _ in self.guard_conditions]
-        goals = self.goals()
+        goals = goals_of(self)
         middle = Goal(min(2, goals[0].tiles), 2)
         wanted: list[tuple[Goal, tuple[int, bool] | None]] = [(g, None) for g in goals]
         wanted += [(middle, (i, side)) for i in range(len(seen)) for side in (True, False)]
         for goal, want in wanted:
             if want is not None and want[1] in seen[want[0]]:
                 continue
+            if want is not None and self.trials > TRIALS:
+                self.untried.append(self.guarded[want[0]])
+                continue
             reached = self._reach(goal, want)
             if reached is None:
                 continue
             choice, counts, total = reached
-            for sides, side in zip(seen, self.guards(self.environment(choice)), strict=True):
+            for sides, side in zip(seen, self.sides_of(choice), strict=True):
                 sides.add(side)
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
             setting = self._setting(goal, choice, counts, total)
@@ -319,19 +317,23 @@ class Settings:
 
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
-        choice = {n: values[0] for n, values in self.candidates.items()}
-        best, at = NEVER, choice
+        at = choice = {n: values[0] for n, values in self.candidates.items()}
+        best = NEVER
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
             for name, values in [("", [0]), *self.candidates.items()]:  # first the start itself: all there is without arguments
+                others = sum(self._uneven(n, at[n], goal.over) for n in self.blocks if n != name)
                 for value in values:
+                    penalty = others + self._uneven(name, value, goal.over)
+                    if penalty >= best:
+                        continue
                     trial = {**at, name: value} if name else at
-                    penalty = self._even(trial, goal.over)
-                    if penalty >= best or (got := self.profile(trial)) is None:
+                    self.trials += 1
+                    if (got := self.profile(trial)) is None:
                         continue
                     distance = self._distance(goal, got) + penalty
-                    if want is not None and self.guards(self.environment(trial))[want[0]] is not want[1]:
+                    if want is not None and self.sides_of(trial)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
                         best, choice, result = distance, trial, (trial, got[1], got[0])
@@ -342,22 +344,21 @@ class Settings:
                 break
         return result if want is None or best < 1000 else None
 
-    def _even(self, choice: dict[str, int], over: int) -> float:
-        """A penalty for every argument that is not a whole number of its blocks, or just above (below) one.
+    def _uneven(self, name: str, value: int, over: int) -> float:
+        """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
 
         It weighs more than trips, lest the search pick arguments that hide a difference between two roles' counts.
         """
-        penalty = 0.0
-        for name, (c, u) in self.blocks.items():
-            if choice[name] % c != (u * over) % c:
-                penalty += 10.0
-        return penalty
+        if name not in self.blocks:
+            return 0.0
+        c, u = self.blocks[name]
+        return 10.0 if value % c != (u * over) % c else 0.0
 
     def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got
         d = 0.0
         for n in counts:
-            d += abs(min(n, 200) - goal.trips)
+            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * (goal.trips - n if 3 < n < goal.trips else 0)  # a little more shows what a little less may not
         if total < goal.tiles:
             d += 2 * (goal.tiles - total)
         return d + 0.001 * abs(total - goal.tiles)
@@ -372,6 +373,12 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
+
+
+def _blocks_of(e: Expr, inner: Expr) -> list[int]:
+    """Constants by which something is divided on the way to `inner`."""
+    inside = [n for n in e.walk() if n.op in ("cdiv", "floordiv") and n.args[1].op == "const" and any(x is inner for x in n.args[0].walk())]
+    return [d for n in inside if isinstance(d := n.args[1].attrs["value"], int) and 1 < d < 1 << 16]
 
 
 def _index(tensor: str, i: int) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-
+from cake_ir.fact import fact
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Role, Stmt
+from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Site:
     """One operation in its place. `path` lists the enclosing loops and branches from the outside in; `order` counts within the role.
 
@@ -28,7 +27,7 @@ class Site:
         return tuple(s for s in self.path if isinstance(s, For))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Binding:
     """One assignment of an expression (not of an operation) to a name of a role."""
 
@@ -38,7 +37,7 @@ class Binding:
     path: tuple[For | If, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Sites:
     """All operations in text order, and by role the bindings and the loops by variable."""
 
@@ -51,7 +50,7 @@ class Sites:
         return tuple(s for s in self.ops if s.role.name == role)
 
 
-@lru_cache(maxsize=16)
+@fact
 def sites(program: Program) -> Sites:
     """The sites of a program, found once."""
     return _Finder(program).run()

@@ -26,9 +26,9 @@ class Found(Exception):
 class Undecided(Exception):
     """The walk cannot go on for a reason that is not the schedule's fault."""
 
-    def __init__(self, why: str, op: int | None = None) -> None:
+    def __init__(self, why: str, op: int | None = None, role: str = "") -> None:
         super().__init__(why)
-        self.why, self.op = why, op
+        self.why, self.op, self.role = why, op, role
 
 
 class Token:

@@ -50,6 +50,7 @@ class Steps:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.atoms: dict[str, Expr] = {}
+        self.rounds: dict[tuple[str, str], str] = {}  # bounds of a loop -> the variable that stands for it in every role
         self.rings: dict[str, dict[str, RoleSteps]] = {}
         for block in program.body:
             self._body(block.body, block.role, {(): 1}, None)
@@ -118,8 +119,12 @@ class Steps:
             loaded = sites(self.program).results.get((role, str(e.attrs["name"])), ())
             if len(loaded) == 1 and loaded[0].op.name == "ld":
                 return self._load(loaded[0].op, role, depth - 1)
-            if any(loop.kind == "tiles" for loop in sites(self.program).loops.get((role, str(e.attrs["name"])), ())):
+            loops = sites(self.program).loops.get((role, str(e.attrs["name"])), ())
+            if any(loop.kind == "tiles" for loop in loops):
                 return Expr("var", (), {"name": "t"}, e.type, e.span)  # every role walks the same tiles
+            if len(loops) == 1 and loops[0].lo is not None and loops[0].hi is not None:
+                lo, hi = (print_expr(self.program, self._inline(x, role, depth - 1)) for x in (loops[0].lo, loops[0].hi))
+                return Expr("var", (), {"name": self.rounds.setdefault((lo, hi), str(e.attrs["name"]))}, e.type, e.span)  # roles name their loops as they like
         if not e.args or not depth:
             return e
         return Expr(e.op, tuple(self._inline(a, role, depth - 1) for a in e.args), e.attrs, e.type, e.span)

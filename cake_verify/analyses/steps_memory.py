@@ -358,7 +358,7 @@ def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
         bit = m.world.bit()
         m.tmem.append((bit, registers, engine, number))
         m.tmem_busy |= registers
-        c, unknown = m.cta, ~m.K
+        c, unknown = m.cta, ~(m.K | m.L)  # a warp reaches its own lanes only
         for a in find(v[at]):
             if load:
                 if not c.W[a]:

@@ -290,6 +290,19 @@ def commit_copies(op: Op) -> Step:
     return step
 
 
+def signal() -> Step:
+    """All threads of the member meet before one of them raises a flag."""
+
+    def step(m: Member, v: Values) -> Any:
+        m.K |= m.L | m.E
+        m.P |= m.F
+        m.L = m.E = m.F = m.waited = 0
+        m.cur = m.wcur = 0
+        return None
+
+    return step
+
+
 def grid_wait() -> Step:
     """All threads of the member wait until the launch before this one has ended and its writes can be seen."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag, Issue, Touch
 from cake_ir.program import Program
 
 
-@lru_cache(maxsize=32)
+@fact
 def _touched(program: Program) -> tuple[frozenset[str], frozenset[str]]:
     read: set[str] = set()
     written: set[str] = set()

@@ -39,7 +39,15 @@ def tile_source(program: Program, setting: Setting, prefix: frozenset[str]) -> C
     """The tiles that each CTA of the walked cluster gets from each scheduler."""
     read = reader(setting.lengths, prefix)
     env: dict[str, Any] = {**setting.args, "ld": read, "tile": {}}
+    known: dict[tuple[str, int], list[tuple[int, ...]]] = {}  # all members of a CTA get the same tiles
+
     def tiles(name: str, rank: int) -> Iterable[tuple[int, ...]]:
+        found = known.get((name, rank))
+        if found is None:
+            found = known[name, rank] = handed_out(name, rank)
+        return found
+
+    def handed_out(name: str, rank: int) -> list[tuple[int, ...]]:
         s = program.schedulers[name]
         counts = trips.tile_counts(program, name)(env)
         if s.kind == "grouped":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from operator import is_
 from typing import Any
 
 from cake_ir.derive.structure import sites
+from cake_ir.fact import fact
 from cake_ir.program import Assign, Expr, For, If, Op, Program, statements
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import I32
 from cake_ir.walk.code import BOUNDED, CALLS, INFIX
@@ -21,7 +22,7 @@ class NotKnown(Exception):
     """An expression that needs something the environment does not give."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Loop:
     """One loop of a role with its bounds resolved: parameters, tile fields, memory reads and outer loop variables only."""
 
@@ -33,6 +34,24 @@ class Loop:
     @property
     def constant(self) -> bool:
         return self.lo.op == "const" and self.hi.op == "const"
+
+
+def lengths(program: Program, loop: Loop) -> list[Expr]:
+    """How many iterations a loop has, in the first and in the last round of the loops around it that its bounds depend on."""
+    length = Expr("sub", (loop.hi, loop.lo))
+    around = {x.stmt.var: x for x in loops(program) if x.role == loop.role}
+    if not any(n.op == "var" and n.attrs.get("name") in around for n in length.walk()):
+        return [length]
+    return [_at(length, around, last, 4) for last in (False, True)]
+
+
+def _at(e: Expr, around: dict[str, Loop], last: bool, depth: int) -> Expr:
+    """An expression with the variables of loops at their first or last value."""
+    if e.op == "var" and depth and str(e.attrs.get("name")) in around:
+        outer = around[str(e.attrs["name"])]
+        end = Expr("sub", (outer.hi, Expr("const", (), {"value": 1}))) if last else outer.lo
+        return _at(end, around, last, depth - 1)
+    return Expr(e.op, tuple(_at(a, around, last, depth) for a in e.args), e.attrs, e.type, e.span) if e.args else e
 
 
 def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
@@ -56,26 +75,37 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
     for name in twice:
         values.pop(name, None)
 
-    known: dict[int, tuple[Expr, Expr]] = {}  # by identity, with the expression kept alive for as long as its number stands for it
+    return _Resolver(values)
 
-    def resolve(e: Expr, depth: int = 0) -> Expr:
-        if e.op == "var" and depth < 40:
-            found = values.get(str(e.attrs["name"]))
-            return e if found is None else resolve(found, depth + 1)
-        if not e.args:
-            return e
-        return Expr(e.op, tuple(resolve(a, depth) for a in e.args), e.attrs, e.type, e.span)
 
-    def remembered(e: Expr) -> Expr:
-        got = known.get(id(e))
+class _Resolver:
+    """Replaces names by their definitions. What was asked before is found by identity, with the expression kept alive for as long as its
+    number stands for it."""
+
+    __slots__ = ("known", "values")
+
+    def __init__(self, values: dict[str, Expr]) -> None:
+        self.values = values
+        self.known: dict[int, tuple[Expr, Expr]] = {}
+
+    def __call__(self, e: Expr) -> Expr:
+        got = self.known.get(id(e))
         if got is None:
-            got = known[id(e)] = (e, resolve(e))
+            got = self.known[id(e)] = (e, self._resolve(e, 0))
         return got[1]
 
-    return remembered
+    def _resolve(self, e: Expr, depth: int) -> Expr:
+        """The expression itself where nothing in it changes, so that its readers find what they know of it."""
+        if e.op == "var" and depth < 40:
+            found = self.values.get(str(e.attrs["name"]))
+            return e if found is None else self._resolve(found, depth + 1)
+        if not e.args:
+            return e
+        args = tuple([self._resolve(a, depth) for a in e.args])
+        return e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
 
 
-@lru_cache(maxsize=64)
+@fact
 def loops(program: Program) -> tuple[Loop, ...]:
     """Every counted loop of every role, in text order, bounds resolved."""
     out = []
@@ -87,7 +117,7 @@ def loops(program: Program) -> tuple[Loop, ...]:
     return tuple(out)
 
 
-@lru_cache(maxsize=64)
+@fact
 def conditions(program: Program) -> tuple[tuple[str, If, Expr], ...]:
     """Every branch with its condition resolved, by role."""
     out = []
@@ -251,7 +281,7 @@ def _inner(e: Expr) -> str:
     return f"({text})" if " " in text and not text.endswith(")") else text
 
 
-@lru_cache(maxsize=64)
+@fact
 def prefix_tensors(program: Program) -> frozenset[str]:
     """Tensors of running offsets: somewhere both element i and element i + 1 are read."""
     seen: dict[str, set[str]] = {}
@@ -276,13 +306,13 @@ def _plus_one(text: str) -> str:
     return f"({text[1:-1]}+1)"
 
 
-@lru_cache(maxsize=256)
+@fact
 def resolver_of(program: Program, role: str) -> Callable[[Expr], Expr]:
     """`resolver`, kept for each role."""
     return resolver(program, role)
 
 
-@lru_cache(maxsize=64)
+@fact
 def tile_counts(program: Program, name: str) -> Callable[[Env], tuple[int, ...]]:
     """A function of the environment that gives a scheduler's tile counts."""
     resolve = resolver_of(program, "")

@@ -60,7 +60,7 @@ class Bounds:
             name = str(e.attrs["name"])
             return lambda m, v: self.masks.get((m.number, name))
         if e.op in ("lt", "le") and len(e.args) == 2:
-            at, bound = self._position(e.args[0]), self.scalar(e.args[1])
+            at, bound = self.position(e.args[0]), self.scalar(e.args[1])
             if at is None or not isinstance(e.args[1].type, ScalarT):
                 return None
             more = e.op == "le"
@@ -76,7 +76,7 @@ class Bounds:
         if e.op == "in_bounds":
             rows, cols = self.scalar(e.args[1]), self.scalar(e.args[2])
             return lambda m, v: (max(0, rows(m, v)), max(0, cols(m, v)))
-        if e.op == "and":
+        if e.op in ("and", "bitand"):
             parts = [self.limit(a) for a in e.args]
             if any(p is None for p in parts):
                 return None
@@ -91,7 +91,7 @@ class Bounds:
             return both
         return None
 
-    def _position(self, e: Expr) -> Read | None:
+    def position(self, e: Expr) -> Read | None:
         if e.op == "var":
             name = str(e.attrs["name"])
             return lambda m, v: self.positions.get((m.number, name))
@@ -102,7 +102,6 @@ class Bounds:
 
     @staticmethod
     def scalar(e: Expr | None) -> Read:
-        """A uniform number of an event."""
         if e is None:
             return lambda m, v: 0
         if e.op == "dyn":

@@ -22,7 +22,7 @@ Cell = tuple[str, Label, Label, Axes, Any, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clash:
-    """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale` or `twice`; labels of both sides."""
+    """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale`, `mask` or `twice`; labels of both sides."""
 
     kind: str
     op: Op
@@ -36,11 +36,26 @@ class Clash:
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """What has been summed in one accumulator: the last product's operation until somebody reads it, and the operands of all of them."""
+    """What has been summed in one accumulator: the last product's operation until somebody reads it, whose it is and how many there were, and
+    the operands of all of them."""
 
     unread: int = -1
+    member: int = 0
+    count: int = 0
     parts: set[Any] = field(default_factory=set)
     read: bool = False
+
+
+Key = tuple[tuple[str, int] | None, str, int, int]
+"""How to find the place that a leaf reads: itself, or where an element is chosen at run time None, the array's name, where among the
+event's values its number stands, and how many elements there are."""
+
+_NONE: dict[Any, Tile] = {}
+
+
+def keys_of(leaves: Iterable[Leaf]) -> list[Key]:
+    """The places that leaves read."""
+    return [((leaf.name, leaf.at % leaf.stages) if leaf.stages == 1 or leaf.slot is None else None, leaf.name, leaf.slot or 0, leaf.stages) for leaf in leaves]
 
 
 class ValueState:
@@ -51,6 +66,9 @@ class ValueState:
         self.clashes: list[Clash] = []
         self.made: dict[int, int] = {}
         self.lost: dict[int, int] = {}
+        self.updated: dict[tuple[int, Any], int] = {}
+        self.clobbered: dict[int, dict[int, int]] = {}
+        self.shares: dict[tuple[int, int], list[int]] = {}
         self.covered: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
         self.workers: dict[tuple[str, str, str], set[int]] = {}
         self._cells: dict[int, dict[int, Cell]] = {}
@@ -58,16 +76,25 @@ class ValueState:
         self._versions: dict[tuple[int, Any], Any] = {}
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
+        self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.kept: set[tuple[int, str]] = set()
+        self.selecting: set[str] | None = None
+        self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
 
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:
             self.lost[total.unread] = self.lost.get(total.unread, 0) + 1
+            self.shares[total.unread, total.member][1] += total.count
             total.unread = -1
+        total.count = 0
 
-    def _set(self, m: Member, key: Any, tile: Tile, contents: Any = None) -> None:
-        self._frags.setdefault(m.number, {})[key] = tile
-        self._clock += 1
-        self._versions[m.number, key] = contents or self._clock
+    def _set(self, m: Member, keys: Iterable[Any], tile: Tile, contents: Any = None) -> None:
+        """New contents of some places of a member."""
+        mine = self._frags.setdefault(m.number, {})
+        for key in keys:
+            mine[key] = tile
+            self._clock += 1
+            self._versions[m.number, key] = contents or self._clock
 
     def _trees(self, op: Op) -> list[Paths]:
         return [paths(t) for t in self.plan.code.ops[op.id].trees.values()]
@@ -77,26 +104,18 @@ class ValueState:
 
     def _read_only(self, op: Op) -> Handler | None:
         """An operation of which only matters what it reads."""
-        leaves = [leaf for p in self._trees(op) for leaf in p.leaves]
-        if not leaves:
+        keys = keys_of(leaf for p in self._trees(op) for leaf in p.leaves)
+        if not keys:
             return None
-        return lambda m, v: self._reads(m, v, leaves)
+        return lambda m, v: self._reads(m, v, keys)
 
-    def _reads(self, m: Member, v: tuple[Any, ...], leaves: Iterable[Leaf]) -> None:
-        for leaf in leaves:
-            for key in self._keys(leaf, v):
-                total = self._sums.get((m.number, key))
-                if total is not None:
-                    total.unread, total.read = -1, True
-
-    @staticmethod
-    def _keys(leaf: Leaf, v: tuple[Any, ...]) -> list[Any]:
-        if leaf.stages == 1:
-            return [(leaf.name, 0)]
-        if leaf.slot is None and leaf.at == 0 and leaf.stages > 1:
-            return [(leaf.name, 0)]
-        n = leaf.at if leaf.slot is None else v[leaf.slot]
-        return [(leaf.name, n % leaf.stages)]
+    def _reads(self, m: Member, v: tuple[Any, ...], keys: Iterable[Key]) -> None:
+        for fixed, name, slot, stages in keys:
+            key = (m.number, fixed or (name, v[slot] % stages))
+            self.updated.pop(key, None)
+            total = self._sums.get(key)
+            if total is not None:
+                total.unread, total.read, total.count = -1, True, 0
 
     # ------------------------------------------------------------ sources of labels
 
@@ -105,40 +124,67 @@ class ValueState:
         if tree is None:
             return lambda m, v: CONSTANT
         p = paths(tree)
-        used = [leaf for leaf in p.leaves if leaf.name not in own]
+        used = keys_of(leaf for leaf in p.leaves if leaf.name not in own)
+        keys, sides = keys_of(p.leaves), [(leaf.row, leaf.row_from, leaf.col, leaf.col_from) for leaf in p.leaves]
+        start: Label = UNKNOWN if p.opaque else None
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
-            mine = self._frags.get(m.number, {})
-            row: Label = UNKNOWN if p.opaque else None
-            col: Label = row
-            product: Axes = NO_PRODUCT
-            self._reads(m, v, used)
-            tiles = [mine.get(self._keys(leaf, v)[0], NOTHING) for leaf in p.leaves]
+            mine = self._frags.get(m.number, _NONE)
+            if self._sums or self.updated:
+                self._reads(m, v, used)
+            row = col = start
+            tiles = [mine.get(fixed or (name, v[slot] % stages), NOTHING) for fixed, name, slot, stages in keys]
+            product = NO_PRODUCT
             for tile in tiles:
-                product |= tile[2]
-            for leaf, tile in zip(p.leaves, tiles, strict=True):
-                for axis, side, start in ((0, leaf.row, leaf.row_from), (1, leaf.col, leaf.col_from)):
-                    if side is None:
-                        continue
-                    label = moved(tile[side], offset(start, v))
-                    old = row if axis == 0 else col
-                    new = join(old, label)
-                    if new == UNKNOWN and product and old and label:
-                        if old[0] == label[0]:
-                            self._clash("added", op, m, v, axis, old, label)
-                        elif old[0] in product and label[0] in product:
-                            self._clash("transposed", op, m, v, axis, old, label)
-                    if axis == 0:
-                        row = new
-                    else:
-                        col = new
+                if tile[2]:
+                    product |= tile[2]
+            for (row_side, row_from, col_side, col_from), tile in zip(sides, tiles, strict=True):
+                if row_side is not None:
+                    label = moved(tile[row_side], offset(row_from, v))
+                    old, row = row, join(row, label)
+                    if product and old and label and row == UNKNOWN:
+                        self._mixed(op, m, v, 0, old, label, product)
+                if col_side is not None:
+                    label = moved(tile[col_side], offset(col_from, v))
+                    old, col = col, join(col, label)
+                    if product and old and label and col == UNKNOWN:
+                        self._mixed(op, m, v, 1, old, label, product)
             return row, col, product
 
         return read
 
+    def _mixed(self, op: Op, m: Member, v: tuple[Any, ...], axis: int, old: Label, label: Label, product: Axes) -> None:
+        """Elements that are combined one by one and lie at two places of one axis, or along two axes of a product."""
+        assert old and label
+        if old[0] == label[0]:
+            self._clash("added", op, m, v, axis, old, label)
+        elif old[0] in product and label[0] in product:
+            self._clash("transposed", op, m, v, axis, old, label)
+
     def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
         if len(self.clashes) < 64:
             self.clashes.append(Clash(kind, op, m, v, axis, one, other, sure))
+
+    def held(self, m: Member, leaf: Leaf, v: tuple[Any, ...]) -> Tile:
+        """The labels of a place that an expression reads."""
+        ((fixed, name, slot, stages),) = keys_of((leaf,))
+        return self._frags.get(m.number, _NONE).get(fixed or (name, v[slot] % stages), NOTHING)
+
+    def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
+        """A mask lets one element through that was filled in."""
+        self._clash("mask", op, m, v, 1, label, label)
+
+    def filled(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
+        """A selection takes what was filled in for elements."""
+        self._clash("filled", op, m, v, 1, label, label)
+
+    def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
+        """A mask compares positions that are not those of the rows and columns."""
+        self._clash("related", op, m, v, 0, row, col)
+
+    def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
+        """Columns of two tiles get the same numbers."""
+        self._clash("numbered", op, m, v, 1, one, other)
 
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
@@ -197,7 +243,7 @@ class ValueState:
             for a in region:
                 total = self._sums.get((-1 - m.cta.rank, a))
                 if total is not None:
-                    total.unread, total.read = -1, True
+                    total.unread, total.read, total.count = -1, True, 0
             if first is None or first[0] != name:
                 return NOTHING
             return first[1], moved(first[2], v[at]), first[3]

@@ -18,8 +18,10 @@ from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, 
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
-from cake_verify.analyses.value_fill import Fills, width_of
-from cake_verify.analyses.value_state import Clash, Event, Handler, Sum, ValueState
+from cake_verify.analyses.value_fills import fills
+from cake_verify.analyses.value_masks import mask_end, numbering
+from cake_verify.analyses.value_relations import relations
+from cake_verify.analyses.value_state import Clash, Event, Handler, Sum, ValueState, keys_of
 
 
 class ValueWalk(ValueState):
@@ -28,23 +30,21 @@ class ValueWalk(ValueState):
     def __init__(self, plan: Plan, args: dict[str, Any] | None = None) -> None:
         super().__init__(plan)
         self.bounds = Bounds(plan, args or {})
-        self.fills = Fills(plan, args or {}, self.bounds)
         self.handlers: dict[int, Handler] = {}
         for s in plan.sites.values():
             targets = s.stmt.targets if isinstance(s.stmt, Assign) else ()
-            parts = (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op), self.fills.compute(s.op, targets))
-            made = [h for h in parts if h is not None]
+            made = [h for h in (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op), mask_end(self, s.op), numbering(self, s.op, targets), fills(self, s.op, targets), relations(self, s.op, targets)) if h is not None]
             if made:
                 self.handlers[s.op.id] = made[0] if len(made) == 1 else _in_turn(tuple(made))
 
     def run(self, log: Iterable[Event]) -> None:
-        """Walk the events of one run."""
+        """Walk those events of one run that have a handler."""
+        handlers = self.handlers
         for m, (number, values) in log:
-            handler = self.handlers.get(number)
-            if handler is not None:
-                handler(m, values)
+            handlers[number](m, values)
         for total in self._sums.values():
             self._lose(total)
+        self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
 
@@ -86,31 +86,23 @@ class ValueWalk(ValueState):
             source = lambda m, v: NOTHING  # noqa: E731
         stages = op.type.stages if isinstance(op.type, FragT) else 1
 
-        vector = op.type.cols if isinstance(op.type, FragT) and op.type.form == "colvec" and op.name == "load" else 0
         same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else None
 
+        keys, number = [(name, k) for name in targets for k in range(stages)], op.id
+        fresh = [key for key in keys if key[0] not in own]
+
         def bind(m: Member, v: tuple[Any, ...]) -> None:
-            tile = source(m, v)
-            held = same(m, v) if same is not None else None
-            if vector:
-                self.fills.loaded(m, targets, tile[1], vector)
-            for name in targets:
-                for k in range(stages):
-                    self._set(m, (name, k), tile, held)
-
-        fresh = [name for name in targets if name not in own]
-        if not fresh:
-            return bind
-
-        def rebind(m: Member, v: tuple[Any, ...]) -> None:
-            bind(m, v)
-            for name in fresh:
-                for k in range(stages):
-                    total = self._sums.pop((m.number, (name, k)), None)
+            self._set(m, keys, source(m, v), same(m, v) if same is not None else None)
+            if not fresh:
+                for name in targets:
+                    self.updated[m.number, (name, 0)] = number
+            elif self._sums:
+                for key in fresh:
+                    total = self._sums.pop((m.number, key), None)
                     if total is not None:
                         self._lose(total)
 
-        return rebind
+        return bind
 
     # ------------------------------------------------------------ products
 
@@ -122,11 +114,15 @@ class ValueWalk(ValueState):
             return self._from_view(op, name), self._contents(op, name)
         if isinstance(e.type, TmemT):
             return (lambda m, v: NOTHING), (lambda m, v: None)
-        p = paths(self.plan.code.ops[op.id].trees[name])
+        leaves = paths(self.plan.code.ops[op.id].trees[name]).leaves
+        places = list(zip(keys_of(leaves), leaves, strict=True))
 
         def version(m: Member, v: tuple[Any, ...]) -> Any:
-            held = ((self._versions.get((m.number, key), key), leaf) for leaf in p.leaves for key in self._keys(leaf, v))
-            return tuple((x, offset(leaf.row_from, v), offset(leaf.col_from, v)) for x, leaf in held)
+            out = []
+            for (fixed, array, slot, stages), leaf in places:
+                key = fixed or (array, v[slot] % stages)
+                out.append((self._versions.get((m.number, key), key), offset(leaf.row_from, v), offset(leaf.col_from, v)))
+            return tuple(out)
 
         return self._from_tree(op, name), version
 
@@ -151,6 +147,7 @@ class ValueWalk(ValueState):
         columns = self.plan.columns(tmem) if tmem else None
         at = self._at(op, "acc") if tmem else -1
         leaves = [] if tmem else paths(self.plan.code.ops[op.id].trees["acc"]).leaves
+        places = keys_of(leaves)
         whole = len(leaves) == 1 and (leaves[0].row_from, leaves[0].col_from) == ((0, ()), (0, ()))
         depth = _shape(op, "a")[1]
         height, width = _shape(op, "a")[0], _shape(op, "b")[0]
@@ -163,9 +160,9 @@ class ValueWalk(ValueState):
                     if a[1][1] != b[1][1]:
                         self._clash("contraction", op, m, v, 1, a[1], b[1])
                     else:
-                        key = (a[1][0], tensor_of(a[1]), tensor_of(b[1]))
-                        self.covered.setdefault(key, set()).add((a[1][1], depth))
-                        self.workers.setdefault(key, set()).update((number, a[1][2], b[1][2]))
+                        stretch = (a[1][0], tensor_of(a[1]), tensor_of(b[1]))
+                        self.covered.setdefault(stretch, set()).add((a[1][1], depth))
+                        self.workers.setdefault(stretch, set()).update((number, a[1][2], b[1][2]))
                 elif (b[0] and b[0][0] == a[1][0]) or (a[0] and a[0][0] == b[1][0]):
                     self._clash("transposed", op, m, v, 1, a[1], b[1])
             elif a[1] and apart(a[1], b[0]) == 0:
@@ -173,28 +170,36 @@ class ValueWalk(ValueState):
             elif b[1] and apart(a[0], b[1]) == 0:
                 self._clash("transposed", op, m, v, 1, a[0], b[1])
             if not whole and tmem is None:  # a part of an accumulator: of the whole nothing is known any more
-                for leaf in leaves:
-                    for key in self._keys(leaf, v):
-                        self._frags.setdefault(m.number, {})[key] = NOTHING
-                        self._sums.pop((m.number, key), None)
+                for fixed, array, slot, stages in places:
+                    key = fixed or (array, v[slot] % stages)
+                    self._frags.setdefault(m.number, {})[key] = NOTHING
+                    self._sums.pop((m.number, key), None)
                 return
             begins = fresh or (init is not None and bool(v[init]))
             if columns is not None:
                 region = columns(v[at])
-                keys, owner = region[:1], -1 - m.cta.rank
+                key, owner = region[0], -1 - m.cta.rank
                 cell = self._cells.get(m.cta.rank, {}).get(region[0])
                 if cell is not None and cell[0] != tmem.tmem and not begins:  # type: ignore[union-attr]  # columns come with tensor memory
                     self._clash("clobbered", op, m, v, 0, UNKNOWN, ("", 0, cell[5]))
                 old: Tile = NOTHING if cell is None else (cell[1], moved(cell[2], v[at]), cell[3])
             else:
-                keys, owner = self._keys(leaves[0], v), m.number
-                old = self._frags.get(m.number, {}).get(keys[0], NOTHING)
-            total = self._sums.setdefault((owner, keys[0]), Sum())
+                fixed, array, slot, stages = places[0]
+                key, owner = fixed or (array, v[slot] % stages), m.number
+                old = self._frags.get(m.number, {}).get(key, NOTHING)
+            total = self._sums.get((owner, key))
+            if total is None:
+                total = self._sums[owner, key] = Sum()
+            before = self.updated.pop((owner, key), None)
+            if fresh and before is not None:
+                by = self.clobbered.setdefault(number, {})
+                by[before] = by.get(before, 0) + 1
             part = (which_a(m, v), which_b(m, v))
             if begins:
                 if total.parts != {part}:  # the same product once more loses nothing
                     self._lose(total)
                 total.parts.clear()
+                total.count = 0
                 old = CONSTANT
             if None not in part:
                 if part in total.parts:
@@ -203,8 +208,10 @@ class ValueWalk(ValueState):
             for axis, was, now in ((0, old[0], a[0]), (1, old[1], b[0])):
                 if total.read and not begins and apart(was, now):
                     self._clash("stale", op, m, v, axis, was, now)
-            total.unread, total.read = number, False
+            total.unread, total.read, total.member = number, False, m.index
+            total.count += 1
             self.made[number] = self.made.get(number, 0) + 1
+            self.shares.setdefault((number, m.index), [0, 0])[0] += 1
             for axis, was, now, across, n in ((0, old[0], a[0], b[0], height), (1, old[1], b[0], a[0], width)):
                 if abs(apart(was, now) or 0) >= n:
                     self._clash("mixed", op, m, v, axis, was, now)
@@ -213,8 +220,7 @@ class ValueWalk(ValueState):
             axes = frozenset(x[0] for x in (a[0], b[0]) if x) or _SOME
             tile = (join(old[0], a[0]), join(old[1], b[0]), axes)
             if columns is None:
-                self._frags.setdefault(m.number, {})[keys[0]] = tile
-                self.fills.product(m, keys[0], b[0], width_of(acc))
+                self._frags.setdefault(m.number, {})[key] = tile
             else:
                 assert tmem is not None
                 self._fill(m, region, tmem.tmem, (0, 0, v[at]), tile[0], tile[1], axes, (m.cta.rank,), number)

@@ -92,6 +92,9 @@ BETTER = frozenset({
 DOUBTFUL = frozenset({"D010", "H001", "S021", "S028", "S036"})
 """Codes for which the first proposal is a guess."""
 
+MOST_OPS = 400
+"""Operations beyond which no edits are looked for: every one is compared with all others. The schedules of today have up to sixty."""
+
 _OTHER = 6.0
 _FAR = 30
 
@@ -101,6 +104,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
 
     Raises `SyntaxError` or `ValueError` for a text that is not the schedule's.
     """
+    if len(program.ops) > MOST_OPS:
+        return []
     places = _places(errors)
     source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8])
     first = FIRST.get(errors[0].code, ()) if errors else ()

@@ -1,11 +1,14 @@
 """Order, stop policy, verdicts and what a caller may ask."""
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import cake_verify
 from cake_verify import portability, verify, verify_text
+from cake_verify.rule import checks
 from cake_verify.rules.examples import COPY, LOOP, MULTICAST, PLAN, SYNC_MMA, TENSOR_MEMORY, TILE, edit
 
 EXAMPLES = {p.stem: p.read_text("utf-8") for p in sorted((Path(__file__).parents[1] / "examples").glob("*.py"))}
@@ -221,3 +224,10 @@ def gemm(lm, A: LM.gmem2d[LM.bf16], C: LM.gmem2d[LM.bf16]):
         lm.store(C, a.load(form="vec"), coords=(0, 0))
 '''
     assert not verify_text(text).errors
+
+
+def test_a_rule_that_looks_at_the_target_says_so():
+    for name in ("construct", "consistency"):
+        for rule, check in checks(name):
+            reads = re.search(r"\.target\b", inspect.getsource(inspect.getmodule(check)).partition("def check")[2]) is not None
+            assert rule.targeted == reads, rule.page.code

@@ -65,10 +65,12 @@ def test_c024_the_answer_of_the_queue_is_not_lowered_by_half() -> None:
     assert "sched = " in WORK_QUEUE.split("\n")[refused.value.fault.span.line - 1]
 
 
-def test_c037_a_spin_in_a_resident_grid_is_left_open_not_passed() -> None:
+def test_c037_a_spin_in_a_resident_grid_is_followed() -> None:
     resident = edit(SPLIT, ('grid="tiles"', 'grid="persistent"'), ('kind="grid"', 'kind="static"'))
     verdict = verify_text(resident)
-    assert (verdict.verdict, verdict.errors) == ("undecided", ())
+    assert (verdict.verdict, verdict.errors) == ("pass", ())
+    unraised = verify_text(edit(resident, ("                lm.signal(FLAGS, t.g, 1)\n", "")))
+    assert [d.code for d in unraised.errors] == ["S041"]
     stale = verify_text(edit(resident, (".zeroed", "")))
     assert [d.code for d in stale.errors] == ["Q010"]
 

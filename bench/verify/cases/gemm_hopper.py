@@ -70,6 +70,12 @@ def _int8(rng: np.random.Generator, x: Axes) -> Filled:
     return Filled({"A": a, "W": w, "C": empty(x["M"], x["N"])}, {**x, "scale": scale}, {"C": f64(a) @ (scale * f64(w)).T})
 
 
+def _in_turn(rng: np.random.Generator, x: Axes) -> Filled:
+    a, b = normal(rng, x["M"], x["K"]), normal(rng, x["N"], x["K"])
+    words = -(-x["M"] // 64) * -(-x["N"] // 64)
+    return Filled({"A": a, "B": b, "C": empty(x["M"], x["N"], dtype=F32), "TURN": np.zeros(words, np.int32)}, {k: x[k] for k in "MNK"}, {"C": f64(a) @ f64(b).T})
+
+
 def _relu(v: Any) -> Any:
     return np.maximum(v, 0)
 
@@ -92,5 +98,6 @@ GEMM_HOPPER = (
     corpus("gemm_grouped", ({"lengths": (150, 0, 40, 128), "N": 72, "K": 136}, {"lengths": (1, 65), "N": 136, "K": 64, "ctas": 1}), _grouped, params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("gemm_fp8_blockwise", ({"M": 200, "N": 136, "KB": 3}, {"M": 132, "N": 72, "KB": 1, "ctas": 1}), _fp8, params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("gemm_resident_b", ({"M": 400}, {"M": 300, "ctas": 1}), _resident, params={"K": 128}, ctas=2, tolerance=8e-3),
+    corpus("gemm_serial_k", ({"M": 100, "N": 136, "K": 264}, {"M": 64, "N": 64, "K": 200, "ctas": 1}), _in_turn, params={"BN": 64, "STAGES": 2}, ctas=4),
     corpus("gemm_int8_weights", ({"M": 100, "N": 136, "K": 208}, {"M": 100, "N": 72, "K": 64, "ctas": 1}), _int8, params={"BN": 64, "STAGES": 2}, ctas=2, tolerance=8e-3),
 )  # fmt: skip

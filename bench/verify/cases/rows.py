@@ -47,6 +47,12 @@ def _transpose(rng: np.random.Generator, x: Axes) -> Filled:
     return Filled({"X": a, "Y": empty(x["N"], x["M"])}, dict(x), {"Y": f64(a).T})
 
 
+def _running(rng: np.random.Generator, x: Axes) -> Filled:
+    n, d = x["ROWS"], 256
+    a = normal(rng, n, d, dtype=F32)
+    return Filled({"X": a, "Y": empty(n, d, dtype=F32), "LAST": empty(n, d, dtype=F32), "READY": np.zeros(n, np.int32)}, {"ROWS": n}, {"Y": f64(a).cumsum(0)})
+
+
 def _gelu(rng: np.random.Generator, x: Axes) -> Filled:
     a = normal(rng, x["M"], x["N"])
     v = f64(a)
@@ -68,5 +74,6 @@ ROWS = (
     corpus("layernorm_short_rows", ({"ROWS": 21}, {"ROWS": 3}), _layernorm, ctas=2, tolerance=8e-3),
     corpus("transpose_tiles", ({"M": 200, "N": 264}, {"M": 264, "N": 40, "ctas": 1}), _transpose, params={"STAGES": 2, "CSTAGES": 2}, ctas=2, tolerance=0.0),
     corpus("gelu_one_role", ({"M": 72, "N": 392}, {"M": 64, "N": 40}), _gelu, tolerance=8e-3),
+    corpus("running_sum", ({"ROWS": 24}, {"ROWS": 8, "ctas": 1}), _running, ctas=3, tolerance=1e-5),
     corpus("segment_mean", ({"lengths": (100, 0, 7, 64, 33)}, {"lengths": (1, 2, 0, 3, 1), "ctas": 1}), _segments, ctas=2),
 )  # fmt: skip

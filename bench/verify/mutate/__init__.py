@@ -48,6 +48,7 @@ from bench.verify.mutate import (
     weaken_async_wait,
     wrong_barrier,
     wrong_base,
+    wrong_flag,
     wrong_role,
     wrong_slice,
     wrong_stage,
@@ -61,7 +62,7 @@ MAKERS = (
     wrong_stage, stages_off_by_one, bad_alias, trip_mismatch, drop_guard, guard_off_by_one, drop_step, wrong_barrier, wrong_role,
     named_participants, arrive_kind, primed_flip, scope_flip, multicast, register_pool, pool_size, misaligned_view, swizzle, rows_tail,
     drop_bounds, drop_fill_mask, mma_init, operand_swap, wrong_tile, drop_write, drop_copy, duplicate, wrong_view, wrong_slice,
-    reduction_scratch, tensor_memory, drop_init, wrong_base, pdl, skip_wait, drop_all_syncs,
+    reduction_scratch, tensor_memory, drop_init, wrong_base, pdl, skip_wait, drop_all_syncs, wrong_flag,
 )  # fmt: skip
 
 VALUES = frozenset({"drop-output", "wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product"})

@@ -57,7 +57,7 @@ class Placed:
         return isinstance(self.node, ast.Expr) and self.call is not None and called(self.call) in names
 
 
-EFFECTS = frozenset("wait arrive commit sync tma_load tma_store cp_async cp_commit cp_wait mma_wait store_wait tmem_wait fence_proxy load store".split())
+EFFECTS = frozenset("wait arrive commit sync tma_load tma_store cp_async cp_commit cp_wait mma_wait store_wait tmem_wait fence_proxy load store signal spin".split())
 """Calls that synchronise, copy or touch memory."""
 
 

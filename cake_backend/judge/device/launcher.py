@@ -22,6 +22,8 @@ _MAP_TYPES = {
     "i64": "INT64", "u64": "UINT64", "u8": "UINT8", "i8": "UINT8", "e4m3": "UINT8", "e5m2": "UINT8", "ue8m0": "UINT8", "bool": "UINT8",
 }  # fmt: skip
 STATIC_SMEM_LIMIT = 48 * 1024
+_NO_STRIDE = 16
+"""A vector has no stride, but the encoder refuses the null pointer that the bindings make of an empty list: one that it never reads."""
 PORTABLE_CLUSTER = 8
 
 
@@ -42,7 +44,7 @@ def encode_map(m: Mapping[str, Any], address: int) -> Any:
         rank,
         address,
         [d.cuuint64_t(n) for n in m["dims"]],
-        [d.cuuint64_t(s) for s in m["strides"]],
+        [d.cuuint64_t(s) for s in m["strides"] or [_NO_STRIDE]],
         [d.cuuint32_t(b) for b in m["box"]],
         [d.cuuint32_t(1)] * rank,
         d.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,

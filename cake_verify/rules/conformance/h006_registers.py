@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.registers import MMA_N256_LAUNCH, entry_registers, pool_columns
+from cake_ir.derive.registers import COLUMNS, entry_registers, pool_columns, wgmma_registers
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Expr, Program, Role
 from cake_ir.targets import target
@@ -17,9 +17,11 @@ PAGE = Page(
     code="H006",
     title="a register budget that cannot be granted",
     statement="`regs` is a multiple of 8 from 24 to 256; where any role has one, every role is made of whole warpgroups; for each warp index modulo 4 the budgets sum to at "
-    "most what these warps started with; an accumulator of 256 columns needs 154 registers at launch.",
+    "most what these warps started with, and `ctas_per_sm` blocks have at most the threads of an SM. A wgmma needs the registers of its 64 rows of accumulator and 26 more "
+    "(30 with A in registers) at launch and in its role's budget: 154 for 256 columns of f32.",
     why="setmaxnreg is executed by whole warpgroups and takes registers from a pool per SM sub-partition: a raise that the pool cannot serve blocks for ever (40 + 232 + 232 "
-    "fits 384 threads, 40 + 232 + 240 hangs). An accumulator larger than the launch value does not compile, whatever a role raises later.",
+    "fits 384 threads, 40 + 232 + 240 hangs). An accumulator larger than the launch value does not compile, whatever a role raises later (remark C7602). A budget smaller than "
+    "the MMA needs is ignored (C7507), and so are all where the blocks asked for have more threads than an SM (C7508): the pool is then not what the others count on.",
     failing=edit(LOOP, ("regs=232", "regs=240"), ("regs=40", "regs=280")),
     passing=LOOP,
     limits="A raise is assumed to come after every lowering, since roles change their budget when they start. Whether the code of a role fits its budget is the compiler's report.",
@@ -32,8 +34,12 @@ def check(program: Program) -> Iterator[Fault]:
         return
     if target(program.target).has("SETMAXNREG") and any(r.regs is not None for r in program.roles.values()):
         ranges = list(_range(program))
+        threads = list(_threads(program))
         yield from ranges
+        yield from threads
         yield from _warpgroups(program)
+        if threads:
+            return  # what a thread starts with follows from it
         if not ranges:
             yield from _pool(program)
     yield from _accumulators(program)
@@ -92,13 +98,14 @@ def _lower(program: Program, highest: Role, excess: int) -> tuple[Fix, ...]:
 
 
 def _accumulators(program: Program) -> Iterator[Fault]:
+    """MMAs that the launch value, or their role's budget, does not hold: the assembler refuses the first and ignores the second."""
     entry = entry_registers(program)
+    budgets: set[str] = set()
     for site in sites(program).ops:
-        acc = site.op.operands.get("acc")
+        acc, a = site.op.operands.get("acc"), site.op.operands.get("a")
         if site.op.attrs.get("kind") != "wgmma" or not isinstance(acc, Expr) or not isinstance(acc.type, FragT):
             continue
-        held = acc.type.cols // (4 if acc.type.dtype == "f16" else 2)
-        needed = MMA_N256_LAUNCH if held == 128 else held + 8
+        needed, role = wgmma_registers(acc.type, a.type if isinstance(a, Expr) else None), site.role
         if entry < needed:
             span = site.op.spans.get("acc", site.op.span)
             yield Fault(
@@ -106,3 +113,31 @@ def _accumulators(program: Program) -> Iterator[Fault]:
                 "use fewer threads or a narrower tile; a later raise by `regs` does not count", (), {"expected": needed, "found": entry, "threads": program.threads},
             )  # fmt: skip
             return
+        if role.regs is not None and role.regs < needed and role.name not in budgets and target(program.target).has("SETMAXNREG"):
+            budgets.add(role.name)
+            up = -(-needed // 8) * 8
+            span = role.spans.get("regs", role.span)
+            fixes = (Fix((Edit(span, str(up)),), "likely", f"take {up} registers"),) if _fits(program, role, up) else ()
+            yield Fault(
+                "H006", f"`{role.name}` asks for {role.regs} registers a thread, its accumulator of {acc.type.cols} columns needs {needed}", span, ((site.op.span, "held here"),),
+                "the assembler ignores the budget, and the others wait for registers that were never given back", fixes, {"expected": needed, "found": role.regs, "role": role.name},
+            )  # fmt: skip
+
+
+def _fits(program: Program, role: Role, regs: int) -> bool:
+    """Whether the pools hold if every warp of `role` takes `regs`."""
+    more = regs - (role.regs or 0)
+    mine = [sum(w % COLUMNS == c for w in range(role.warp_lo, role.warp_hi)) for c in range(COLUMNS)]
+    return all(column.asked + more * mine[column.column] <= column.granted for column in pool_columns(program))
+
+
+def _threads(program: Program) -> Iterator[Fault]:
+    """Blocks an SM whose threads an SM does not have: the assembler then drops the bound, and with it every budget."""
+    t, asked = target(program.target), program.launch.ctas_per_sm
+    if asked * program.threads <= t.threads_per_sm:
+        return
+    fits = t.threads_per_sm // program.threads
+    span = program.launch.spans.get("ctas_per_sm", program.launch.span)
+    yield Fault("H006", f"{asked} blocks of {program.threads} threads are {asked * program.threads:,} threads, an SM has {t.threads_per_sm:,}: every register budget would be ignored", span,
+                tuple((r.spans["regs"], f"`{r.name}` has a budget") for r in program.roles.values() if "regs" in r.spans and r.regs is not None)[:2],
+                f"ask for {fits} blocks", (Fix((Edit(span, str(fits)),), "likely", f"ask for {fits}"),) if fits else (), {"expected": fits, "found": asked})  # fmt: skip

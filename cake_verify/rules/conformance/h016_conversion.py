@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.structure import nodes
 from cake_ir.dtypes import cast_on
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Program
+from cake_ir.program import Program
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
@@ -24,15 +25,7 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     if not program.target:
         return
-    for op in program.ops:
-        for operand in op.operands.values():
-            for e in operand if isinstance(operand, tuple) else (operand,):
-                if isinstance(e, Expr):
-                    yield from _casts(program, e)
-
-
-def _casts(program: Program, e: Expr) -> Iterator[Fault]:
-    for node in e.walk():
+    for node in (n for op in program.ops for n in nodes(program)[op.id]):
         if node.op != "cast":
             continue
         src, dst = getattr(node.args[0].type, "dtype", None), getattr(node.type, "dtype", None)

@@ -13,4 +13,5 @@ PAGE = Page(
     why="Conversions cost instructions and lose bits, so they are written.",
     failing=edit(TILE, ("C: LM.gmem2d[LM.f32]", "C: LM.gmem2d[LM.bf16]")),
     passing=TILE,
+    sources=("HW042",),
 )

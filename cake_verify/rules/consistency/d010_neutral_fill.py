@@ -21,9 +21,9 @@ PAGE = Page(
     "multiple of the tile.",
     failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
     passing=NEAREST,
-    limits="Reported from the text where the copy certainly reaches past the end (tiles of B rows at k * B for all k below ceil(E / B), E no known multiple of B) and nothing masks; "
-    "and from the numbers of one run, with how far a mask by `lm.iota(..) < n` or `lm.in_bounds` reaches. A mask that compares anything else counts as one that is right, and so "
-    "does what lies where memory says.",
+    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), E no known multiple of B. A mask "
+    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` or `lm.in_bounds` on the way "
+    "counts as one that is right.",
     sources=("HW048",),
 )
 

@@ -10,4 +10,5 @@ PAGE = Page(
     why="The text cannot mean what it says otherwise, and a guess would be wrong silently.",
     failing=edit(TILE, ("a.tma_load(A, coords=(0, 0)", "a.tma_load(A, coords=(0, 0, 0)")),
     passing=TILE,
+    sources=("HW045",),
 )

@@ -29,6 +29,8 @@ PAGE = Page(
     sources=("HW061", "HW089"),
 )
 
+TARGETED = True
+
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[str, str]] = set()

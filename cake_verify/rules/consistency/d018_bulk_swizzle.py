@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Expr, Program
+from cake_ir.types import ViewT
 from cake_verify.analyses.rectangles import rectangles
 from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
@@ -11,7 +12,7 @@ from cake_verify.rule import Page
 PAGE = Page(
     code="D018",
     title="a bulk copy of a swizzled view",
-    statement="`view.bulk_load`, `view.bulk_store` and other untiled copies take a view without a swizzle.",
+    statement="`view.bulk_load`, `view.bulk_store` and other untiled copies take a view without a swizzle; no copy transposes.",
     why="Only copies through a tensor map undo a swizzle. A bulk copy hands the permuted chunks on as they lie: a wrong order, without a message.",
     failing='''
 @cake.schedule(target="sm_90a")
@@ -47,7 +48,13 @@ def rows(lm, X: LM.gmem2d[LM.bf16], Y: LM.gmem2d[LM.bf16]):
 def check(program: Program) -> Iterator[Fault]:
     for site in sites(program).ops:
         view = site.op.operands.get("view")
-        if not site.op.name.startswith("bulk_") or not isinstance(view, Expr):
+        if not site.op.name.startswith(("bulk_", "cp_async")) or not isinstance(view, Expr):
+            continue
+        if isinstance(view.type, ViewT) and view.type.transposed:
+            yield Fault("D018", f"`{site.op.name}` moves bytes in address order, `{view.type.view}` is read transposed here", site.op.span,
+                        help="leave `.T` out, and read the view that way afterwards", facts={"view": view.type.view})  # fmt: skip
+            continue
+        if not site.op.name.startswith("bulk_"):
             continue
         for r in rectangles(program, site.role.name, view):
             if r.view.swizzle is not None:

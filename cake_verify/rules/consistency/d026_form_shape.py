@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.forms import fragment_problem, registers_32
 from cake_ir.placement import fragment
@@ -28,10 +29,14 @@ MOST = 512
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[FragT, int]] = set()
+    seen: set[tuple[int, int]] = set()  # the same by identity, which is quicker: most nodes share the type of a name
     accumulators = {acc.type for op in program.ops if isinstance(acc := op.operands.get("acc"), Expr)}
     for site in sites(program).ops:
         warps = site.role.member_warps
-        for t, e in _types(site.op):
+        for t, e in _types(program, site.op):
+            if (id(t), warps) in seen:
+                continue
+            seen.add((id(t), warps))
             if (t, warps) in told or t in accumulators:  # H004 judges the shapes of accumulators
                 continue
             told.add((t, warps))
@@ -47,15 +52,12 @@ def _too_large(t: FragT, warps: int) -> str | None:
     return f"a fragment of {'x'.join(map(str, t.shape))} {t.dtype} takes {held:,} registers a thread, a thread has 255" if held > MOST else None
 
 
-def _types(op: Op) -> Iterator[tuple[FragT, Expr | None]]:
+def _types(program: Program, op: Op) -> Iterator[tuple[FragT, Expr | None]]:
     """Fragment types of an operation's operands, nodes inside them included, and of its result."""
-    for operand in op.operands.values():
-        for e in operand if isinstance(operand, tuple) else (operand,):
-            if isinstance(e, Expr):
-                for node in e.walk():
-                    if isinstance(node.type, FragT):
-                        yield node.type, node
-                    elif isinstance(node.type, PairT):
-                        yield node.type.value, node
+    for node in nodes(program)[op.id]:
+        if isinstance(node.type, FragT):
+            yield node.type, node
+        elif isinstance(node.type, PairT):
+            yield node.type.value, node
     if isinstance(op.type, FragT):
         yield op.type, None

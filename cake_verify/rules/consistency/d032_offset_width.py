@@ -69,30 +69,38 @@ def _wraps(program: Program, site: Site, e: Expr) -> tuple[Expr, Range] | None:
     """The innermost 32-bit node of an expression whose values pass 32 bits, and its range."""
     tensor = program.tensors.get(str(site.op.attrs.get("tensor")))
     narrow = tensor is not None and tensor.kind == "tma"  # the copy engine takes 32-bit coordinates, whatever they are computed in
+    known: dict[int, Range] = {}
     for n in e.walk():
         if n.args and isinstance(n.type, ScalarT) and (n.type.dtype == "i32" or (n is e and narrow)):
-            r = _range(program, site, n)
-            if math.isfinite(r.lo) and math.isfinite(r.hi) and (r.hi > _HI or r.lo < _LO):
+            r = _range(program, site, n, known)
+            if (r.hi > _HI or r.lo < _LO) and math.isfinite(r.lo) and math.isfinite(r.hi):
                 return n, r
     return None
 
 
-def _range(program: Program, site: Site, e: Expr) -> Range:
-    """The range of a resolved expression, with tile fields below their counts."""
+def _range(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> Range:
+    """The range of a resolved expression, with tile fields below their counts; `known` keeps those of its parts by identity."""
+    r = known.get(id(e))
+    if r is None:
+        r = known[id(e)] = _worked_out(program, site, e, known)
+    return r
+
+
+def _worked_out(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> Range:
     if e.op == "field" and e.args[0].op == "var":
         loop = next((s for s in site.loops if s.var == e.args[0].attrs["name"] and s.kind == "tiles"), None)
         d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
         if d is None or d.kind == "grouped" or e.attrs["name"] not in d.names:
             return ranges.NATURAL
-        count = _range(program, site, resolver_of(program, "")(d.tiles[d.names.index(str(e.attrs["name"]))]))
+        count = _range(program, site, resolver_of(program, "")(d.tiles[d.names.index(str(e.attrs["name"]))]), known)
         return ranges.span(0, max(0, count.hi - 1))
     if e.op in ("add", "sub", "mul"):
-        a, b = (_range(program, site, x) for x in e.args)
+        a, b = (_range(program, site, x, known) for x in e.args)
         return ranges.mul(a, b) if e.op == "mul" else ranges.add(a, b, 1 if e.op == "add" else -1)
     if e.op == "neg":
-        return ranges.add(ranges.const(0), _range(program, site, e.args[0]), -1)
+        return ranges.add(ranges.const(0), _range(program, site, e.args[0], known), -1)
     if e.op == "cast":
-        return _range(program, site, e.args[0])
+        return _range(program, site, e.args[0], known)
     if e.op == "ld":
         stated = declared_values(program, str(e.attrs["tensor"]))
         if stated is None:
@@ -104,5 +112,5 @@ def _range(program: Program, site: Site, e: Expr) -> Range:
         if loop is None or loop.lo is None or loop.hi is None:
             return ANY
         resolve = resolver_of(program, site.role.name)
-        return ranges.span(_range(program, site, resolve(loop.lo)).lo, _range(program, site, resolve(loop.hi)).hi - 1)
+        return ranges.span(_range(program, site, resolve(loop.lo), known).lo, _range(program, site, resolve(loop.hi), known).hi - 1)
     return ranges.of(program, site.role.name, e)

@@ -10,4 +10,5 @@ PAGE = Page(
     why="The text cannot mean what it says otherwise, and a guess would be wrong silently.",
     failing=edit(TILE, ("arrive=\"tx\"", "arrive=\"bytes\"")),
     passing=TILE,
+    sources=("HW042",),
 )

@@ -13,4 +13,5 @@ PAGE = Page(
         ("        lm.store(C, acc, coords=(0, 0))", "        if acc > 0.0:\n            lm.store(C, acc, coords=(0, 0))"),
     ),
     passing=TILE,
+    sources=("HW074", "HW076"),
 )

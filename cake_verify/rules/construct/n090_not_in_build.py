@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.ops import SPECS, spec_of
-from cake_ir.program import Expr, Program
+from cake_ir.program import Program
 from cake_ir.span import Span
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TENSOR_MEMORY, edit
@@ -28,12 +29,11 @@ def check(program: Program) -> Iterator[Fault]:
         spec = spec_of(op)
         if not spec.build:
             yield from _note(spec.spelling, op.span, told)
-        for operand in op.operands.values():
-            for e in operand if isinstance(operand, tuple) else (operand,):
-                for node in e.walk() if isinstance(e, Expr) else ():
-                    pure = SPECS.get(("lm", node.op))
-                    if pure is not None and not pure.build and "operands" in node.attrs:
-                        yield from _note(pure.spelling, node.span, told)
+        for node in nodes(program)[op.id]:
+            if "operands" in node.attrs:
+                pure = SPECS.get(("lm", node.op))
+                if pure is not None and not pure.build:
+                    yield from _note(pure.spelling, node.span, told)
 
 
 def _note(spelling: str, span: Span, told: set[str]) -> Iterator[Fault]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.global_fences import stored_and_copied
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Issue, Touch
@@ -19,7 +20,7 @@ PAGE = Page(
     why="Data that a TMA load brought is in the async proxy already, and the wait on its barrier orders it. The fence costs issue slots in the hot loop.",
     failing=edit(TILE, ("        lm.mma(acc, a, b, init=True)", "        lm.fence_proxy()\n        lm.mma(acc, a, b, init=True)")),
     passing=TILE,
-    limits="Noted where the role writes no shared memory at all.",
+    limits="Noted where the role writes no shared memory at all, and no tensor that the copy engine touches in the same launch.",
     sources=("HW070", "HW071"),
     severity="note",
 )
@@ -30,7 +31,7 @@ def check(program: Program) -> Iterator[Fault]:
     for role in program.roles:
         body = found.of_role(role)
         effects = [(s, e) for s in body for e in effects_of(s.op, program)]
-        if any(_writes(e) for _, e in effects):
+        if any(_writes(e) or (isinstance(e, Touch) and s.op.attrs.get("tensor") in stored_and_copied(program)) for s, e in effects):
             continue
         for s, e in effects:
             if isinstance(e, FenceProxy):

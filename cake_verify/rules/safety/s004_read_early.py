@@ -12,5 +12,5 @@ PAGE = Page(
     why="The read returns what was there before, whenever the copy is slower than usual.",
     failing=edit(LOOP, ("                lm.wait(full, stage=s)\n", "")),
     passing=LOOP,
-    sources=("HW031", "HW071",),
+    sources=("HW031", "HW071", "HW087"),
 )

@@ -19,7 +19,7 @@ PAGE = Page(
     why="The hardware counts warps, not roles: one warp too few waits for ever, one too many releases the others early.",
     failing=edit(LOOP, ("    with load:\n", "    with load:\n        lm.sync(own)\n")),
     passing=LOOP,
-    sources=("HW073", "HW075",),
+    sources=("HW073", "HW074", "HW075"),
 )
 
 

@@ -18,7 +18,7 @@ PAGE = Page(
     why="A multicast load writes the slot in every CTA of its axis, whoever issues it; a peer that is slower still reads it.",
     failing=edit(MULTICAST, (', scope="cluster")', ")")),
     passing=MULTICAST,
-    sources=("HW047", "HW094",),
+    sources=("HW047", "HW072", "HW094"),
 )
 
 

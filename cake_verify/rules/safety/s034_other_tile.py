@@ -10,7 +10,7 @@ PAGE = Page(
     code="S034",
     title="another tile than the one that is meant",
     statement="Both operands of a product cover the same stretch of the axis that is summed, all products of an accumulator belong to one tile, "
-    "and a store writes the place that its values were loaded for.",
+    "a store writes the place that its values were loaded for, a mask by positions counts them from where the rows and columns of its tile start, and a running minimum numbers the columns of each tile.",
     why="Everything is synchronised and the result is wrong: a coordinate, a slot or a part of a tile belongs to another iteration, tile or member.",
     failing=edit(NAMED, ("b.tma_load(B, coords=(k * 64, t.n * 128)", "b.tma_load(B, coords=((k + 1) * 64, t.n * 128)")),
     passing=NAMED,

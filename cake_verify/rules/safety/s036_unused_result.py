@@ -7,23 +7,19 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.program import Program
 from cake_verify.analyses.dead_values import unused_results
-from cake_verify.analyses.liveness import thrown_away
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
 PAGE = Page(
     code="S036",
     title="a result that is never used",
-    statement="What a product of matrices or a load brings into registers reaches memory, a barrier's condition or a uniform value, in every member that makes it.",
+    statement="What a product of matrices or a load brings into registers reaches memory, a barrier's condition or a uniform value.",
     why="Work whose result nobody reads means that a store is missing.",
     failing=edit(TILE, ("        lm.store(C, acc, coords=(0, 0))\n", "")),
     passing=TILE,
-    limits="Decided for names over the whole of a role; products also for each member by itself, and where a later product starts their accumulator from zero. Elementwise results that are not used are left alone unless a tensor parameter is unused as well.",
+    limits="Decided for names over the whole of a role. Elementwise results that are not used are left alone unless a tensor parameter is unused as well.",
 )
 
 
 def check(program: Program) -> Iterator[Fault]:
-    found = tuple(unused_results(program))
-    yield from found
-    if not found:
-        yield from thrown_away(program)
+    yield from unused_results(program)

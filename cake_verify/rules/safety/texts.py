@@ -124,3 +124,38 @@ def sums(lm, A: LM.gmem2d[LM.bf16], B: LM.gmem2d[LM.bf16], C: LM.gmem2d[LM.f32],
         lm.store(C, acc, coords=(0, 0))
 """
 """cp.async into two slots, read with ldmatrix after all threads have met."""
+
+CHAIN = """
+@cake.schedule(target="sm_90a")
+def chain(lm, X: LM.gmem2d[LM.f32, "G", 512], Y: LM.gmem2d[LM.f32, "G", 512], FLAGS: LM.gmem1d[LM.i32, "G"].zeroed, G: LM.i32):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(G,), names=("g",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, t.g), shape=(512,))
+            if t.g > 0:
+                lm.spin(FLAGS, t.g - 1, 1)
+                x = x + lm.load(Y, coords=(0, t.g - 1), shape=(512,))
+            lm.store(Y, x, coords=(0, t.g))
+            lm.signal(FLAGS, t.g, 1)
+"""
+"""A running sum down the rows: every block waits for the one that has the row before."""
+
+ADDED = """
+@cake.schedule(target="sm_90a")
+def added(lm, X: LM.gmem2d[LM.f32, "G", 512], T: LM.gmem2d[LM.f32, 1, 512].zeroed, Y: LM.gmem2d[LM.f32, 1, 512], DONE: LM.gmem1d[LM.i32, "G"].zeroed, G: LM.i32):
+    lm.launch(grid="persistent")
+    lm.assume(G <= 32)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(G,), names=("g",))
+    with work:
+        for t in lm.tiles(sched):
+            lm.atomic(T, lm.load(X, coords=(0, t.g), shape=(1, 512)), coords=(0, 0), order="any")
+            lm.signal(DONE, t.g, 1)
+            if t.g == 0:
+                for i in lm.range(G):
+                    lm.spin(DONE, i, 1)
+                lm.store(Y, lm.load(T, coords=(0, 0), shape=(1, 512)), coords=(0, 0))
+"""
+"""Every block adds to one row; when all have said so, the first one reads it. At most 32 blocks, so that all are resident."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cake_ir.derive.structure import for_member
 from cake_ir.fault import Fault
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Flag
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
-from cake_verify.analyses import edits, ranges, trips
+from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.grouped_rows import misplaced
+from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
+from cake_verify.analyses.tensors import read_tensors
+from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -22,8 +27,9 @@ PAGE = Page(
     why="A tile axis that does not occur makes all blocks along it write one place; a stride below the extent makes neighbours overlap, one above it leaves a gap that nobody writes.",
     failing=edit(LOOP, ("c.tma_store(C, coords=(t.n * 128, t.m * 64))", "c.tma_store(C, coords=(t.n * 128, 0))")),
     passing=LOOP,
-    limits="Decided for coordinates that are linear in tile fields, members and loop variables. Conditions on the member count where they compare it with constants. A gap is reported only where one store alone writes the tensor and no condition is "
-    "around it; whether the tile counts fit the tensor needs declared extents.",
+    limits="Rows of grouped tiles are decided for copies out of shared memory whose first row and count follow from the tile and the member. "
+    "Otherwise decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
+    "around it; whether the tile counts fit the tensor needs declared extents. Where a role uses flags and adds to what it read, S039 decides.",
 )
 
 
@@ -38,10 +44,38 @@ class _Term:
 
 def check(program: Program) -> Iterator[Fault]:
     for stores in stores_by_tensor(program):
+        if fault := _group_rows(program, stores):
+            yield fault
+            continue
         for s in stores:
+            if _in_turn(program, s):
+                continue
             fault = _store(program, s, alone=len(stores) == 1)
             if fault:
                 yield fault
+
+
+def _group_rows(program: Program, stores: Sequence[Site]) -> Fault | None:
+    """Rows of a grouped tile that the wrong one writes, or nobody."""
+    wrong = misplaced(program, stores)
+    if wrong is None:
+        return None
+    s, tensor = wrong.site or stores[0], str(stores[0].op.attrs["tensor"])
+    facts = {"tensor": tensor, "rows": wrong.rows, "row": wrong.row}
+    of = f"a tile of {wrong.rows} row{'s' if wrong.rows > 1 else ''}"
+    if wrong.site is None:
+        return Fault("Q001", f"row {wrong.row} of {of} is not written to `{tensor}`", s.op.span, (), "write the tile's rows from its first to its last", (), facts)
+    who = f" by member {wrong.member}" if s.role.members > 1 else ""
+    return Fault("Q001", f"{of} is written to `{tensor}` up to row {wrong.row}{who}, which belongs to the next group", s.op.spans.get("rows", s.op.span), (),
+                 "store as many rows as the tile has left", (), {**facts, "member": wrong.member})  # fmt: skip
+
+
+def _in_turn(program: Program, s: Site) -> bool:
+    """Whether blocks take turns at what is written: the role signals or waits for flags, and reads the tensor too. S039 says whether the turns hold."""
+    tensor = s.op.attrs["tensor"]
+    if tensor not in read_tensors(program):
+        return False
+    return any(isinstance(e, Flag) for x in sites(program).ops if x.role is s.role for e in effects_of(x.op, program))
 
 
 def _store(program: Program, s: Site, alone: bool) -> Fault | None:
@@ -113,28 +147,25 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
     if s.role.members > 1 and "member" not in seen:
         return Fault("Q001", f"the {s.role.members} members of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((s.role.span, f"{s.role.members} members"),),
                      f"let a coordinate depend on `{s.role.name}.index`, or store under `if {s.role.name}.index == 0:`", (), {"members": s.role.members})  # fmt: skip
-    if s.role.members > 1 and "member" not in mentioned and not (isinstance(mask, Expr) and "member" in _names(program, s, mask)):
-        return _several(program, s)
+    several = _let_through(program, s)
+    if len(several) > 1 and "member" not in mentioned and len(several) < s.role.members:
+        guard = next(c for c in s.path if isinstance(c, If))
+        return Fault("Q001", f"members {', '.join(map(str, several))} of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", guard.cond.span, ((s.op.span, "stored here"),),
+                     f"let one of them through: `{s.role.name}.index == {several[0]}`, or let a coordinate depend on `{s.role.name}.index`",
+                     (edits.replace(guard.cond.span, f"{s.role.name}.index == {several[0] if len(several) == s.role.members else 0}"),), {"members": several})  # fmt: skip
     return None
 
 
-def _several(program: Program, s: Site) -> Fault | None:
-    """Where conditions on the member alone let more than one member write what does not depend on the member."""
-    guards = [(c, arm) for c, arm in zip((c for c in s.path if isinstance(c, If)), s.arms, strict=True) if any(n.op == "role_index" for n in c.cond.walk())]
-    reached = []
-    for member in range(s.role.members):
-        values = [for_member(c.cond, member) for c, _ in guards]
-        if None in values:
-            return None
-        if all(bool(v) == arm for v, (_, arm) in zip(values, guards, strict=True)):
-            reached.append(member)
-    if not guards or len(reached) < 2:
-        return None
-    guard, arm = guards[-1]
-    who = f"members {', '.join(str(m) for m in reached[:4])}{', ..' if len(reached) > 4 else ''} of `{s.role.name}`"
-    fixes = (edits.replace(guard.cond.span, f"{s.role.name}.index {'==' if arm else '!='} 0"),)
-    return Fault("Q001", f"{who} all write the same place of `{s.op.attrs['tensor']}`", guard.cond.span, ((s.op.span, "written here, at a place that does not depend on the member"),),
-                 f"let one member write: `if {s.role.name}.index == 0:`", fixes, {"members": len(reached), "role": s.role.name})  # fmt: skip
+def _let_through(program: Program, s: Site) -> list[int]:
+    """The members that the conditions on the member around a store let through; none where something else decides as well."""
+    resolve = resolver_of(program, s.role.name)
+    conds = [(resolve(c.cond), arm) for c, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)]
+    if s.op.operands.get("mask") is not None or not conds or any(n.op not in ("role_index", "const", *_LOGIC) for c, _ in conds for n in c.walk()):
+        return []
+    return [i for i in range(s.role.members) if all(bool(Position(program, {}, {}, i).value(c)) is arm for c, arm in conds)]
+
+
+_LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "add", "sub", "mul", "mod", "floordiv")
 
 
 def _extent(s: Site, axis: int) -> int | None:
@@ -180,7 +211,7 @@ def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) ->
 
 
 def _shown(s: Site, name: str) -> str:
-    return f"{s.role.name}.index" if name == "member" else trips.written(name)
+    return f"{s.role.name}.index" if name == "member" else name
 
 
 def _count(program: Program, s: Site, name: str) -> int | None:

@@ -1,7 +1,8 @@
 """Q002: roles that meet on a ring step it equally often."""
 
 from cake_ir.fault import Fault
-from cake_ir.program import Program
+from cake_ir.program import If, Program, statements
+from cake_verify.analyses import trips
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.step_counts import RoleSteps, Steps
 from cake_verify.rule import Page
@@ -14,7 +15,7 @@ PAGE = Page(
     why="A producer that goes round once more than its consumer waits for a slot that nobody frees; one that stops earlier leaves the consumer waiting.",
     failing=edit(LOOP, ("            for k in lm.range(kt):\n                s = lm.step(ring)\n                lm.wait(full", "            for k in lm.range(kt + 1):\n                s = lm.step(ring)\n                lm.wait(full")),
     passing=LOOP,
-    limits="Given in place of what the safety gate finds where the counts of two roles differ for some arguments; a schedule that the safety gate finds nothing wrong with is left alone.",
+    limits="Given in place of what the safety gate finds where the counts of two roles differ for some arguments; where that gate finds nothing, only counts that launch arguments alone decide are compared, for arguments beyond those that were tried.",
     sources=("HW104",),
 )
 
@@ -27,8 +28,35 @@ def cause(program: Program, found: tuple[Fault, ...]) -> Fault | None:
         meeting = [r for r in roles.values() if _meets(program, r.role, ring)]
         for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
             if steps.differ(a.count, b.count, assumed):
-                return _fault(steps, ring, *sorted((a, b), key=lambda r: _oddness(r)), found)
+                odd, even = sorted((a, b), key=_oddness)
+                return _fault(steps, ring, odd, even, found)
     return None
+
+
+def certain(program: Program) -> Fault | None:
+    """Two roles whose counts differ for some arguments, where nothing but arguments decides them; said of schedules that were right wherever they were run."""
+    lengths: dict[str, set[str]] = {}
+    for loop in trips.loops(program):
+        lengths.setdefault(loop.role, set()).add(f"{trips.canonical(loop.lo)} {trips.canonical(loop.hi)}")
+    if len({frozenset(x) for x in lengths.values()}) < 2:
+        return None  # every role counts alike
+    steps = Steps(program)
+    assumed = [a.cond for a in program.assumes]
+    for ring, roles in steps.rings.items():
+        meeting = [r for r in roles.values() if _meets(program, r.role, ring) and _by_arguments(steps, r)]
+        for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
+            if steps.differ(a.count, b.count, assumed):
+                odd, even = sorted((a, b), key=_oddness)
+                return _fault(steps, ring, odd, even, ())
+    return None
+
+
+def _by_arguments(steps: Steps, r: RoleSteps) -> bool:
+    """Whether a count depends on launch arguments alone, and on tiles that both roles share."""
+    if any(isinstance(s, If) for block in steps.program.body if block.role == r.role for s in statements(block.body)):
+        return False
+    atoms = [steps.atoms[n] for m in r.count for n in m if n in steps.atoms]
+    return all(n.op in ("param", "const", "add", "sub", "mul", "cdiv", "floordiv", "mod", "min", "max", "neg") and "[" not in str(n.attrs.get("name", "")) for e in atoms for n in e.walk())
 
 
 def _oddness(r: RoleSteps) -> tuple[int, int]:

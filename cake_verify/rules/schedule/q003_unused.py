@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Assign as AssignStmt
 from cake_ir.program import Expr, Program, Stmt, statements
@@ -40,9 +41,7 @@ def _used(program: Program) -> set[str]:
     used: set[str] = set()
     for op in program.ops:
         used.update(v for v in op.attrs.values() if isinstance(v, str))
-        for operand in op.operands.values():
-            for e in operand if isinstance(operand, tuple) else (operand,):
-                _mention(e, used)
+        _mentioned(nodes(program)[op.id], used)
     for block in program.body:
         for s in statements(block.body):
             _statement(s, used)
@@ -72,5 +71,15 @@ def _statement(s: Stmt, used: set[str]) -> None:
 
 def _mention(e: Expr | None, used: set[str]) -> None:
     if e is not None:
-        for node in e.walk():
-            used.update(v for k, v in node.attrs.items() if isinstance(v, str) and k in ("view", "tmem", "ring", "tensor", "role"))
+        _mentioned(e.walk(), used)
+
+
+def _mentioned(found: Iterable[Expr], used: set[str]) -> None:
+    for node in found:
+        for k, v in node.attrs.items():
+            if k in _NAMING and isinstance(v, str):
+                used.add(v)
+
+
+_NAMING = frozenset({"view", "tmem", "ring", "tensor", "role"})
+"""Attributes of expressions that name something declared."""

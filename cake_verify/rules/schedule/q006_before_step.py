@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
+from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
 from cake_verify.analyses import ranges
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
@@ -38,6 +38,7 @@ class _Steps:
         self.program, self.role = program, role
         self.done: dict[str, int] = {}
         self.least: dict[str, int] = {}
+        self.rings: dict[str, str] = {}
         self.guards = 0
         self.found: dict[tuple[int, int], Fault] = {}
 
@@ -65,6 +66,7 @@ class _Steps:
             ring = str(value.attrs["ring"])
             n = self.done.get(ring, 0)
             self.done[ring] = n + 1
+            self.rings[s.targets[0]] = ring
         if n is not None:
             self.least[s.targets[0]] = n
         else:
@@ -72,11 +74,15 @@ class _Steps:
 
     def loop(self, s: For) -> None:
         before = dict(self.done)
+        names = {t for x in statements(s.body) if isinstance(x, Assign) for t in x.targets}
         self.body(s.body)
         trips = self.trips(s)
         for ring, n in self.done.items():
             per = n - before.get(ring, 0)
             self.done[ring] = before.get(ring, 0) + per * trips
+            for name in names if trips > 1 else ():  # behind the loop they are the slots of its last iteration
+                if self.rings.get(name) == ring:
+                    self.least[name] += per * (trips - 1)
 
     def trips(self, s: For) -> int:
         """How often a loop runs; many, where that is not known: what a loop that does not run would break is found by the walk."""

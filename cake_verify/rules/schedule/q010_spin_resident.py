@@ -33,7 +33,7 @@ PAGE = Page(
     why="A grid may have more blocks than fit on the device. Those that wait keep those that would signal from starting, and the launch never ends. Flags that hold an older launch's values let a wait pass early.",
     failing=_FLAGS.replace('grid="persistent"', 'grid="tiles"').replace('kind="static"', 'kind="grid"'),
     passing=_FLAGS,
-    limits="What the flags order is not followed; a schedule with flags stays undecided.",
+    limits="What the flags order is followed by S039, and whether each wait ends by S041.",
 )
 
 

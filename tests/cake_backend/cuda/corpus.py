@@ -34,6 +34,7 @@ CASES = (
     Case("gemm_ws"),
     Case("gemm_ws", report=True),
     Case("gemm_cluster"),
+    Case("gemm_cluster", (("STAGES", 3),)),  # no power of two: slots and phases are counted
     Case("kmeans_assign"),
     Case("kmeans_two_blocks"),
     Case("rmsnorm", (("WARPS", 8), ("CTAS", 4))),

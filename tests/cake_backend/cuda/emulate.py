@@ -20,7 +20,8 @@ HEADER = Path(__file__).with_name("emulator.hpp")
 COMPILER = shutil.which("g++")
 
 _CTYPE = {"i32": "int", "u32": "u32", "i64": "i64", "u64": "u64", "f32": "float"}
-_KIND = {"bf16": "BF16", "f16": "F16", "e4m3": "E4M3", "e5m2": "E5M2", "tf32": "TF32"}
+_KIND = {"bf16": "BF16", "f16": "F16", "e4m3": "E4M3", "e5m2": "E5M2", "tf32": "TF32", "i8": "I8", "u8": "U8"}
+_PLACE = {"f32": "float", "f16": "u32", "i32": "int"}
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,12 @@ def _emulated(preamble: str) -> list[str]:
     return out
 
 
+def _kinds(types: str) -> str:
+    """The kinds of both operands out of a name: one name where they are the same."""
+    both = types.split("_")
+    return f"emu::{_KIND[both[0]]}, emu::{_KIND[both[-1]]}"
+
+
 def _one(name: str) -> list[str]:
     if m := re.fullmatch(r"(load|store)_global_(\d+)\w*", name):
         n = int(m[2]) // 32
@@ -156,14 +163,15 @@ def _one(name: str) -> list[str]:
         kinds = ["add", "min", "max", "inc", "and", "or", "xor"]
         reduce = 1 + kinds.index(m[1].removeprefix("reduce_")) if m[1] != "store" else 0
         return [f"static void {name}(const TensorMap* map, u32 src, {', '.join(axes)}) {{ {c} emu::tensor_copy(map, src, c, false, {{emu::cur->cta}}, {reduce}); }}"]
-    if m := re.fullmatch(r"wgmma_m64n(\d+)k(\d+)_f32_(\w+?)_(ss|rs)(_ta)?(_tb)?", name):
-        a = "u32 a0, u32 a1, u32 a2, u32 a3" if m[4] == "rs" else "u64 a"
-        regs = "u32 r[4] = {a0, a1, a2, a3};" if m[4] == "rs" else "u32* r = nullptr;"
-        flags = ", ".join(("true" if x else "false") for x in (m[4] == "rs", m[5], m[6]))
-        first = "0" if m[4] == "rs" else "a"
-        return [f"static void {name}(float* d, {a}, u64 b, int accumulate) {{ {regs} emu::wgmma(d, {first}, r, b, accumulate, {m[1]}, {m[2]}, emu::{_KIND[m[3].split('_')[0]]}, {flags}); }}"]
-    if m := re.fullmatch(r"mma_m16n8k(\d+)_f32_(\w+)", name):
-        return [f"static void {name}(float* d, const u32* a, const u32* b) {{ emu::mma(d, a, b, {m[1]}, emu::{_KIND[m[2]]}); }}"]
+    if m := re.fullmatch(r"wgmma_m64n(\d+)k(\d+)_(f32|f16|i32)_(\w+?)_(ss|rs)(_ta)?(_tb)?", name):
+        a = "u32 a0, u32 a1, u32 a2, u32 a3" if m[5] == "rs" else "u64 a"
+        regs = "u32 r[4] = {a0, a1, a2, a3};" if m[5] == "rs" else "u32* r = nullptr;"
+        flags = ", ".join(("true" if x else "false") for x in (m[5] == "rs", m[6], m[7]))
+        call = f"emu::wgmma(t, {'0' if m[5] == 'rs' else 'a'}, r, b, accumulate, {m[1]}, {m[2]}, {_kinds(m[4])}, {flags});"
+        return [f"static void {name}({_PLACE[m[3]]}* d, {a}, u64 b, int accumulate) {{ {regs} emu::with_floats(d, {int(m[1]) // 2}, [&](float* t) {{ {call} }}); }}"]
+    if m := re.fullmatch(r"mma_m16n8k(\d+)_(f32|f16|i32)_(\w+)", name):
+        call = f"emu::mma(t, a, b, {m[1]}, {_kinds(m[3])});"
+        return [f"static void {name}({_PLACE[m[2]]}* d, const u32* a, const u32* b) {{ emu::with_floats(d, 4, [&](float* t) {{ {call} }}); }}"]
     if m := re.fullmatch(r"red_(global|shared)_(add|min|max|inc|and|or|xor)_(f32|s32|u32|b32|f16x2|bf16x2|f16|bf16)(_v(\d))?_(cta|gpu|sys)", name):
         if m[3] == "f32" and m[2] != "add":
             return []  # kept as it is

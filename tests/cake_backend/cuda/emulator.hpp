@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <ucontext.h>
 #include <vector>
@@ -82,12 +83,13 @@ static u8 narrow(float x, float (*wide)(u8), u8 largest) {
 static u32 pack8(float (*wide)(u8), u8 largest, float a, float b, float c, float d) {
   return narrow(a, wide, largest) | (u32)narrow(b, wide, largest) << 8 | (u32)narrow(c, wide, largest) << 16 | (u32)narrow(d, wide, largest) << 24;
 }
-enum Kind { BF16, F16, E4M3, E5M2, TF32 };
+enum Kind { BF16, F16, E4M3, E5M2, TF32, I8, U8 };
 static float value(Kind k, const u8* p) {
+  if (k == I8 || k == U8) return k == I8 ? (float)(i8)*p : (float)*p;
   u16 h; float f; std::memcpy(&h, p, 2);
   switch (k) { case BF16: return bf16(h); case F16: return f16(h); case E4M3: return e4m3(*p); case E5M2: return e5m2(*p); default: std::memcpy(&f, p, 4); return f; }
 }
-static int size_of(Kind k) { return k == TF32 ? 4 : k == E4M3 || k == E5M2 ? 1 : 2; }
+static int size_of(Kind k) { return k == TF32 ? 4 : k == E4M3 || k == E5M2 || k == I8 || k == U8 ? 1 : 2; }
 static u32 swizzled(u32 a, int span) { u32 mask = span == 128 ? 0x70 : span == 64 ? 0x30 : span == 32 ? 0x10 : 0; return a ^ ((a >> 3) & mask); }
 struct Operand { u32 start, lbo, sbo; int span; };
 static Operand decode(u64 d) { static const int spans[4] = {0, 128, 64, 32}; return {(u32)(d & 0x3fff) << 4, (u32)(d >> 16 & 0x3fff) << 4, (u32)(d >> 32 & 0x3fff) << 4, spans[d >> 62]}; }
@@ -98,7 +100,7 @@ static float fetch(u64 desc, Kind kind, bool mn_major, int mn, int k) {
   return value(kind, at(swizzled(a, o.span), size));
 }
 struct Wgmma { float* d; u64 a, b; u32 r[4]; int accumulate; };
-static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n, int k, Kind kind, bool rs, bool ta, bool tb) {
+static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n, int k, Kind kind, Kind other, bool rs, bool ta, bool tb) {
   Wgmma w{d, a, b, {0, 0, 0, 0}, accumulate}; if (rs) std::memcpy(w.r, regs, 16);
   unsigned t = cur->tid % 128;
   meet(cur->cta->groups[cur->tid / 128], t, 128, &w, [&](void** args) {
@@ -109,7 +111,7 @@ static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n
     for (int i = 0; i < 128; i++) if (rs) for (int q = 0; q < 4; q++) for (int j = 0; j < per; j++)
       A[(16 * (i / 32) + 8 * (q & 1) + i % 32 / 4) * k + 4 * per * (q >> 1) + per * (i % 4) + j] = value(kind, (u8*)&lane(i)->r[q] + j * size);
     if (!rs) for (int m = 0; m < 64; m++) for (int kk = 0; kk < k; kk++) A[m * k + kk] = fetch(lane(0)->a, kind, ta, m, kk);
-    for (int j = 0; j < n; j++) for (int kk = 0; kk < k; kk++) B[j * k + kk] = fetch(lane(0)->b, kind, tb, j, kk);
+    for (int j = 0; j < n; j++) for (int kk = 0; kk < k; kk++) B[j * k + kk] = fetch(lane(0)->b, other, tb, j, kk);
     for (int i = 0; i < 128; i++) for (int e = 0; e < n / 2; e++) {
       int row = 16 * (i / 32) + 8 * (e >> 1 & 1) + i % 32 / 4, col = 8 * (e >> 2) + 2 * (i % 4) + (e & 1); float s = lane(i)->accumulate ? lane(i)->d[e] : 0.0f;
       for (int kk = 0; kk < k; kk++) s += A[row * k + kk] * B[col * k + kk];
@@ -117,14 +119,21 @@ static void wgmma(float* d, u64 a, const u32* regs, u64 b, int accumulate, int n
     }
   });
 }
+// Accumulators of other types than f32: as floats while the product is formed.
+template <class F> void with_floats(int* d, int n, F f) { std::vector<float> t(d, d + n); f(t.data()); for (int i = 0; i < n; i++) d[i] = (int)t[i]; }
+template <class F> void with_floats(u32* d, int n, F f) {
+  std::vector<float> t(n); for (int i = 0; i < n; i++) t[i] = f16((u16)(d[i / 2] >> (16 * (i & 1))));
+  f(t.data()); for (int i = 0; i < n; i += 2) d[i / 2] = to_f16(t[i]) | (u32)to_f16(t[i + 1]) << 16;
+}
+template <class F> void with_floats(float* d, int, F f) { f(d); }
 struct Mma { float* d; const u32 *a, *b; };
-static void mma(float* d, const u32* a, const u32* b, int k, Kind kind) {
+static void mma(float* d, const u32* a, const u32* b, int k, Kind kind, Kind other) {
   Mma m{d, a, b};
   meet(cur->cta->warps[cur->tid / 32], cur->tid % 32, 32, &m, [&](void** args) {
     float A[16][32], B[8][32]; int size = size_of(kind), per = 4 / size;
     for (int i = 0; i < 32; i++) for (int q = 0; q < 4; q++) for (int j = 0; j < per; j++) {
       A[i / 4 + 8 * (q & 1)][4 * per * (q >> 1) + per * (i % 4) + j] = value(kind, (u8*)&((Mma*)args[i])->a[q] + j * size);
-      if (q < 2) B[i / 4][4 * per * q + per * (i % 4) + j] = value(kind, (u8*)&((Mma*)args[i])->b[q] + j * size);
+      if (q < 2) B[i / 4][4 * per * q + per * (i % 4) + j] = value(other, (u8*)&((Mma*)args[i])->b[q] + j * size);
     }
     for (int i = 0; i < 32; i++) for (int e = 0; e < 4; e++) for (int kk = 0; kk < k; kk++) ((Mma*)args[i])->d[e] += A[i / 4 + 8 * (e >> 1)][kk] * B[2 * (i % 4) + (e & 1)][kk];
   });
@@ -220,9 +229,20 @@ static u32 __float_as_uint(float f) { u32 x; std::memcpy(&x, &f, 4); return x; }
 static int __float_as_int(float f) { int x; std::memcpy(&x, &f, 4); return x; }
 static float __int2float_rn(int x) { return (float)x; }
 static float __uint2float_rn(u32 x) { return (float)x; }
-static int __float2int_rn(float x) { return (int)std::nearbyint(x); }
+template <class T> T emu_whole(float x) {  // conversions to integers saturate, NaN is zero
+  typedef std::numeric_limits<T> L;
+  return std::isnan(x) ? 0 : (double)x <= (double)L::min() ? L::min() : (double)x >= (double)L::max() ? L::max() : (T)x;
+}
+static int __float2int_rn(float x) { return emu_whole<int>(std::nearbyint(x)); }
 static int __ffs(int x) { return __builtin_ffs(x); }
-static int __float2int_rz(float x) { return (int)x; }
+static int __float2int_rz(float x) { return emu_whole<int>(std::trunc(x)); }
+static int __float2int_rd(float x) { return emu_whole<int>(std::floor(x)); }
+static int __float2int_ru(float x) { return emu_whole<int>(std::ceil(x)); }
+static u32 __float2uint_rn(float x) { return emu_whole<u32>(std::nearbyint(x)); }
+static i64 __float2ll_rn(float x) { return emu_whole<i64>(std::nearbyint(x)); }
+static u64 __float2ull_rn(float x) { return emu_whole<u64>(std::nearbyint(x)); }
+static float __ll2float_rn(i64 x) { return (float)x; }
+static float __ull2float_rn(u64 x) { return (float)x; }
 template <class A, class B> static auto min(A a, B b) -> decltype(a + b) { return a < b ? a : b; }
 template <class A, class B> static auto max(A a, B b) -> decltype(a + b) { return a > b ? a : b; }
 
@@ -249,7 +269,8 @@ static void mbarrier_arrive_remote_release(u32 a, u32 cta) { emu::arrive(emu::cl
 static void cp_async_arrive(u32 a) { emu::arrive(*emu::cur->cta, a, 1); }
 static void mbarrier_wait(u32 a, u32 parity, ...) { while ((emu::barrier_of(*emu::cur->cta, a).phase & 1) == parity) emu::yield(); }
 static void mbarrier_wait_cluster(u32 a, u32 parity, ...) { mbarrier_wait(a, parity); }
-static int draw_tile(int* counter, int total, int clusters) { int drawn = (*counter)++; if (drawn == total - 1) *counter = 0; return drawn + clusters; }
+static int draw_tile(int* counter) { return (*counter)++; }
+static int drawn_tile(int* counter, int drawn, int total, int clusters) { if (drawn == total - 1) *counter = 0; return drawn + clusters; }
 static void put_tile(u32 slot, int tile) { std::memcpy(emu::at(slot, 4), &tile, 4); }
 static void put_tile_remote(u32 slot, int tile, u32 cta) { std::memcpy(emu::cluster[cta].smem.data() + slot - 1024, &tile, 4); }
 static int get_tile(u32 slot) { int tile; std::memcpy(&tile, emu::at(slot, 4), 4); return tile; }
@@ -297,6 +318,7 @@ static void load_shared_f32x2(float& x, float& y, u32 a) { if (a % 8) emu::fail(
 static void store_shared_f32x2(u32 a, float x, float y) { std::memcpy(emu::at(a, 8), &x, 4); std::memcpy(emu::at(a, 8) + 4, &y, 4); }
 static float load_shared_f32(u32 a) { float x; std::memcpy(&x, emu::at(a, 4), 4); return x; }
 static int load_shared_i32(u32 a) { int x; std::memcpy(&x, emu::at(a, 4), 4); return x; }
+static void store_shared_i32(u32 a, int x) { std::memcpy(emu::at(a, 4), &x, 4); }
 static void store_shared_f32(u32 a, float x) { std::memcpy(emu::at(a, 4), &x, 4); }
 static void emu_load(void* p, u32 a, int n) { if (a % n) emu::fail("a misaligned shared load"); std::memcpy(p, emu::at(a, n), n); }
 static u32 load_shared_element_8(u32 a) { return *emu::at(a, 1); }
@@ -305,6 +327,8 @@ static u32 load_shared_element_32(u32 a) { u32 x; emu_load(&x, a, 4); return x; 
 static void store_shared_element_8(u32 a, u32 x) { *emu::at(a, 1) = (u8)x; }
 static void store_shared_element_16(u32 a, u32 x) { u16 h = (u16)x; if (a % 2) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 2), &h, 2); }
 static void store_shared_element_32(u32 a, u32 x) { if (a % 4) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 4), &x, 4); }
+static u64 load_shared_element_64(u32 a) { u64 x; emu_load(&x, a, 8); return x; }
+static void store_shared_element_64(u32 a, u64 x) { if (a % 8) emu::fail("a misaligned shared store"); std::memcpy(emu::at(a, 8), &x, 8); }
 static void load_shared_32(u32& x, u32 a) { emu_load(&x, a, 4); }
 static void load_shared_64(u32& x, u32& y, u32 a) { u32 v[2]; emu_load(v, a, 8); x = v[0]; y = v[1]; }
 static void load_shared_128(u32& x, u32& y, u32& z, u32& w, u32 a) { u32 v[4]; emu_load(v, a, 16); x = v[0]; y = v[1]; z = v[2]; w = v[3]; }

@@ -32,6 +32,17 @@ def test_a_chunk_lies_where_the_layout_puts_it(view: ViewLayout, row0: int, col0
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda v: f"{v.rows}x{v.cols}x{v.elem_bits}_{v.swizzle}")
+@pytest.mark.parametrize("row0", [1, 3, 4, 13])
+def test_a_chunk_lies_there_as_well_where_the_rectangle_starts_inside_the_swizzle(view: ViewLayout, row0: int) -> None:
+    """Off by the turn of the first row on an H200: `sx.rows(r, 1)` of a view with swizzle="32b"."""
+    r = Rect("v", "base", "", view.rows - row0, view.cols, False, phase="first" if view.swizzle else "")
+    for row in range(view.rows - row0):
+        for chunk in range(view.cols * view.elem_bits // 128):
+            found = evaluate(chunk_address(r, view, "row", "chunk"), base=linear_offset(view, 0, row0, 0), row=row, chunk=chunk, first=row0)
+            assert found == offset(view, 0, row0 + row, chunk * (128 // view.elem_bits))
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda v: f"{v.rows}x{v.cols}x{v.elem_bits}_{v.swizzle}")
 def test_an_element_lies_where_the_layout_puts_it(view: ViewLayout) -> None:
     text = element_address(Rect("v", "base", "", view.rows, view.cols, False), view, "row", "col")
     for row in range(view.rows):

@@ -62,8 +62,15 @@ def test_a_loop_over_an_array_of_accumulators_may_have_any_trip_count(tmp_path: 
     compare(tmp_path, "kmeans_two_accumulators", {"NK": centroids, "NP": 140})
 
 
-def compare(tmp_path: Path, name: str, own: dict[str, Any], targets: tuple[str, ...] = ("sm_80", "sm_89", "sm_90a")) -> None:
-    text = (CORPUS / f"{name}.py").read_text("utf-8")
+@pytest.mark.parametrize("swizzle", ["32b", pytest.param("64b", marks=pytest.mark.slow), pytest.param("128b", marks=pytest.mark.slow)])
+def test_single_rows_of_a_swizzled_view_are_read_with_their_own_turn(tmp_path: Path, swizzle: str) -> None:
+    compare(tmp_path, "segment_mean", {}, change=("stage=STAGES)", f'stage=STAGES, swizzle="{swizzle}")'))
+
+
+def compare(
+    tmp_path: Path, name: str, own: dict[str, Any], targets: tuple[str, ...] = ("sm_80", "sm_89", "sm_90a"), change: tuple[str, str] = ("", "")
+) -> None:
+    text = (CORPUS / f"{name}.py").read_text("utf-8").replace(*change)
     template = parse(text, name).schedule()
     assert template is not None
     target = [t for t in template.targets if t in targets][-1]

@@ -9,6 +9,7 @@ import pytest
 from corpus import program, source
 from emulate import COMPILER, run
 
+import cake_kernels
 from cake_backend.cuda.lower import Lowered, lower
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
@@ -45,6 +46,13 @@ def test_a_gemm_is_the_product(tmp_path: Path, file: str, target: str | None, sh
     m, n, k = shape
     a, b = normal(1, m, k), normal(2, n, k)
     out = run(lowered(file, target=target), {"A": a, "B": b, "C": np.full((m, n), 7, BF16)}, {"M": m, "N": n, "K": k}, tmp_path, clusters=2)
+    assert relative(out["C"], wide(a) @ wide(b).T) < 4e-3
+
+
+def test_a_ring_of_three_goes_around_as_a_ring_of_four_does(tmp_path: Path) -> None:
+    a, b = normal(1, 300, 704), normal(2, 256, 704)  # eleven steps a tile: tiles begin at every slot
+    tensors = {"A": a, "B": b, "C": np.full((300, 256), 7, BF16)}
+    out = run(lowered("gemm_cluster", {"STAGES": 3}), tensors, {"M": 300, "N": 256, "K": 704}, tmp_path, clusters=1)
     assert relative(out["C"], wide(a) @ wide(b).T) < 4e-3
 
 
@@ -146,3 +154,28 @@ def test_a_chunked_recurrence_carries_its_state_in_registers(tmp_path: Path) -> 
                 state = state * t["GT"][w] + u @ wide(t["KR"][w])
             assert np.abs(out["S1"][i * heads + h] - state).max() < 2e-3
     assert relative(out["O"], expected) < 6e-3
+
+
+@pytest.mark.parametrize(
+    ("schedule", "params"),
+    [
+        ("hopper_share", {"BN": 112, "STAGES": 3}),  # a tile reaches into the next block of scales: the mask is one predicate 16 columns
+        ("hopper_few", {"BN": 112, "STAGES": 2}),
+        ("hopper_ring", {"BN": 192, "STAGES": 3, "TURNS": True}),
+    ],
+)
+def test_an_fp8_gemm_promotes_each_block_with_the_scales_of_its_columns(tmp_path: Path, schedule: str, params: dict[str, Any]) -> None:
+    task = cake_kernels.tasks()["gemm_fp8"]
+    text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("gemm_fp8", schedule))
+    axes = {"M": 70, "N": 264, "K": 384}
+    inputs = task.inputs(axes, task.distribution("blocks"), 1)
+    scalars = {name: int(value) for name, value in task.scalar_values(axes).items()}
+    out = run(lower(program(text, params), source=text), {**inputs, "C": np.zeros((70, 264), BF16)}, scalars, tmp_path, clusters=2)
+    assert relative(out["C"], task.oracle(inputs, axes, None)["C"]) < 5e-3
+
+
+def test_a_column_mask_is_one_predicate_a_block_where_its_bound_falls_between_blocks() -> None:
+    text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("gemm_fp8", "hopper_share"))
+    assert "16 * (i_ / 8) < " in lower(program(text, {"BN": 112, "STAGES": 3}), source=text).text
+    odd = text.replace("128 - t.n * BN % 128", "127 - t.n * BN % 128")
+    assert "lane & 3u" in lower(program(odd, {"BN": 112, "STAGES": 3}), source=odd).text.split("__fmaf_rn(part")[1].split(";")[0]

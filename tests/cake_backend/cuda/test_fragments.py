@@ -18,7 +18,7 @@ from cake_ir.types import FragT
 
 def evaluate(text: str, **values: int) -> int:
     """The value of generated C text on non-negative integers."""
-    python = text.replace("(int)", "").replace("/", "//")
+    python = text.replace("(int)", "").replace("(u32)", "").replace("/", "//")
     for suffix in ("0u", "1u", "2u", "3u", "4u", "5u", "6u", "7u", "8u", "9u"):
         python = python.replace(suffix, suffix[0])
     return int(eval(python, {}, values))

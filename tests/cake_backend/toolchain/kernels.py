@@ -56,3 +56,57 @@ extern "C" __global__ void spills(const float* x, float* y) {
   for (int i = 0; i < 40; i++) y[((i * 7) % 40) * 32 + threadIdx.x] = v[i] * v[(i + 11) % 40];
 }
 """
+
+# The same product twice with nothing between: the assembler keeps one (measured on an H200: the sum then lacks a product).
+MERGED_WGMMA = _WGMMA + """
+extern "C" __global__ void __launch_bounds__(128, 1) merged(u64 a, u64 b, const float* in, float* out) {
+  float d[4];
+  for (int i = 0; i < 4; i++) d[i] = in[threadIdx.x * 4 + i];
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  mma(d, a, b, 1);
+  mma(d, a, b, 1);
+  asm volatile("wgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  for (int i = 0; i < 4; i++) out[threadIdx.x * 4 + i] = d[i];
+}
+"""
+
+# What each launch bound does to a change of the register count; `{bounds}` is to be filled in.
+BUDGETS = """
+extern "C" __global__ void __launch_bounds__({bounds}) budgets(float* out, const float* in) {{
+  if (threadIdx.x < 128) {{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    out[threadIdx.x] = in[0];
+  }} else {{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    out[threadIdx.x] = in[threadIdx.x] * 2;
+  }}
+}}
+"""
+
+# One box for two CTAs of a cluster; the assembler takes it on boards without multicast, and says so.
+MULTICAST = """
+extern "C" __global__ void multicast(unsigned long long from) {
+  extern __shared__ char s[];
+  unsigned to = (unsigned)__cvta_generic_to_shared(s);
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 16, [%2], %3;"
+               :: "r"(to), "l"(from), "r"(to + 64), "h"((unsigned short)3) : "memory");
+}
+"""
+
+_ONE_GROUP = _WGMMA + """
+extern "C" __global__ void __launch_bounds__(128, 1) group(u64 a, u64 b, const float* in, float* out) {
+  float d[4];
+  for (int i = 0; i < 4; i++) d[i] = in[threadIdx.x * 4 + i];
+  BODY
+  for (int i = 0; i < 4; i++) out[threadIdx.x * 4 + i] = d[i];
+}
+"""
+_FENCE = 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'
+_COMMIT = 'asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");'
+_WAIT = 'asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");'
+
+# Groups that the assembler repairs, by what it puts in; each body stands on one line.
+REPAIRED_WGMMA = {
+    "C7519": _ONE_GROUP.replace("BODY", f"mma(d, a, b, 1); {_COMMIT} {_WAIT}"),  # no fence behind the writes of the accumulator
+    "C7517": _ONE_GROUP.replace("BODY", f"{_FENCE} mma(d, a, b, 1); {_COMMIT}"),  # no wait in front of its reads
+}

@@ -43,10 +43,37 @@ def test_a_serialised_wgmma_is_a_remark_with_a_line_of_the_generated_text() -> N
     assert len({(r.code, r.generated_line) for r in build.remarks}) == len(build.remarks), "each remark once"
 
 
+@pytest.mark.parametrize("code", kernels.REPAIRED_WGMMA)
+def test_a_fence_or_wait_that_the_assembler_puts_in_is_a_remark_with_its_line(code: str) -> None:
+    text = kernels.REPAIRED_WGMMA[code]
+    build = compile_cuda(text, "sm_90a", cache=False)
+    assert build.ok and build.serialised and [r.code for r in build.remarks] == [code]
+    near = next(n for n, line in enumerate(text.splitlines(), 1) if "mma(d, a, b, 1);" in line)
+    assert build.remarks[0].generated_line in (near, near + 1) and build.remarks[0].severity == "warning"
+
+
 def test_spills_are_counted_and_reported() -> None:
     build = compile_cuda(kernels.SPILLS, "sm_90a", maxreg=24, cache=False)
     assert build.resources.registers == 24 and build.resources.spill_stores > 0 and build.resources.stack > 0
     assert [r.code for r in build.remarks] == ["spill"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [("384, 1", []), ("384", ["C7508"]), ("384, 6", ["bounds-ignored", "C7508"])],
+)
+def test_a_dropped_register_budget_is_a_warning(bounds: str, expected: list[str]) -> None:
+    build = compile_cuda(kernels.BUDGETS.format(bounds=bounds), "sm_90a", cache=False)
+    assert build.ok and [r.code for r in build.remarks] == expected and {r.severity for r in build.remarks} <= {"warning"}
+    assert not build.serialised
+
+
+@pytest.mark.parametrize(("target", "expected"), [("sm_90a", []), ("sm_100a", []), ("sm_120a", ["advisory"]), ("sm_121a", ["advisory"])])
+def test_multicast_on_a_board_that_has_none_is_an_advisory_with_its_line(target: str, expected: list[str]) -> None:
+    build = compile_cuda(kernels.MULTICAST, target, cache=False)
+    assert build.ok and [r.code for r in build.remarks] == expected
+    lines = [n for n, text in enumerate(kernels.MULTICAST.splitlines(), 1) if "asm volatile" in text]
+    assert all(r.severity == "warning" and r.generated_line in (*lines, lines[0] + 1) for r in build.remarks)
 
 
 def test_an_error_of_the_front_end_has_its_line() -> None:

@@ -81,6 +81,24 @@ def test_a_divergent_region_stays_in_its_loop() -> None:
     assert len(body) == 4
 
 
+def test_a_convergence_barrier_that_is_used_twice_cuts_no_loop() -> None:
+    code = [
+        ("BSSY", None, "B1, `(.L_x_5)"),
+        ("BRA", "P0", "`(.L_x_4)"),
+        ("STS", None, ""),
+        ("NOP", None, ""),
+        ("BSYNC", None, "B1"),  # .L_x_4
+        ("BSSY", None, "B1, `(.L_x_9)"),  # .L_x_5
+        ("BRA", "P2", "`(.L_x_8)"),
+        ("STS", None, ""),
+        ("BSYNC", None, "B1"),  # .L_x_8
+        ("BRA", "P1", "`(.L_x_5)"),  # .L_x_9
+        ("EXIT", None, ""),
+    ]
+    loops = natural_loops(split_blocks(code, {".L_x_4": 4, ".L_x_5": 5, ".L_x_8": 8, ".L_x_9": 9}))
+    assert {header: len(body) for header, body in loops.items()} == {3: 4}
+
+
 @needs_tools
 def test_the_hot_loop_of_a_compiled_kernel_is_found() -> None:
     build = compile_cuda(kernels.CLEAN_WGMMA, "sm_90a", cache=False)

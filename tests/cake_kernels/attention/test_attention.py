@@ -21,7 +21,11 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"D": 128, "CAUSAL": True, "BN": 64, "STAGES": 4}, {"D": 64, "BN": 192, "QSTAGES": 2},
     {"D": 64, "CAUSAL": True, "BN": 176, "ONCE": True}, {"D": 64, "MEMBERS": 3, "BN": 96, "STAGES": 3, "REGS": 160, "LOAD_REGS": 32},
     {"D": 64, "MEMBERS": 3, "BN": 128, "CAUSAL": True, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "SPLIT": 64}, {"D": 128, "BN": 176, "SPLIT": 96},
+    {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "SPLIT": 32, "PINGPONG": False, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 64, "MEMBERS": 3, "STAGES": 4, "CAUSAL": True, "SPLIT": 64, "SKIP": True, "REGS": 160, "LOAD_REGS": 32},
 )  # fmt: skip
+FROM_THE_END = VARIANTS[-1] | {"ALIGN_END": True, "QSTAGES": 2}
 
 
 def textbook(inputs: dict[str, np.ndarray], axes: dict[str, int], row: int) -> list[float]:
@@ -95,9 +99,32 @@ def test_a_simulated_run_is_right(params: dict[str, Any]) -> None:
         assert not failures(judged("attention", "hopper", params, shape + suffix, distribution, seed=number))
 
 
+@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}], ids=str)
+def test_tiles_that_are_counted_from_the_last_row_start_before_the_first(more: dict[str, Any]) -> None:
+    params = FROM_THE_END | more
+    verdict = verify_text(TEXTS["attention", "hopper"], params=params)
+    assert verdict.verdict == "pass", verdict.to_text()
+    for shape, distribution in (("sim_200", "special"), ("edge_129", "rising"), ("edge_one", "normal"), ("edge_1000", "offset")):
+        assert not failures(judged("attention", "hopper", params, f"{shape}_d64_causal", distribution))
+
+
+def test_members_that_skip_a_block_without_their_turn_would_wait_for_each_other() -> None:
+    text = TEXTS["attention", "hopper"]
+    turn = "                        if PINGPONG:\n                            lm.wait(turn)\n                            lm.arrive(turn)\n"
+    assert turn in text
+    verdict = verify_text(text.replace(turn, ""), params=FROM_THE_END)
+    assert verdict.verdict == "fail", verdict.to_text()
+
+
+def test_a_missing_wait_is_named_although_the_roles_name_their_outer_loops_differently() -> None:
+    text = TEXTS["attention", "hopper"].replace("                lm.wait(v_full, stage=s)\n                if SPLIT:", "                if SPLIT:")
+    verdict = verify_text(text, params={"CAUSAL": True, "QSTAGES": 2})
+    assert [d.code for d in verdict.errors] == ["S004"], verdict.to_text()
+
+
 def test_a_run_whose_mask_is_one_key_short_is_not_right(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXTS["attention", "hopper"]
-    wrong = text.replace("<= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)", "<= lm.iota(sc, axis=0, base=row0 + 1), sc, -lm.inf)")
+    wrong = text.replace("cols <= lm.iota(sc, axis=0, base=row0) if", "cols <= lm.iota(sc, axis=0, base=row0 + 1) if")
     assert wrong != text
     monkeypatch.setitem(TEXTS, ("attention", "hopper"), wrong)
     assert failures(judged("attention", "hopper", {"D": 64, "CAUSAL": True}, "sim_200_d64_causal", "normal"))

@@ -58,6 +58,19 @@ def test_several_files_give_one_object_a_line_and_the_worst_status(tmp_path: Pat
     assert cake("verify", files[1], "--target", "sm_90a", folder=tmp_path).returncode == 0
 
 
+def test_verify_for_all_targets_says_where_it_runs_why_not_and_what_would_do(tmp_path: Path) -> None:
+    ring = next(s.path for s in cake_kernels.schedules() if s.family == "rmsnorm" and s.name == "hopper_ring_warps")
+    done = cake("verify", str(ring), "--targets", "all", folder=tmp_path)
+    assert done.returncode == 1 and "passes for sm_90a, sm_100a, sm_103a of 7 targets" in done.stdout
+    assert "sm_120a  fail" in done.stdout and "passes with: STAGES=3 in place of 4" in done.stdout and "[H001]" in done.stdout
+    body = json.loads(cake("verify", str(ring), "--targets", "sm_90a,sm_120a", "--format", "jsonl", folder=tmp_path).stdout)
+    assert set(body["targets"]) == {"sm_90a", "sm_120a"} and body["targets"]["sm_120a"]["change"]["params"] == {"STAGES": 3}
+    assert cake("verify", str(ring), "--targets", "sm_90a", folder=tmp_path).returncode == 0
+    assert cake("verify", str(ring), "--targets", "sm_90a", "-P", "STAGES=3", folder=tmp_path).returncode == 0
+    wrong = cake("verify", str(ring), "--targets", "sm_9", folder=tmp_path)
+    assert wrong.returncode == 3 and "did you mean" in wrong.stderr
+
+
 def test_a_parameter_can_be_set_and_a_wrong_one_is_located(tmp_path: Path) -> None:
     assert cake("verify", str(GEMM), "-P", "STAGES=3", folder=tmp_path).returncode == 0
     done = cake("verify", str(GEMM), "-P", "STAGES=900", "--format", "json", folder=tmp_path)
@@ -177,3 +190,12 @@ def test_the_verify_command_imports_no_heavy_package(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_code_is_explained_by_the_page_that_is_in_the_repository(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).resolve().parents[3] / "docs" / "codes"
+    codes = sorted(p.stem for p in folder.glob("*.md") if p.stem != "README")
+    assert len(codes) > 140
+    for code in codes:
+        assert main(["explain", code]) == 0
+        assert capsys.readouterr().out.rstrip("\n") == (folder / f"{code}.md").read_text("utf-8").rstrip("\n")

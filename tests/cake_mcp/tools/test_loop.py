@@ -76,6 +76,14 @@ def test_fixes_are_sent_back_as_they_are_until_every_gate_passes(server: BareSer
     assert original in (candidate["candidate_id"], *candidate["same_program_as"])
 
 
+def test_verify_says_on_which_targets_a_text_would_run_when_asked(server: BareServer) -> None:
+    assert call(server, "verify", text=GEMM).get("portability") is None
+    answer = call(server, "verify", text=GEMM, portability=True)
+    found = {p["target"]: p for p in answer["portability"]}
+    assert answer["verdict"] == "pass" and len(found) == 7 and [t for t, p in found.items() if p["verdict"] == "pass"] == ["sm_90a"]
+    assert all(p["why"] and p["why"][0].startswith("line ") for t, p in found.items() if t != "sm_90a")
+
+
 def test_a_schedule_that_does_not_fit_its_task_is_told_where(server: BareServer) -> None:
     answer = call(server, "propose_candidate", text=RMSNORM.replace("eps: LM.f32", "epz: LM.f32").replace("eps)", "epz)"), task="rmsnorm")
     assert answer["verdict"] == "fail"
@@ -168,3 +176,10 @@ def test_an_unknown_device_is_misuse(server: BareServer, device: str) -> None:
     candidate = call(server, "propose_candidate", text=RMSNORM, task="rmsnorm")["candidate_id"]
     result = server.call("compile_and_run", candidate_id=candidate, device=device)
     assert result["isError"] and "no device" in result["content"][0]["text"]
+
+
+def test_every_code_is_a_resource(server: BareServer) -> None:
+    from cake_verify.rule import pages
+
+    for code, page in pages().items():
+        assert resource(server, f"cake://codes/{code}") == page.to_markdown()

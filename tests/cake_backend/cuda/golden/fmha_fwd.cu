@@ -75,7 +75,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(384, 1)
 fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ TensorMap K_map, const __grid_constant__ TensorMap V_map, const __grid_constant__ TensorMap O_map, float* LSE, u64 LSE_stride0, u64 LSE_stride1, int B, int H, int S, float scale_log2) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_q = pool;                                                                           // L12: smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, swizzle="128b")
   const u32 smem_k = pool + 32768u;                                                                  // L13: smem_k = pool.view(offset=q_bytes, shape=(BN, D), dtype=lm.bf16, stage=2, swizzle="128b")
@@ -169,7 +169,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       mbarrier_wait(k_full + 8u * (s % 2u), (s / 2u) & 1u);                                          // L58: lm.wait(k_full, stage=s)
       pin<64>(sc);                                                                                   // L59: lm.mma(sc, q, smem_k[s], init=True)
       {
-        const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k + 32768u * (s % 2u), 16u); // L59
+        const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + 2048u * (s % 2u);  // L59
         wgmma_fence();                                                                               // L59
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L59
@@ -247,7 +247,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         if (math_index == 0) named_sync<3, 256>(); else named_sync<4, 256>();                        // L76: lm.wait(turn)
         pin<64>(sc);                                                                                 // L77: lm.mma(sc, q, smem_k[s], init=True)
         {
-          const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k + 32768u * (s % 2u), 16u); // L77
+          const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + 2048u * (s % 2u); // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L77
@@ -259,7 +259,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         pin<64>(o);                                                                                  // L79: lm.mma(o, pa, smem_v[sv].T)
         pin_u32<32>(pa);                                                                             // L79
         {
-          const u32 b_ = descriptor_low(smem_v + 32768u * (sv % 2u), 16384u);                        // L79
+          const u32 b_ = descriptor_low(smem_v, 16384u) + 2048u * (sv % 2u);                         // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L79
@@ -349,7 +349,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       pin<64>(o);                                                                                    // L95: lm.mma(o, pa, smem_v[s].T)
       pin_u32<32>(pa);                                                                               // L95
       {
-        const u32 b_ = descriptor_low(smem_v + 32768u * (s_2 % 2u), 16384u);                         // L95
+        const u32 b_ = descriptor_low(smem_v, 16384u) + 2048u * (s_2 % 2u);                          // L95
         wgmma_fence();                                                                               // L95
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L95

@@ -74,7 +74,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(384, 1)
 gemm_ws(const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K, u32* hang) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_a = pool;                                                                           // L15: smem_a = pool.view(offset=0, shape=(BM, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
   const u32 smem_b = pool + 65536u;                                                                  // L16: smem_b = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
@@ -141,7 +141,7 @@ gemm_ws(const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorM
         const u32 s = ab_n++;                                                                        // L42: s = lm.step(ab)
         mbarrier_wait(ab_full + 8u * (s % 4u), (s / 4u) & 1u, hang, 0u, 0u, (s % 4u), s, (u32)t);    // L43: lm.wait(ab_full, stage=s)
         {
-          const u32 a_ = descriptor_low(smem_a + 16384u * (s % 4u) + 8192u * math_index, 16u), b_ = descriptor_low(smem_b + 32768u * (s % 4u), 16u); // L44: lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s], init=(k == 0))
+          const u32 a_ = descriptor_low(smem_a, 16u) + 1024u * (s % 4u) + 512u * math_index, b_ = descriptor_low(smem_b, 16u) + 2048u * (s % 4u); // L44: lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s], init=(k == 0))
           wgmma_fence();                                                                             // L44
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L44

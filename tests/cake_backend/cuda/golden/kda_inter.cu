@@ -86,7 +86,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(384, 1)
 kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ TensorMap V_map, const __grid_constant__ TensorMap INV_map, const __grid_constant__ TensorMap BETA_map, const __grid_constant__ TensorMap QD_map, const __grid_constant__ TensorMap MQK_map, const __grid_constant__ TensorMap KR_map, const __grid_constant__ TensorMap GT_map, const __grid_constant__ TensorMap O_map, const __grid_constant__ TensorMap O_map_1, const float* S0, u64 S0_stride0, u64 S0_stride1, float* S1, u64 S1_stride0, u64 S1_stride1, const int* CU, const int* CHUNK0, int H, int NSEQ) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_kd = pool;                                                                          // L20: smem_kd = pool.view(offset=off[0], shape=(C, DK), dtype=lm.bf16, stage=2, swizzle="128b")
   const u32 smem_qd = pool + 32768u;                                                                 // L21: smem_qd = pool.view(offset=off[1], shape=(C, DK), dtype=lm.bf16, stage=2, swizzle="128b")
@@ -193,7 +193,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin_u32<32>(sa);                                                                             // L67
         pin<32>(u);                                                                                  // L67
         {
-          const u32 b_ = descriptor_low(smem_kd + 16384u * (s % 2u), 16u);                           // L67
+          const u32 b_ = descriptor_low(smem_kd, 16u) + 1024u * (s % 2u);                            // L67
           wgmma_fence();                                                                             // L67
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L67
@@ -203,7 +203,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         }
         pin<32>(ot);                                                                                 // L68: lm.mma(ot, sa, smem_qd[s], init=True)
         {
-          const u32 b_ = descriptor_low(smem_qd + 16384u * (s % 2u), 16u);                           // L68
+          const u32 b_ = descriptor_low(smem_qd, 16u) + 1024u * (s % 2u);                            // L68
           wgmma_fence();                                                                             // L68
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L68
@@ -233,7 +233,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<32>(u2);                                                                                 // L74: lm.mma(u2, ua, smem_inv[s], init=True)
         pin_u32<16>(ua);                                                                             // L74
         {
-          const u32 b_ = descriptor_low(smem_inv + 8192u * (s % 2u), 16u);                           // L74
+          const u32 b_ = descriptor_low(smem_inv, 16u) + 512u * (s % 2u);                            // L74
           wgmma_fence();                                                                             // L74
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L74
@@ -255,7 +255,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<32>(ot);                                                                                 // L77
         pin_u32<16>(ub);                                                                             // L77
         {
-          const u32 b_ = descriptor_low(smem_mqk + 8192u * (s % 2u), 16u);                           // L77
+          const u32 b_ = descriptor_low(smem_mqk, 16u) + 512u * (s % 2u);                            // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L77
@@ -275,7 +275,7 @@ kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ Tens
         pin<64>(st);                                                                                 // L79: lm.mma(st, ub, smem_kr[s].T)
         pin<64>(st);                                                                                 // L79
         {
-          const u32 b_ = descriptor_low(smem_kr + 16384u * (s % 2u), 8192u);                         // L79
+          const u32 b_ = descriptor_low(smem_kr, 8192u) + 1024u * (s % 2u);                          // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 4; ++k_) {                                                           // L79

@@ -46,6 +46,7 @@ DEVICE void load_shared_f32x2(float& x, float& y, u32 address) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(address) : "memory");
 }
 template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void mbarrier_arrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory"); }
 template <int N> DEVICE void pin_int(int* x) {
   #pragma unroll
@@ -59,7 +60,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(384, 1)
 kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ TensorMap MU_map, const __grid_constant__ TensorMap MU_SQ_map, int* IDX, u64 IDX_stride0, float* DIST, u64 DIST_stride0, int NB, int NP, int NK) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_x = pool;                                                                           // L15: smem_x = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=XSTAGES, swizzle="128b")
   const u32 smem_c = pool + 65536u;                                                                  // L16: smem_c = pool.view(offset=x_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
@@ -146,7 +147,7 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         mbarrier_wait(c_full + 8u * (s % 2u), (s / 2u) & 1u);                                        // L51: lm.wait(c_full, stage=s)
         pin<128>(acc);                                                                               // L52: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c + 65536u * (s % 2u), 16u); // L52
+          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c, 16u) + 4096u * (s % 2u); // L52
           wgmma_fence();                                                                             // L52
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L52
@@ -167,7 +168,8 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         }
         wgmma_wait<0>();                                                                             // L55: lm.mma_wait(pending=0)
         pin<128>(acc);                                                                               // L55
-        __syncwarp();                                                                                // L56: lm.arrive(c_empty, stage=s)
+        fence_proxy_async();                                                                         // L56: lm.arrive(c_empty, stage=s)
+        __syncwarp();                                                                                // L56
         if (lane == 0) mbarrier_arrive(c_empty + 8u * (s % 2u));                                     // L56
         {
           float best[4];                                                                             // L57: best = lm.argmin(nrm - 2.0 * acc, axis=1, base=k * BN, into=best)

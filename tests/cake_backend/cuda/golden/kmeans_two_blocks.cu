@@ -48,6 +48,7 @@ DEVICE void load_shared_f32x2(float& x, float& y, u32 address) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(address) : "memory");
 }
 template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void mbarrier_arrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory"); }
 template <int N> DEVICE void pin_int(int* x) {
   #pragma unroll
@@ -61,7 +62,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(384, 1)
 kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ TensorMap MU_map, const __grid_constant__ TensorMap MU_SQ_map, int* IDX, u64 IDX_stride0, float* DIST, u64 DIST_stride0, int NB, int NP, int NK) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_x = pool;                                                                           // L11: smem_x = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=2, swizzle="128b")
   const u32 smem_c = pool + 131072u;                                                                 // L12: smem_c = pool.view(offset=2 * x_bytes, shape=(BN, D), dtype=lm.bf16, stage=2, swizzle="128b")
@@ -150,7 +151,7 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         if (math_index == 0) named_sync<1, 256>(); else named_sync<2, 256>();                        // L49: lm.wait(turn)
         pin<128>(acc);                                                                               // L50: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c + 32768u * (s % 2u), 16u); // L50
+          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c, 16u) + 2048u * (s % 2u); // L50
           wgmma_fence();                                                                             // L50
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L50
@@ -169,7 +170,8 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         }
         wgmma_wait<0>();                                                                             // L53: lm.mma_wait(pending=0)
         pin<128>(acc);                                                                               // L53
-        __syncwarp();                                                                                // L54: lm.arrive(c_empty, stage=s)
+        fence_proxy_async();                                                                         // L54: lm.arrive(c_empty, stage=s)
+        __syncwarp();                                                                                // L54
         if (lane == 0) mbarrier_arrive(c_empty + 8u * (s % 2u));                                     // L54
         float d[128];                                                                                // L55: d = nrm - 2.0 * acc
         #pragma unroll

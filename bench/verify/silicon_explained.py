@@ -1,0 +1,62 @@
+"""Why silicon shows nothing of what simulator or verifier object to, and why a verifier may pass what silicon shows: one sentence a cause.
+
+A cause is found by the kind of disagreement, what the simulator found, and the verifier's first code. What has no entry is unexplained,
+and a test holds that the recorded run has none of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NOT_SHOWN: Mapping[tuple[str, str], str] = {
+    ("X001", "S031"): "the deadlock needs the setting with one block that walks all tiles; the run gave it two (fixed in the build since)",
+    ("X003", "S011"): "the block ends under a running store: in 30,000 such blocks whose shared memory was overwritten at once no word was wrong "
+    "(docs/hardware.md), so the device seems to hold it; no document says that it must",
+    ("X003", "S025"): "the block ends under loads or copy arrivals that nobody waits for: they land in shared memory that nobody reads any more",
+    ("X004", "S003"): "the second copy writes the bytes of the first again, so a reader sees the right ones at any time; with other data it would not",
+    ("X004", "S005"): "a product of at most 64 x 256 x 64 ends before a refill can land, which takes about 600 ns, also beside a kernel that "
+    "keeps the tensor cores busy; with larger slots or more members the margin shrinks",
+    ("X004", "S011"): "a store has read its 4 to 16 KiB before threads have made the next values, also under a flood of writes; the window is the store's latency",
+    ("X005", "S005"): "the assembler noticed (C7517, C7519) and waits after every product: right numbers, several times slower, refused as such by the build gate",
+    ("X006", "D014"): "the launch rounds shared memory up, the bytes behind the pool exist and belong to nobody",
+    ("X006", "S032"): "the missing slot's bytes lie in the pool behind the view and nothing else is there",
+    ("X008", "S006"): "stores had left the queue before the copy or the product read: with a queue of conflicting stores the same code without the fence reads "
+    "28 % old words, with it none (docs/hardware.md, HW070)",
+    ("X009", "Q001"): "the next group's own tile wrote its rows afterwards; the order of the two is luck",
+    ("X009", "S013"): "the next sequence's own tile wrote its rows afterwards; the order of the two is luck",
+    ("X014", "S016"): "the experiment has no predecessor whose data could be old; between two kernels 95 % of the blocks read old values (docs/hardware.md, HW101)",
+    ("X015", "D014"): "view and copies moved together by a multiple of 128 bytes, so both permute alike; an MMA on it would not",
+    ("X015", "D015"): "only ordinary accesses touch the view and all use one permutation; a copy or an MMA on it would not",
+}
+ALARMS: Mapping[str, str] = {
+    "S006": "a fence by the issuing side after the meeting gave right words in 3.2 thousand million tries (docs/hardware.md); the language demands the writer's fence "
+    "before it, as NVIDIA's libraries do, and a reported failure of the other order is among the handed cases",
+    "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
+    "D014": "the slot that reaches behind the pool is never used",
+    "Q001": "both members store the same values to the same place",
+    "Q007": "launch and scheduler disagree about the cluster; with these tile counts every tile is still walked",
+    "H006": "the assembler refuses the register count as well",
+    "H012": "two products in flight on one path and one on the other: right numbers, but the assembler may serialise all",
+}
+VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
+FIXED: Mapping[str, str] = {
+    "segment_mean/swizzle/2": "a fault of the lowering, found here: rows that start inside a swizzle had no turn of their own; fixed, with tests on the emulator and on addresses",
+}
+
+
+def explained(m: Mapping[str, Any]) -> str:
+    """The cause of a disagreement of the report; empty where none is known."""
+    if m["key"] in FIXED:
+        return FIXED[m["key"]]
+    if m["kind"] == "values only":
+        return VALUES
+    code = m["codes"][0] if m["codes"] else ""
+    if m["kind"] == "alarm unconfirmed":
+        return ALARMS.get(code, "")
+    if m["kind"] != "not shown":
+        return ""
+    kind = m["truth"].get("kind", "") if isinstance(m["truth"], Mapping) else m["truth_kind"]
+    if kind == "X005" and not m["serialised"]:
+        return ""
+    return NOT_SHOWN.get((kind, code), "")

@@ -1,0 +1,35 @@
+"""Static loops that are written out while they are elaborated, because something in them needs their variable as a number."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from cake_ir.program import Stmt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cake_ir.frontend.scope import Elaboration
+
+
+def steps_back(node: ast.For) -> bool:
+    """Whether the body asks for a slot `.prev(..)` at a distance that depends on the loop's variable."""
+    assert isinstance(node.target, ast.Name)
+    name = node.target.id
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "prev" and any(isinstance(x, ast.Name) and x.id == name for a in n.args for x in ast.walk(a))
+        for s in node.body
+        for n in ast.walk(s)
+    )  # fmt: skip
+
+
+def unrolled(el: Elaboration, node: ast.For, lo: int, hi: int, block: Callable[[Elaboration, list[ast.stmt]], tuple[Stmt, ...]]) -> None:
+    """The body once for each value, the variable a number in it."""
+    assert isinstance(node.target, ast.Name) and el.out is not None
+    found = len(el.faults)
+    for i in range(lo, hi):
+        if len(el.faults) > found:  # what is wrong once is wrong every time
+            return
+        el.env[node.target.id] = i
+        el.out.extend(block(el, node.body))

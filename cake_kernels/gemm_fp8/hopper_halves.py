@@ -1,0 +1,116 @@
+"""Hopper FP8 GEMM: each block of 128 along K is a product of its own, promoted with its scales, which come with it, into f32 sums."""
+
+
+@cake.schedule(target="sm_90a")
+def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.tma1d[LM.f32].const,
+             C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
+             *, MEMBERS=2, P=128, STAGES=3, CW=64, CSTAGES=2, GROUP=8, CLUSTER=1, TURNS=False, BOTH=False, EARLY=False, REGS=232, LOAD_REGS=40):
+    """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; 64 rows of each tile per math member."""
+    lm.launch(grid="persistent", cluster=(CLUSTER, 1))
+    lm.assume(K > 0)
+    lm.assume(KB * 128 == K and N % 8 == 0 and MP % 4 == 0)
+
+    BM, BN = 64 * MEMBERS, 2 * P
+    ONE = 128 % P == 0
+    a_bytes, b_bytes, c_bytes, f_bytes = STAGES * BM * 128, STAGES * BN * 128, CSTAGES * BM * CW * 2, STAGES * BM * 4
+    pool = lm.smem(a_bytes + b_bytes + c_bytes + f_bytes + STAGES * 512)
+    qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
+    qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
+    smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, CW), dtype=lm.bf16, stage=CSTAGES,
+                       swizzle="128b" if CW % 64 == 0 else "64b" if CW % 32 == 0 else "32b")
+    scale_a = pool.view(offset=a_bytes + b_bytes + c_bytes, shape=(BM,), dtype=lm.f32, stage=STAGES)
+    scale_b = pool.view(offset=a_bytes + b_bytes + c_bytes + f_bytes, shape=(128,), dtype=lm.f32, stage=STAGES)
+
+    math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
+    load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
+    ring = lm.pipeline(stages=STAGES)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
+    cring = lm.pipeline(stages=CSTAGES)
+    epi = lm.named_barrier(math, per_member=True)
+    if TURNS:
+        turn = lm.turns(math)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, 1), raster="m", swizzle=GROUP)
+
+    with load:
+        lm.pdl_wait()
+        for t in lm.tiles(sched):
+            for k in lm.range(KB):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full)
+                qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full, multicast="m" if CLUSTER > 1 else None)
+                scale_a.tma_load(SA, coords=(t.m * BM, k), stage=s, barrier=full)
+                for h in lm.static_range(2):
+                    scale_b.cols(64 * h, 4).tma_load(SB, coords=((t.n * BN + P * h) // 128 * KB + k,), stage=s, barrier=full)
+                    if not ONE:
+                        scale_b.cols(64 * h + 32, 4).tma_load(SB, coords=((t.n * BN + P * h) // 128 * KB + KB + k,), stage=s, barrier=full)
+
+    with math:
+        if EARLY:
+            lm.pdl_launch()
+        lm.pdl_wait()
+        part = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", stage=2 if BOTH else 1)
+        for t in lm.tiles(sched):
+            left = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
+            right = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
+            for k in lm.range(KB):
+                s = lm.step(ring)
+                lm.wait(full, stage=s)
+                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=left)
+                if BOTH:
+                    left_sb, right_sb = scale_b[s].cols(0, 4).ld(0), scale_b[s].cols(64, 4).ld(0)
+                    if not ONE:
+                        left_next, right_next = scale_b[s].cols(32, 4).ld(0), scale_b[s].cols(96, 4).ld(0)
+                    if TURNS:
+                        lm.wait(turn)
+                    lm.mma(part[0], qa[s].rows(64 * math.index, 64), qb[s].rows(0, P), init=True)
+                    lm.mma(part[1], qa[s].rows(64 * math.index, 64), qb[s].rows(P, P), init=True)
+                    if TURNS:
+                        lm.arrive(turn)
+                    lm.mma_wait(pending=1)
+                    if ONE:
+                        left = left + part[0] * (sa * left_sb)
+                    else:
+                        left = left + part[0] * lm.where(lm.iota(left, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
+                    lm.mma_wait(pending=0)
+                    lm.arrive(empty, stage=s)
+                    if ONE:
+                        right = right + part[1] * (sa * right_sb)
+                    else:
+                        right = right + part[1] * lm.where(lm.iota(left, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
+                else:
+                    for h in lm.static_range(2):
+                        sb = scale_b[s].cols(64 * h, 4).ld(0)
+                        if not ONE:
+                            next_sb = scale_b[s].cols(64 * h + 32, 4).ld(0)
+                        if TURNS:
+                            lm.wait(turn)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
+                        if TURNS:
+                            lm.arrive(turn)
+                        lm.mma_wait(pending=0)
+                        if h == 0:
+                            if ONE:
+                                left = left + part * (sa * sb)
+                            else:
+                                left = left + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+                        else:
+                            lm.arrive(empty, stage=s)
+                            if ONE:
+                                right = right + part * (sa * sb)
+                            else:
+                                right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+            for j in lm.static_range(BN // CW):
+                c = lm.step(cring)
+                lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store
+                lm.sync(epi)
+                mine = smem_c[c].rows(64 * math.index, 64)
+                if j < P // CW:
+                    mine.store(lm.cast(left.cols(CW * j, CW), lm.bf16))
+                else:
+                    mine.store(lm.cast(right.cols(CW * j - P, CW), lm.bf16))
+                lm.fence_proxy()
+                lm.sync(epi)
+                mine.tma_store(C, coords=(t.n * BN + CW * j, t.m * BM + 64 * math.index))
+        lm.store_wait(pending=0)

@@ -1,0 +1,110 @@
+"""Hopper FP8 GEMM for few tiles: the CTAs of a cluster share K, and each adds up a slice of the columns through the others' shared memory."""
+
+
+@cake.schedule(target="sm_90a")
+def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.tma1d[LM.f32].const,
+                   C: LM.tma2d[LM.bf16, "M", "N"],
+                   M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
+                   *, SPLIT=2, MEMBERS=2, BN=112, STAGES=5, CTAS=1, TURNS=False, EARLY=True, REGS=None, LOAD_REGS=40):
+    """CTA t.k of a cluster multiplies blocks t.k * share on of K."""
+    lm.launch(grid="tiles", cluster=(SPLIT, 1), ctas_per_sm=CTAS)
+    lm.assume(K > 0)
+    lm.assume(KB * 128 == K and N % 8 == 0 and MP % 4 == 0)
+
+    BM, W = 64 * MEMBERS, BN // SPLIT
+    ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
+    a_bytes, b_bytes, i_bytes, f_bytes = STAGES * BM * 128, STAGES * BN * 128, (SPLIT - 1) * BM * W * 4, STAGES * BM * 4
+    pool = lm.smem(a_bytes + b_bytes + i_bytes + f_bytes + STAGES * 256 + BM * W * 2)
+    qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
+    qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
+    if SPLIT > 1:
+        inbox = pool.view(offset=a_bytes + b_bytes, shape=((SPLIT - 1) * BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
+    smem_c = pool.view(offset=a_bytes + b_bytes + i_bytes, shape=(BM, W), dtype=lm.bf16,
+                       swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b" if W % 16 == 0 else None)
+    scale_a = pool.view(offset=a_bytes + b_bytes + i_bytes + BM * W * 2, shape=(BM,), dtype=lm.f32, stage=STAGES)
+    scale_b = pool.view(offset=a_bytes + b_bytes + i_bytes + BM * W * 2 + f_bytes, shape=(64,), dtype=lm.f32, stage=STAGES)
+
+    LW, LR = (1, None) if REGS is None else (4, LOAD_REGS)                       # budgets are for whole warpgroups
+    math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
+    load_b = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + LW), regs=LR)
+    load_a = lm.role(warps=range(4 * MEMBERS + LW, 4 * MEMBERS + 2 * LW), regs=LR)
+    ring = lm.pipeline(stages=STAGES)
+    full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
+    if SPLIT > 1:
+        mail = lm.pipeline(stages=1)
+        arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
+    if TURNS:
+        turn = lm.turns(math)
+    own = lm.named_barrier(math, per_member=True)
+    sched = lm.scheduler(kind="grid", tiles=(SPLIT, lm.cdiv(M, BM), lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(SPLIT, 1))
+    share = lm.cdiv(KB, SPLIT)
+
+    with load_b:
+        for t in lm.tiles(sched):
+            first = t.n * BN // 128
+            for k in lm.range(share):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                at = t.k * share + k
+                qb.tma_load(B, coords=(at * 128, t.n * BN), stage=s, barrier=full)
+                scale_b.cols(0, 4).tma_load(SB, coords=(first * KB + lm.min(at, KB - 1),), stage=s, barrier=full)
+                if not ONE:
+                    scale_b.cols(32, 4).tma_load(SB, coords=(first * KB + KB + lm.min(at, KB - 1),), stage=s, barrier=full)
+
+    with load_a:
+        lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
+        for t in lm.tiles(sched):
+            for k in lm.range(share):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                at = t.k * share + k
+                qa.tma_load(A, coords=(at * 128, t.m * BM), stage=s, barrier=full)
+                scale_a.tma_load(SA, coords=(t.m * BM, at), stage=s, barrier=full)
+
+    with math:
+        if EARLY:
+            lm.pdl_launch()
+        part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
+            for k in lm.range(share):
+                s = lm.step(ring)
+                lm.wait(full, stage=s)
+                if TURNS:
+                    lm.wait(turn)
+                lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                if TURNS:
+                    lm.arrive(turn)
+                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
+                sb = scale_b[s].cols(0, 4).ld(0)
+                if not ONE:
+                    sb_right = scale_b[s].cols(32, 4).ld(0)
+                lm.mma_wait(pending=0)
+                lm.arrive(empty, stage=s)
+                if ONE:
+                    acc = acc + part * (sa * sb)
+                else:
+                    acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb_right)
+            mine = smem_c.rows(64 * math.index, 64)
+            if SPLIT == 1:
+                mine.store(lm.cast(acc, lm.bf16))
+            else:
+                box = lm.step(mail)
+                for q in lm.static_range(SPLIT):
+                    if lm.cta_rank() != q:                                       # slot by slot: what the CTAs after q found, in their order
+                        slot = (lm.cta_rank() + SPLIT - q - 1) % SPLIT
+                        inbox.rows(slot * BM + 64 * math.index, 64).send(acc.cols(W * q, W), cta=q, barrier=arrived, stage=box)
+                lm.wait(arrived, stage=box)
+                found = inbox.rows(64 * math.index, 64).load(form="acc")
+                if SPLIT > 2:
+                    for i in lm.static_range(1, SPLIT - 1):
+                        found = found + inbox.rows(i * BM + 64 * math.index, 64).load(form="acc")
+                for q in lm.static_range(SPLIT):
+                    if lm.cta_rank() == q:
+                        mine.store(lm.cast(acc.cols(W * q, W) + found, lm.bf16))
+            lm.fence_proxy()
+            lm.sync(own)
+            lm.pdl_wait()
+            mine.tma_store(C, coords=(t.n * BN + W * lm.cta_rank(), t.m * BM + 64 * math.index))
+        lm.store_wait(pending=0)

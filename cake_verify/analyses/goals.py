@@ -1,0 +1,37 @@
+"""What the settings of a program have to cover: tile boundaries, a full window, one iteration, none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
+
+    `mixed` varies the lengths read from memory; `over` asks for arguments this little above (below) a whole number of blocks.
+    """
+
+    tiles: int
+    trips: int
+    mixed: bool = False
+    over: int = 0
+
+
+def goals_of(search: Settings) -> list[Goal]:
+    """The goals of one program, most telling first."""
+    tiled = search.scheduler is not None and search.scheduler.kind != "grid"
+    if not search.loops:
+        return [Goal(search.window if tiled else 1, 0), Goal(1, 0)] if tiled else [Goal(1, 0)]
+    goals = [Goal(2 if tiled else 1, search.window), Goal(search.stages + 2 if tiled else 1, 1), Goal(3 if tiled else 1, 0)]
+    if tiled:
+        goals.append(Goal(3, 2))
+    if search.blocks:
+        goals += [Goal(1, 2, over=1), Goal(1, max(3, search.stages + 1), over=-1)]
+    if search.read and tiled:
+        goals.append(Goal(4, 2, mixed=True))
+    return goals

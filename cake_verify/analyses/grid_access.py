@@ -1,0 +1,143 @@
+"""Where an operation touches global memory, as boxes of elements evaluated for one event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Flag, Issue, Touch
+from cake_ir.program import Expr, If, Op, Program
+from cake_ir.types import FragT
+from cake_verify.analyses import trips
+from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Box, Interval
+from cake_verify.analyses.labels import boxed
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_bounds import Bounds
+
+_KINDS = {"r": READ, "w": WRITE, "rw": UPDATE}
+_FAR = 1 << 62
+WHOLE: Interval = (-_FAR, _FAR)
+
+Where = Callable[[Member, tuple[Any, ...]], Box | None]
+"""The box that one event touches, None where it touches nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touching:
+    """How one operation touches a tensor; `engine` names what does it, empty for ordinary accesses; `sure`: the box is exact."""
+
+    op: Op
+    tensor: str
+    kind: str
+    engine: str
+    sure: bool
+    where: Where
+    lanes: Any
+
+
+def touched(op: Op, program: Program) -> tuple[str, str, str] | None:
+    """(tensor, kind, engine) of an operation's access of global memory."""
+    for e in effects_of(op, program):
+        if isinstance(e, Flag):
+            return (str(op.attrs["flags"]), FLAG, "") if e.kind == "signal" else None
+        for t in e.touches if isinstance(e, Issue) else (e,):
+            if isinstance(t, Touch) and t.space == "gmem":
+                return str(op.attrs[t.operand]), _KINDS[t.mode], e.engine if isinstance(e, Issue) else ""
+    return None
+
+
+def contended(program: Program, alias: Mapping[str, str] | None = None) -> frozenset[str]:
+    """Tensors that one launch both writes and reads, writes at several places, or writes and updates; and the tensors of flags.
+
+    `alias` names one parameter for all that are bound to one tensor.
+    """
+    same = alias or {}
+    kinds: dict[str, list[str]] = {}
+    for op in program.ops:
+        found = touched(op, program)
+        if found is not None:
+            kinds.setdefault(same.get(found[0], found[0]), []).append(found[1])
+        elif "flags" in op.attrs:
+            kinds.setdefault(same.get(str(op.attrs["flags"]), str(op.attrs["flags"])), []).append(FLAG)
+    return frozenset(t for t, k in kinds.items() if FLAG in k or k.count(WRITE) > 1 or (WRITE in k and len(set(k)) > 1) or (UPDATE in k and READ in k))
+
+
+def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], int]) -> Touching | None:
+    """How an operation touches a tensor, with the numbers of one setting."""
+    found = touched(op, plan.program)
+    if found is None:
+        return None
+    tensor, kind, engine = found
+    rank = plan.program.tensors[tensor].rank
+    sizes = _sizes(plan.program, tensor, extents)
+    index = plan.code.ops[op.id].index
+    if kind == FLAG or op.name == "ld":
+        at = index["i"]
+        return Touching(op, tensor, kind, engine, rank == 1 and _plain(plan, op, (op.operands["i"],)), lambda m, v: _clip(((v[at], v[at] + 1),), sizes) if rank == 1 else None, None)
+    if op.name == "bulk_load" and (rank == 1 or (rank == 2 and sizes[0] < _FAR)):
+        first, count = index["offset"], index["n"]
+        return Touching(op, tensor, kind, engine, _plain(plan, op, (op.operands["offset"], op.operands["n"])), lambda m, v: _stretch(v[first], v[count], sizes), None)
+    coords = op.operands.get("coords")
+    box = boxed(plan, op)
+    scalar = isinstance(coords, tuple) and op.name in ("store", "atomic") and not isinstance(getattr(op.operands.get("x"), "type", None), FragT)
+    everything: Box = tuple((0, n) for n in sizes)
+    if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows" or any(isinstance(c.type, FragT) for c in coords) or not _plain(plan, op, coords):
+        return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
+    mask = plan.code.ops[op.id].trees.get("mask")
+    limit = bounds.limit(mask) if mask is not None else None
+    sure = not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
+    at, rows_at = index["coords"], index.get("rows")
+    along = {} if box is None else {k: (n, which) for k, n, which in ((box.row, box.rows, 0), (box.col, box.cols, 1)) if k is not None}
+
+    def where(m: Member, v: tuple[Any, ...]) -> Box | None:
+        passed = limit(m, v) if limit is not None else None
+        found = []
+        for k, first in enumerate(v[at]):
+            n, which = along.get(k, (1, 2))
+            if passed is not None and which < 2 and passed[which] is not None:
+                n = min(n, passed[which])
+            if rows_at is not None and which == 0:
+                n = min(n, max(0, v[rows_at]))
+            found.append((first, first + n))
+        return _clip(tuple(found), sizes)
+
+    return Touching(op, tensor, kind, engine, sure, where, _lanes(op))
+
+
+def _sizes(program: Program, tensor: str, extents: dict[tuple[str, int], int]) -> tuple[int, ...]:
+    p = program.tensors[tensor]
+    return tuple(extents.get((tensor, k), _FAR) if p.extents else _FAR for k in reversed(range(p.rank)))
+
+
+def _clip(box: Box, sizes: tuple[int, ...]) -> Box | None:
+    cut = tuple((max(0, a), min(b, n)) for (a, b), n in zip(box, sizes, strict=True))
+    return cut if all(a < b for a, b in cut) else None
+
+
+def _stretch(first: int, count: int, sizes: tuple[int, ...]) -> Box | None:
+    """Neighbouring elements of a tensor of one or two axes; of those that run over several rows, the rows."""
+    if len(sizes) == 1:
+        return _clip(((first, first + count),), sizes)
+    row, col = divmod(first, sizes[0])
+    if col + count <= sizes[0]:
+        return _clip(((col, col + count), (row, row + 1)), sizes)
+    return _clip(((0, sizes[0]), (row, -(-(first + count) // sizes[0]))), sizes)
+
+
+def _lanes(op: Op) -> Any:
+    """What decides which lane touches which element of a rectangle; None where that is not known."""
+    x = op.operands.get("x")
+    t = op.type if isinstance(op.type, FragT) else x.type if isinstance(x, Expr) else None
+    return (t.form, t.warps, t.chunk, t.shape) if isinstance(t, FragT) and t.form not in ("rowvec", "colvec", "scalar") else None
+
+
+def _plain(plan: Plan, op: Op, entries: tuple[Any, ...]) -> bool:
+    """Whether nothing read from memory decides where, or whether, an access happens: a run only invents such numbers."""
+    site = plan.sites[op.id]
+    resolve = trips.resolver_of(plan.program, site.role)
+    exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If)]
+    loops = [e for s in site.loops for e in (s.lo, s.hi) if isinstance(e, Expr)]
+    return not any(n.op == "ld" for e in (*exprs, *loops) for n in resolve(e).walk())

@@ -1,0 +1,113 @@
+"""What is known of global memory while all CTAs of a small grid are walked: for every box of a tensor its last write and the accesses since.
+
+Boxes are compared as intervals along every axis, clipped to the tensor where its extents are known. Bits are those of the happens-before
+machine: an access is safe where everything that conflicts with it is known to whoever makes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from cake_verify.analyses.state import Found, Member
+
+Interval = tuple[int, int]
+Box = tuple[Interval, ...]
+"""First element and end along every axis, innermost first."""
+
+READ, WRITE, UPDATE, FLAG = "read", "write", "update", "flag"
+"""How elements are touched: updates (atomic, or by the copy engine) commute with each other, and so do flags."""
+
+_AGAINST = {READ: (WRITE, UPDATE, FLAG), WRITE: (READ, WRITE, UPDATE, FLAG), UPDATE: (READ, WRITE), FLAG: (READ, WRITE)}
+
+
+@dataclass(slots=True, eq=False)
+class Access:
+    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them."""
+
+    kind: str
+    bit: int
+    member: Member
+    op: int
+    scope: dict[str, Any]
+    box: Box
+    sure: bool = True
+    plain: int = 0
+    lanes: Any = None
+    tile: Any = None
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """One box: the accesses of it that a later one may conflict with, and the cells that share elements with it."""
+
+    box: Box
+    seen: list[Access] = field(default_factory=list)
+    near: list[Cell] = field(default_factory=list)
+
+
+def meet(a: Box, b: Box) -> bool:
+    """Whether two boxes of one tensor share an element."""
+    return all(x[0] < y[1] and y[0] < x[1] for x, y in zip(a, b, strict=True))
+
+
+class Cells:
+    """The cells of every tensor of one run, and pairs of accesses of which it is not known whether they touch the same elements."""
+
+    def __init__(self) -> None:
+        self.blind = False
+        self.tensors: dict[str, dict[Box, Cell]] = {}
+        self.doubts: list[tuple[str, Access, Access]] = []
+
+    def _cell(self, tensor: str, box: Box) -> Cell:
+        cells = self.tensors.setdefault(tensor, {})
+        cell = cells.get(box)
+        if cell is None:
+            cell = Cell(box)
+            cell.near = [c for c in cells.values() if meet(c.box, box)]
+            for c in cell.near:
+                c.near.append(cell)
+            cell.near.append(cell)
+            cells[box] = cell
+        return cell
+
+    def touch(self, tensor: str, now: Access, known: int, visible: int | None = None) -> None:
+        """Make an access by somebody who knows `known`; `visible` are the ordinary writes that its proxy can see, where it is the async one."""
+        if self.blind:
+            return
+        cell = self._cell(tensor, now.box)
+        against = _AGAINST[now.kind]
+        for other in cell.near:
+            for old in other.seen:
+                if old.kind not in against:
+                    continue
+                if not old.bit & known:
+                    if self._own_lanes(old, now):
+                        continue
+                    if not (old.sure and now.sure):
+                        self.doubts.append((tensor, old, now))
+                        continue
+                    raise Found("S039", tensor=tensor, old=old, now=now)
+                if visible is not None and old.plain & ~visible and old.sure and now.sure:
+                    raise Found("S039", tensor=tensor, old=old, now=now, unseen=True)
+        if now.kind == WRITE and now.sure:
+            self._replaces(tensor, cell, now)
+            cell.seen = [a for a in cell.seen if not a.sure]
+        elif now.sure:
+            cell.seen = [a for a in cell.seen if not (a.kind == now.kind and a.member is now.member and a.op == now.op and a.bit == now.bit)]
+        cell.seen.append(now)
+
+    def _replaces(self, tensor: str, cell: Cell, now: Access) -> None:
+        """A tile's result that another tile writes over, with nobody having read it."""
+        old = next((a for a in cell.seen if a.kind == WRITE), None)
+        if old is None or old.tile == now.tile or any(a.kind != WRITE for c in cell.near for a in c.seen):
+            return
+        raise Found("S028", tensor=tensor, old=old, now=now)
+
+    @staticmethod
+    def _own_lanes(old: Access, now: Access) -> bool:
+        """Whether each lane of one member meets only what it touched itself."""
+        return old.member is now.member and old.lanes is not None and old.lanes == now.lanes and old.box == now.box and bool(old.bit & old.member.L)
+
+
+__all__ = ["FLAG", "READ", "UPDATE", "WRITE", "Access", "Box", "Cells", "meet"]

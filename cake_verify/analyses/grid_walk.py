@@ -1,0 +1,372 @@
+"""A whole small grid walked at once: global memory between CTAs, between the roles of a CTA, and the flags by which CTAs follow each other.
+
+The machine and its knowledge are those of the walk of one cluster; here every cluster of the grid has members, all share one set of bits,
+and what the operations do to tensors that a launch both reads and writes is compared box by box. A grid is walked with one CTA a tile, with
+two clusters and with one, since a persistent launch may be as small as the device makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Drain, Flag
+from cake_ir.program import Assign, Op, Program
+from cake_ir.scheduler import cluster_total
+from cake_ir.walk.agents import BLOCKED
+from cake_verify.analyses import ranges, trips
+from cake_verify.analyses.grid_access import Touching, contended, touching
+from cake_verify.analyses.grid_cells import FLAG, WRITE, Access, Cells
+from cake_verify.analyses.machine import LIMIT, Machine, Stuck
+from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.settings import Setting
+from cake_verify.analyses.state import Cta, Found, Member, Undecided, World, open_epoch
+from cake_verify.analyses.tiling import order_of, reader, tile_source
+from cake_verify.analyses.value_bounds import Bounds
+
+MOST_CLUSTERS = 31
+"""Clusters of a persistent grid that are walked side by side."""
+
+ALWAYS_RESIDENT = 64
+"""Tiles up to which a persistent launch surely has a CTA for each: every device of the targets holds at least as many."""
+
+
+@dataclass(slots=True, eq=False)
+class Word:
+    """One flag: its value and the signals that made it so, oldest first: (value, what it releases, its bit, the access)."""
+
+    value: int = 0
+    signals: list[tuple[int, int, int, Access]] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Wait:
+    """A member that waits at a flag."""
+
+    member: Member
+    op: int
+    tensor: str
+    i: int
+    value: int
+    found: int
+    raised: bool
+    scope: dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class GridRun:
+    """How one grid ended: what was found, or who waits for which flag, and the pairs of accesses that stay open."""
+
+    plan: Plan
+    setting: Setting
+    clusters: int
+    found: Found | None = None
+    waits: list[Wait] = field(default_factory=list)
+    doubts: list[tuple[str, Access, Access]] = field(default_factory=list)
+    events: int = 0
+    why: str = ""
+
+
+class _ClusterWorld(World):
+    """The world of one cluster, whose bits are those of the whole grid."""
+
+    def __init__(self, clock: list[int]) -> None:
+        self.clock = clock
+        super().__init__()
+
+    @property
+    def top(self) -> int:
+        return self.clock[0]
+
+    @top.setter
+    def top(self, value: int) -> None:  # type: ignore[override]  # one counter for all clusters of a grid
+        self.clock[0] = value
+
+
+class GridMachine:
+    """The steps of a program with what they do to contended tensors."""
+
+    def __init__(self, machine: Machine, tensors: frozenset[str], alias: Mapping[str, str] | None = None) -> None:
+        self.plan, self.base, self.tensors, self.alias = machine.plan, machine, tensors, alias or {}
+        self.awaited = {str(op.attrs["flags"]) for op in self.plan.program.ops if op.name == "spin"}
+        self.counted = {str(op.attrs.get("tensor")) for op in self.plan.program.ops if op.name == "atomic" and "tensor" in op.attrs}
+
+    def run(self, setting: Setting, prefix: frozenset[str], clusters: int, limit: int, races: bool = True) -> GridRun:
+        """Walk a grid of `clusters` clusters; without `races` only its flags are followed."""
+        plan, result = self.plan, GridRun(self.plan, setting, clusters)
+        walk = copy(self.base)
+        state = _State(plan, Bounds(plan, setting.args), _extents(plan.program, setting), self.counted)
+        state.cells.blind = not races
+        walk.steps = [self._step(state, i, step) for i, step in enumerate(self.base.steps)]
+        front = World()
+        clock = [0]
+        ctas: list[Cta] = []
+        for c in range(clusters):
+            world = plan.world(_ClusterWorld(clock))
+            world.values = reader(setting.lengths, prefix)
+            at = replace(setting, clusters=clusters, cluster=c)
+            walk.members(world, setting.args, tile_source(plan.program, at, prefix), state.extents, c)
+            for m in world.members:
+                m.number = len(front.members)
+                front.members.append(m)
+            state.numbers |= {id(cta): c * plan.ranks + cta.rank for cta in world.ctas}
+            ctas += world.ctas
+        plan.regions.on_split = plan.splitter(ctas)
+        try:
+            walk.run(front, None, limit)
+        except Found as found:
+            result.found = found
+            if found.code in ("S039", "S040"):
+                found.data["numbers"] = state.numbers
+        except Stuck:
+            result.waits = [w for w in state.waits.values() if not w.member.done]
+            for w in result.waits:
+                w.scope = {**w.member.variables(), "#cta": state.numbers[id(w.member.cta)]}
+        except Undecided as u:
+            result.why = u.why
+        result.events, result.doubts = front.events, state.cells.doubts
+        return result
+
+    def _step(self, state: _State, number: int, base: Step | None) -> Step | None:
+        site = self.plan.sites.get(number)
+        if site is None:
+            return base
+        op, program = site.op, self.plan.program
+        effects = effects_of(op, program)
+        flag = next((e for e in effects if isinstance(e, Flag)), None)
+        if flag is not None and flag.kind == "spin":
+            return state.spin(op)
+        if any(isinstance(e, Drain) and e.engine == "bulk" for e in effects) and not bool(op.attrs.get("read", True)):
+            return _after(base, state.written(int(op.attrs.get("pending") or 0)))  # type: ignore[call-overload]  # a compile-time int
+        bound = state.bounds.binding(op, site.stmt.targets) if isinstance(site.stmt, Assign) else None
+        if bound is not None:
+            return _after(base, bound)
+        found = touching(self.plan, op, state.bounds, state.extents)
+        if found is not None and found.tensor in self.alias:
+            found = replace(found, tensor=self.alias[found.tensor])
+        if found is None or found.tensor not in self.tensors:
+            return base
+        if flag is not None:
+            return _after(base, state.signal(op, found))
+        if "barrier" in op.attrs:
+            return _before(state.load(op, found, site.role), base)
+        return _after(base, state.access(found))
+
+
+class _State:
+    """Global memory and flags of one run, and the steps that use them."""
+
+    def __init__(self, plan: Plan, bounds: Bounds, extents: dict[tuple[str, int], int], counted: set[str]) -> None:
+        self.plan, self.bounds, self.extents, self.counted = plan, bounds, extents, counted
+        self.cells = Cells()
+        self.words: dict[tuple[str, int], Word] = {}
+        self.waits: dict[int, Wait] = {}
+        self.stores: dict[int, list[int]] = {}
+        self.numbers: dict[int, int] = {}
+
+    def _access(self, t: Touching, m: Member, box: Any, bit: int, plain: int = 0) -> Access:
+        scope = {**m.variables(), "#cta": self.numbers[id(m.cta)]}
+        tile = tuple(scope.get(loop.var) for loop in self.plan.sites[t.op.id].loops if loop.kind == "tiles")
+        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile))
+
+    def access(self, t: Touching) -> Step:
+        """Ordinary accesses, those of cp.async, and bulk stores."""
+        cells, stores = self.cells, self.stores
+
+        def step(m: Member, v: tuple[Any, ...]) -> Any:
+            box = t.where(m, v)
+            if t.engine == "bulk":
+                bit = m.world.bit()
+                stores.setdefault(m.number, []).append(bit)
+                if box is not None:
+                    cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
+                return None
+            if box is None:
+                return None
+            if t.engine:
+                bit = m.cp_open[-1][0] if m.cp_open else m.world.bit()
+            else:
+                bit = m.cur or open_epoch(m)
+            plain = 0
+            if t.kind == WRITE and not t.engine:
+                m.gw |= bit
+                plain = bit
+            cells.touch(t.tensor, self._access(t, m, box, bit, plain), m.K)
+            return None
+
+        return step
+
+    def load(self, op: Op, t: Touching, role: str) -> Step:
+        """Copies into shared memory that complete on a barrier: who waits for it knows that the tensor has been read."""
+        share = self.plan.share(op, role)
+        slot = self.plan.code.ops[op.id].index.get("stage")
+        axis = op.attrs.get("multicast")
+        receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
+
+        def step(m: Member, v: tuple[Any, ...]) -> Any:
+            box = t.where(m, v)
+            n = 0 if slot is None else v[slot]
+            if box is None or n < 0:
+                return None
+            bit = m.world.bit()
+            for r in receivers[m.cta.rank] if receivers is not None else (m.cta.rank,):
+                m.world.ctas[r].bars[share.barrier][n % share.stages].ak |= bit
+            self.cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
+            return None
+
+        return step
+
+    def written(self, pending: int) -> Step:
+        """Bulk stores of the issuing thread have written global memory."""
+
+        def step(m: Member, v: tuple[Any, ...]) -> Any:
+            mine = self.stores.get(m.number, [])
+            gone = len(mine) - pending
+            for bit in mine[: max(gone, 0)]:
+                if m.single:
+                    m.K |= bit
+                else:
+                    m.E |= bit
+            del mine[: max(gone, 0)]
+            return None
+
+        return step
+
+    def signal(self, op: Op, t: Touching) -> Step:
+        """The member has met; one thread raises the word and releases what all of it knew."""
+        index = self.plan.code.ops[op.id].index
+        at, value = index["i"], index["value"]
+
+        def step(m: Member, v: tuple[Any, ...]) -> Any:
+            bit = m.world.bit()
+            now = self._access(t, m, ((v[at], v[at] + 1),), bit)
+            word = self.words.setdefault((t.tensor, v[at]), Word())
+            if word.signals and not word.signals[-1][2] & (m.K | m.E) and t.sure:
+                raise Found("S040", tensor=t.tensor, old=word.signals[-1][3], now=now)
+            self.cells.touch(t.tensor, now, m.K)
+            known = m.K | m.E
+            m.K |= bit  # the one who signals again knows that it did
+            word.value = v[value]
+            word.signals.append((v[value], known | bit, bit, now))
+            return None
+
+        return step
+
+    def spin(self, op: Op) -> Step:
+        """Wait until the word is high enough; take what the first signal that made it so released, fenced for the copy engine."""
+        index = self.plan.code.ops[op.id].index
+        at, value, tensor = index["i"], index["value"], str(op.attrs["flags"])
+        counted = tensor in self.counted
+
+        def step(m: Member, v: tuple[Any, ...]) -> Any:
+            word = self.words.get((tensor, v[at]))
+            have = word.value if word is not None else 0
+            if have < v[value] and not counted:
+                self.waits[m.number] = Wait(m, op.id, tensor, v[at], v[value], have, word is not None, {})
+                return BLOCKED
+            self.waits.pop(m.number, None)
+            if word is not None and not counted and v[value] > 0:
+                known = next((k for n, k, _, _ in word.signals if n >= v[value]), 0)
+                m.K |= known
+                m.P |= known
+            m.cur = 0
+            return None
+
+        return step
+
+
+def _before(first: Step, base: Step | None) -> Step:
+    if base is None:
+        return first
+
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        first(m, v)
+        return base(m, v)
+
+    return step
+
+
+def _after(base: Step | None, then: Callable[[Member, tuple[Any, ...]], Any]) -> Step:
+    if base is None:
+        return then
+
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        reply = base(m, v)
+        if reply is not BLOCKED:
+            then(m, v)
+        return reply
+
+    return step
+
+
+def _extents(program: Program, setting: Setting) -> dict[tuple[str, int], int]:
+    return {(p.name, k): (e if isinstance(e, int) else int(setting.args.get(e, 1))) for p in program.tensors.values() for k, e in enumerate(p.extents)}
+
+
+# ------------------------------------------------------------------ which grids
+
+
+def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str], work: int, alias: Mapping[str, str] | None = None) -> list[GridRun]:
+    """The grids of a program that has contended tensors, until one of them shows a fault; empty where there is nothing to look at."""
+    program = machine.plan.program
+    tensors = contended(program, alias)
+    if not tensors:
+        return []
+    grid = GridMachine(machine, tensors, alias)
+    out: list[GridRun] = []
+    for setting in _chosen(list(settings)):
+        for clusters in _sizes(program, setting, prefix):
+            run = grid.run(setting, prefix, clusters, min(LIMIT, work))
+            if run.found is not None and run.found.code == "S039":  # where a flag says nothing, what it should have ordered is a consequence
+                flags = grid.run(setting, prefix, clusters, min(LIMIT, work), races=False)
+                run = flags if flags.found is not None and flags.found.code == "S040" and flags.found.data["tensor"] in grid.awaited else run
+            out.append(run)
+            work -= run.events
+            if run.found is not None or run.waits or run.why or work <= 0:
+                return out
+    return out
+
+
+def _chosen(settings: list[Setting]) -> list[Setting]:
+    """The setting with several tiles along each axis, and the one whose loops run longest."""
+    told = [s for s in settings if s.telling]
+    longest = max((s for s in settings if not s.telling), key=lambda s: (min(s.tiles, 2), s.trips), default=None)
+    return [*told, *([longest] if longest is not None else [])]
+
+
+def _sizes(program: Program, setting: Setting, prefix: frozenset[str]) -> list[int]:
+    """Clusters of the grids that are walked: one CTA a tile, two clusters, one."""
+    if not program.schedulers:
+        return [1] if program.launch.grid == "tiles" else [2, 1]
+    total = max(_total(program, name, setting, prefix) for name in program.schedulers)
+    if all(s.kind == "grid" for s in program.schedulers.values()):
+        return [max(1, min(total, MOST_CLUSTERS))]
+    most = max(1, min(total, MOST_CLUSTERS))
+    if _resident(program):
+        return [max(1, min(total, ALWAYS_RESIDENT))]
+    return list(dict.fromkeys((most, min(2, most), 1)))
+
+
+def _total(program: Program, name: str, setting: Setting, prefix: frozenset[str]) -> int:
+    s = program.schedulers[name]
+    if s.kind == "grouped":
+        return 6
+    env: dict[str, Any] = {**setting.args, "ld": reader(setting.lengths, prefix), "tile": {}}
+    return cluster_total(order_of(s, trips.tile_counts(program, name)(env)))
+
+
+def _resident(program: Program) -> bool:
+    """Whether every tile surely has its own CTA: their number is bounded, and low."""
+    for s in program.schedulers.values():
+        most = 1.0
+        for e in s.tiles:
+            most *= ranges.of(program, None, e).hi
+        if s.kind == "grouped" or most > ALWAYS_RESIDENT:
+            return False
+    return True
+
+
+__all__ = ["FLAG", "GridMachine", "GridRun", "Wait", "walks"]

@@ -1,0 +1,107 @@
+"""Which rows of a grouped tile its stores write, for numbers of rows that a tile of a group can have.
+
+A tile of a grouped schedule has `t.rows` rows from `t.row0` on, 1 to the scheduler's `block`; the last tile of a group has fewer than a
+block. What a store writes behind them belongs to the next group, what no store writes stays as it was. Tried are the multiples of 16 and their neighbours, where
+what members write changes over from one to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cake_ir.program import Expr, For, If, Program, Scheduler
+from cake_ir.types import TileT, ViewT
+from cake_verify.analyses import evaluate
+from cake_verify.analyses.sites import Site, sites
+
+MOST_ROWS = 1024
+STEP = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """Row `row` of a tile that has `rows` rows, written by `member` at `site` though it is not the tile's, or (no site) by nobody."""
+
+    rows: int
+    row: int
+    member: int
+    site: Site | None
+
+
+def misplaced(program: Program, stores: Sequence[Site]) -> Misplaced | None:
+    """The first row that is written but not the tile's, else the first that is the tile's and not written; None where all is well or unknown.
+
+    `stores` are all those to one tensor.
+    """
+    found = [_grouped(program, s) for s in stores]
+    if not found or any(f is None for f in found):
+        return None
+    tiles = [f for f in found if f is not None]
+    block = tiles[0][1].block
+    if block is None or block > MOST_ROWS:
+        return None
+    gap: Misplaced | None = None
+    for rows in sorted({r + d for r in range(0, block + 1, STEP) for d in (-1, 0, 1) if 1 <= r + d <= block}, reverse=True):
+        written: set[int] = set()
+        for s, (loop, _) in zip(stores, tiles, strict=True):
+            for member in range(s.role.members):
+                interval = _interval(program, s, loop, {"rows": rows, "row0": 0}, member)
+                if interval is None:
+                    return None
+                first, last = interval
+                if first < last and (first < 0 or last > rows):
+                    return Misplaced(rows, first if first < 0 else max(first, rows), member, s)
+                written |= set(range(first, last))
+        if gap is None and len(written) < rows:
+            gap = Misplaced(rows, min(set(range(rows)) - written), 0, None)
+    return gap
+
+
+def _grouped(program: Program, s: Site) -> tuple[For, Scheduler] | None:
+    """The loop over grouped tiles around a store by the copy engine whose second coordinate counts rows from the tile's first on."""
+    coords = s.op.operands.get("coords")
+    if s.op.name != "tma_store" or not isinstance(coords, tuple) or len(coords) != 2 or s.op.attrs.get("box") is not None:
+        return None
+    for loop in s.loops:
+        if loop.kind == "tiles" and isinstance(loop.var_type, TileT) and program.schedulers[str(loop.scheduler)].kind == "grouped":
+            return loop, program.schedulers[str(loop.scheduler)]
+    return None
+
+
+def _interval(program: Program, s: Site, loop: For, tile: Mapping[str, int], member: int) -> tuple[int, int] | None:
+    """The rows from the tile's first on that a member's store writes (an empty range where a condition keeps it from storing)."""
+    coords, view, count = s.op.operands["coords"], s.op.operands["view"], s.op.operands.get("rows")
+    assert isinstance(coords, tuple) and isinstance(view, Expr)
+    if not isinstance(view.type, ViewT):
+        return None
+    for c, then in zip((c for c in s.path if isinstance(c, If)), s.arms, strict=True):
+        held = _value(program, s, loop, c.cond, tile, member)
+        if held is None:
+            return None
+        if bool(held) != then:
+            return 0, 0
+    first = _value(program, s, loop, coords[1], tile, member)
+    rows = view.type.rows if count is None else _value(program, s, loop, count, tile, member) if isinstance(count, Expr) else None
+    if first is None or rows is None:
+        return None
+    return int(first), int(first) + max(0, min(int(rows), view.type.rows))
+
+
+def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int], member: int, depth: int = 8) -> int | float | bool | None:
+    if e.op == "const":
+        value = e.attrs["value"]
+        return value if isinstance(value, int | float) else None
+    if e.op == "role_index":
+        return member
+    if e.op == "field" and e.args and e.args[0].attrs.get("name") == loop.var:
+        return tile.get(str(e.attrs["name"]))
+    if e.op == "var":
+        name = str(e.attrs["name"])
+        if name in program.lets:
+            return _value(program, s, loop, program.lets[name].value, tile, member, depth - 1) if depth else None
+        bound = sites(program).bindings.get((s.role.name, name), ())
+        return _value(program, s, loop, bound[0].value, tile, member, depth - 1) if len(bound) == 1 and depth else None
+    values = [_value(program, s, loop, a, tile, member, depth) for a in e.args]
+    found = evaluate.apply(e.op, values)
+    return found if isinstance(found, int | float) else None

@@ -1,0 +1,181 @@
+"""Faults of a whole grid told: accesses of global memory that nothing orders, and flags that nobody raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cake_ir.fault import Fault, Fix
+from cake_ir.ops import effects_of
+from cake_ir.ops.effects import Flag, Issue
+from cake_ir.program import Op
+from cake_ir.span import Span
+from cake_verify.analyses import edits
+from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Access, Box
+from cake_verify.analyses.grid_walk import GridRun
+from cake_verify.analyses.state import Member
+from cake_verify.analyses.trips import written
+from cake_verify.analyses.words import call
+
+_VERBS = {READ: "reads", WRITE: "writes", UPDATE: "updates", FLAG: "signals"}
+
+
+def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
+    """(faults, open questions) of the grids that were walked."""
+    faults: list[Fault] = []
+    doubts: list[Fault] = []
+    for run in runs:
+        if run.found is not None and "now" in run.found.data:
+            faults.append({"S028": _replaced, "S039": _race, "S040": _signals}[run.found.code](run, run.found.data))
+        elif run.waits:
+            faults.append(_never(run))
+        elif run.why or run.found is not None:
+            doubts.append(Fault("S090", f"not decided: what blocks of one launch do to tensors that they share ({run.why or 'the walk of the grid stopped'})",
+                                run.plan.program.span, severity="note", facts={"setting": _setting(run)}))  # fmt: skip
+        for tensor, old, now in run.doubts[:1]:
+            if not doubts:
+                doubts.append(_open(run, tensor, old, now))
+    return faults[:1], [] if faults else doubts[:1]
+
+
+def _setting(run: GridRun) -> str:
+    head = str(run.setting).rpartition("grid of")[0]
+    return f"{head}grid of {run.clusters} cluster{'s' if run.clusters != 1 else ''}"
+
+
+def _op(run: GridRun, a: Access) -> Op:
+    return run.plan.program.ops[a.op]
+
+
+def _who(run: GridRun, m: Member, scope: dict[str, Any]) -> str:
+    text = f"`{m.role}`"
+    if run.plan.program.roles[m.role].members > 1:
+        text += f" member {m.index}"
+    return text + f" of CTA {scope['#cta']}"
+
+
+def _line(run: GridRun, m: Member, op: Op, scope: dict[str, Any], note: str) -> str:
+    parts = []
+    for loop in run.plan.sites[op.id].loops:
+        if loop.var in scope:
+            value = scope[loop.var]
+            parts.append(f"{written(loop.var)}={'(' + ','.join(map(str, value)) + ')' if isinstance(value, tuple) else value}")
+    return f"{_who(run, m, scope).replace('`', ''):<24} | {call(op).strip('`')} @{op.span.line}  {' '.join(parts)}  <- {note}"
+
+
+def _elements(box: Box) -> str:
+    """A box as its author writes coordinates: innermost first."""
+    return "(" + ", ".join(str(a) if b == a + 1 else f"{a}..{b - 1}" for a, b in box) + ")"
+
+
+def _shared(a: Box, b: Box) -> Box:
+    return tuple((max(x[0], y[0]), min(x[1], y[1])) for x, y in zip(a, b, strict=True))
+
+
+def _race(run: GridRun, data: dict[str, Any]) -> Fault:
+    """Two accesses of which one writes, and nothing says which comes first."""
+    program, tensor = run.plan.program, str(data["tensor"])
+    old, now = data["old"], data["now"]
+    if old.kind == READ and now.kind != READ and old.member is not now.member:
+        old, now = now, old  # who reads is the one that could wait
+    first, second = _op(run, old), _op(run, now)
+    common = _elements(_shared(old.box, now.box))
+    lines = (_line(run, old.member, first, old.scope, f"{_VERBS[old.kind]} {tensor}{common}"), _line(run, now.member, second, now.scope, f"{_VERBS[now.kind]} it too"))
+    facts: dict[str, object] = {"tensor": tensor, "role": now.member.role, "other": old.member.role, "elements": common, "setting": _setting(run)}
+    related: tuple[tuple[Span, str], ...] = ((first.span, f"{_who(run, old.member, old.scope)} {_VERBS[old.kind]} them here"),)
+    where = edits.stmt_span(run.plan, second)
+    fixes: list[Fix] = []
+    what = f"{call(second)} {_VERBS[now.kind]} elements of `{tensor}`"
+    if data.get("unseen"):
+        message = f"{what} through the async proxy, but the ordinary `lm.{first.name}` that wrote them is not fenced for it"
+        help = "fence the ordinary writes with `lm.fence_proxy()` behind them, or read with `lm.load`"
+        fixes.append(edits.after(edits.stmt_span(run.plan, first), "lm.fence_proxy()"))
+    elif _unfinished(run, old):
+        drain = "lm.store_wait(pending=0, read=False)"
+        message = f"{what} while {call(first)} of {_who(run, old.member, old.scope)} may still be writing them: nothing has waited for the store's end"
+        help = f"wait where the store was issued, `{drain}`, then let the two meet"
+        if old.member is now.member:
+            fixes.append(edits.before(where, drain))
+    elif old.member is now.member:
+        sync = edits.own_barrier(program, now.member.role)
+        message = f"{what} that other lanes of {_who(run, now.member, now.scope)} {_plural(old.kind)} with {call(first)}, and nothing makes them meet in between"
+        help = "let the lanes meet: `lm.sync` on a named barrier of the role"
+        if sync:
+            fixes.append(edits.before(where, f"lm.sync({sync})"))
+    elif old.member.cta is now.member.cta:
+        message = f"{what} that {_who(run, old.member, old.scope)} {_VERBS[old.kind]} with {call(first)}, and nothing orders the two"
+        help = "let the two roles meet in between, or hand over through a barrier"
+        roles = {old.member.role, now.member.role}
+        shared = [b.name for b in program.named.values() if roles <= set(b.roles) and not b.per_member]
+        if shared:
+            fixes.append(edits.before(where, f"lm.sync({shared[0]})"))
+    else:
+        message = f"{what} that {_who(run, old.member, old.scope)} {_VERBS[old.kind]} with {call(first)}, and nothing orders the two blocks"
+        help = "let a second launch do what comes after, or order the blocks: `lm.signal` behind the one, `lm.spin` in front of the other"
+        if old.member.world is now.member.world:
+            help = "let the cluster meet in between: `lm.cluster_sync()`"
+        elif {old.kind, now.kind} == {WRITE}:
+            help = "give each block elements of its own, or combine them with `lm.atomic` or `tma_reduce`"
+        elif old.kind == UPDATE or now.kind == UPDATE:
+            help = "an update orders nothing: let a second launch do what comes after, or raise a flag with `lm.signal` behind it"
+    return Fault("S039", message, second.span, related, help=help, fixes=tuple(fixes), facts=facts, trace=lines)
+
+
+def _plural(kind: str) -> str:
+    return {READ: "read", WRITE: "wrote", UPDATE: "updated", FLAG: "signalled"}[kind]
+
+
+def _unfinished(run: GridRun, old: Access) -> bool:
+    """Whether the access is a bulk store whose own issuer does not know that it has ended."""
+    bulk = any(isinstance(e, Issue) and e.engine == "bulk" for e in effects_of(_op(run, old), run.plan.program))
+    return bulk and not old.bit & (old.member.K | old.member.E)
+
+
+def _replaced(run: GridRun, data: dict[str, Any]) -> Fault:
+    """A tile's result that another tile writes over before anything has read it."""
+    tensor, old, now = str(data["tensor"]), data["old"], data["now"]
+    first, second = _op(run, old), _op(run, now)
+    lines = (_line(run, old.member, first, old.scope, f"writes {tensor}{_elements(old.box)}"), _line(run, now.member, second, now.scope, "writes it again"))
+    message = f"{call(second)} of {_who(run, now.member, now.scope)} writes over what {_who(run, old.member, old.scope)} has written to `{tensor}`, and nothing has read that"
+    return Fault("S028", message, second.span, ((first.span, "what is lost was written here"),) if first is not second else (), trace=lines,
+                 help="add what is there to what is stored, or write a place of its own", facts={"tensor": tensor, "role": now.member.role, "setting": _setting(run)})  # fmt: skip
+
+
+def _signals(run: GridRun, data: dict[str, Any]) -> Fault:
+    """One word, raised by two that do not know of each other."""
+    tensor, old, now = str(data["tensor"]), data["old"], data["now"]
+    first, second = _op(run, old), _op(run, now)
+    i = now.box[0][0]
+    message = f"{_who(run, now.member, now.scope)} and {_who(run, old.member, old.scope)} both signal `{tensor}[{i}]`, and neither knows of the other: who waits for it cannot tell which has come"
+    related = ((first.span, f"{_who(run, old.member, old.scope)} signals it here"),) if first is not second else ()
+    lines = (_line(run, old.member, first, old.scope, f"{tensor}[{i}]"), _line(run, now.member, second, now.scope, f"{tensor}[{i}]"))
+    return Fault("S040", message, second.spans.get("i", second.span), related, help="give each a word of its own, and wait for all of them", trace=lines,
+                 facts={"tensor": tensor, "word": i, "role": now.member.role, "setting": _setting(run)})  # fmt: skip
+
+
+def _never(run: GridRun) -> Fault:
+    """A grid that stops at a flag."""
+    program = run.plan.program
+    w = min(run.waits, key=lambda w: (w.scope["#cta"], w.member.number))
+    op = program.ops[w.op]
+    raised = [s.op for s in run.plan.sites.values() if s.op.attrs.get("flags") == w.tensor and any(isinstance(e, Flag) and e.kind == "signal" for e in effects_of(s.op, program))]
+    if not raised:
+        reason = f"nothing signals `{w.tensor}`"
+    else:
+        reason = f"it stays at {w.found}" if w.raised else "no block that can still run signals that word"
+    message = f"{_who(run, w.member, w.scope)} waits for `{w.tensor}[{w.i}]` to be at least {w.value}, and {reason}"
+    lines = tuple(_line(run, x.member, program.ops[x.op], x.scope, f"waits for {x.tensor}[{x.i}] >= {x.value}, found {x.found}") for x in run.waits[:8])
+    help = f"signal the word that is waited for, with a value of {w.value} or more"
+    if raised and not w.raised:
+        help = "signal the word that is waited for, and let a block wait only for tiles that come before its own in the tile order"
+    return Fault("S041", message, op.span, tuple((o.span, "raised here") for o in raised[:3]), help=help, trace=lines,
+                 facts={"tensor": w.tensor, "word": w.i, "expected": w.value, "found": w.found, "role": w.member.role, "setting": _setting(run)})  # fmt: skip
+
+
+def _open(run: GridRun, tensor: str, old: Access, now: Access) -> Fault:
+    first, second = _op(run, old), _op(run, now)
+    message = f"not decided: whether {call(second)} and {call(first)} touch the same elements of `{tensor}`, nothing orders the two"
+    return Fault("S090", message, second.span, ((first.span, f"{_who(run, old.member, old.scope)} {_VERBS[old.kind]} `{tensor}` here"),), severity="note",
+                 help="order them, or let coordinates and masks be numbers of the tile", facts={"tensor": tensor, "setting": _setting(run)})  # fmt: skip
+
+
+__all__ = ["grid_faults"]

@@ -1,0 +1,114 @@
+"""Q012: the tiles of an output reach its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, Param, Program
+from cake_ir.span import Span
+from cake_verify.analyses.affine import affine
+from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.positions import arguments, parameters
+from cake_verify.analyses.sites import Site, covered, stores_by_tensor
+from cake_verify.analyses.tensors import read_tensors
+from cake_verify.analyses.trips import resolver_of, spoken
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+from cake_verify.rules.safety.texts import NAMED
+
+PAGE = Page(
+    code="Q012",
+    title="tiles that end before the tensor does",
+    statement="Where one store writes a tensor whose extent is an argument, and its coordinate steps by tiles or rounds whose number follows from that argument, the last of them reaches the extent.",
+    why="A count that rounds down, or divides by another tile than the one that is stored, leaves the rest of the output as it was: right for multiples of the tile, wrong for everything else.",
+    failing=edit(NAMED, ("tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128))", "tiles=(M // 64, lm.cdiv(N, 128))")),
+    passing=NAMED,
+    limits="Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables. Tensors that the launch also reads, or that several stores write, are left alone.",
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    for stores in stores_by_tensor(program):
+        s = stores[0]
+        tensor = program.tensors[str(s.op.attrs["tensor"])]
+        coords = s.op.operands["coords"]
+        if len(stores) > 1 or tensor.name in read_tensors(program) or not isinstance(coords, tuple) or len(tensor.extents) != len(coords):
+            continue
+        for axis, e in enumerate(coords):
+            extent = tensor.extents[len(tensor.extents) - 1 - axis]
+            fault = _axis(program, s, tensor, axis, e, extent) if isinstance(extent, str) else None
+            if fault is not None:
+                yield fault
+                break
+
+
+def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: str) -> Fault | None:
+    line = affine(program, s.role.name, e)
+    if line is None or line.constant or not line.terms or any(c <= 0 for c in line.terms.values()) or s.op.operands.get("rows") is not None:
+        return None
+    counts: list[tuple[int, Expr | int, int]] = []
+    at: Span | None = None
+    text = ""
+    for name, stride in line.terms.items():
+        found = _count(program, s, name)
+        if found is None:
+            return None
+        count, rounded, span = found
+        counts.append((stride, count, rounded))
+        if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in count.walk()):
+            at, text = span, spoken(count)
+    if at is None:
+        return None
+    last = reached = _stored(s, axis)
+    for stride, count, _ in sorted(counts, key=lambda c: c[0]):
+        if stride > reached:
+            return None  # a gap between neighbours, which Q001 tells
+        reached = stride * count if isinstance(count, int) else 1 << 62
+    names = parameters(program, [c for _, c, _ in counts if isinstance(c, Expr)]) | {extent}
+    for args in arguments(program, names, (3,), limit=8):
+        end = last
+        for stride, count, rounded in counts:
+            n = count if isinstance(count, int) else evaluate(program, count, args)
+            if not isinstance(n, int) or n < 1:
+                break
+            end += stride * (-(-n // rounded) * rounded - 1)
+        else:
+            size = args.get(extent)
+            if size is not None and end < size:
+                given = ", ".join(f"{n} = {args[n]}" for n in sorted(names) if n in args)
+                return Fault("Q012", f"nothing writes `{tensor.name}` from {end} on along `{extent}`: `{text}` tiles or rounds end there, for {given}", at,
+                             ((s.op.spans.get("coords", s.op.span), "stored here"), (tensor.span, f"`{extent}` is declared here")), f"round up: `lm.cdiv({extent}, ..)` by what one store covers", (),
+                             {"axis": axis, "expected": size, "found": end})  # fmt: skip
+    return None
+
+
+def _stored(s: Site, axis: int) -> int:
+    box, view = s.op.attrs.get("box"), s.op.operands.get("view")
+    if isinstance(box, tuple):
+        return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
+    if isinstance(view, Expr) and axis == 1 and view.type is not None:
+        return int(getattr(view.type, "rows", 1))
+    return covered(s, axis)
+
+
+def _count(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span] | None:
+    """How many values a term takes, the multiple that it is rounded up to, and where that is written."""
+    if name == "member":
+        return s.role.members, 1, s.role.span
+    if "." in name:
+        var, _, field = name.partition(".")
+        loop = next((x for x in s.loops if x.var == var), None)
+        d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
+        if d is None or d.kind == "grouped" or field not in d.names:
+            return None
+        k = d.names.index(field)
+        return resolver_of(program, "")(d.tiles[k]), d.cluster[k] if k < len(d.cluster) else 1, d.spans.get("tiles", d.span)
+    loop = next((x for x in s.loops if x.var == name), None)
+    if loop is None or loop.lo is None or loop.hi is None or affine(program, s.role.name, loop.lo) is None:
+        return None
+    resolve = resolver_of(program, s.role.name)
+    lo = resolve(loop.lo)
+    if lo.op != "const" or lo.attrs["value"] != 0:
+        return None
+    return resolve(loop.hi), 1, loop.head

@@ -1,0 +1,129 @@
+"""Texts that are large along one axis: each ends soon, in little memory, and says what was not decided and where."""
+
+import gc
+import time
+import tracemalloc
+
+import pytest
+
+from cake_verify import Question, verify_many, verify_text
+from cake_verify.rules.examples import LOOP, TILE, edit
+
+HEAD = """@cake.schedule(target="sm_90a")
+def large(lm, A: LM.tma2d[LM.bf16, "M", "K"], C: LM.gmem2d[LM.f32, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(M > 0 and N > 0 and K > 0 and M % 256 == 0 and N % 256 == 0)
+    load = lm.role(warps=[0])
+    work = lm.role(warps=range(4, 8))
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 128), lm.cdiv(N, 64)), names=("m", "n"))
+    pool = lm.smem(65536)
+    tile = pool.view(offset=0, shape=(128, 64), dtype=lm.bf16, stage=4, swizzle="128b")
+    ring = lm.pipeline(stages=4)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[work])
+    empty = lm.barrier(pipeline=ring, prod=[work], cons=[load], arrive="member", primed=True)
+"""
+FILL = """s = lm.step(ring)
+lm.wait(empty, stage=s)
+tile.tma_load(A, coords=(0, t.m * 128), barrier=full, stage=s)
+"""
+USE = """s = lm.step(ring)
+lm.wait(full, stage=s)
+x = tile[s].load(form="rows")
+lm.store(C, lm.cast(x, lm.f32), coords=(t.n * 64, t.m * 128))
+lm.arrive(empty, stage=s)
+"""
+
+
+def large(around: list[str], times: int = 1) -> str:
+    """Both roles under the same heads of loops and branches, one within the other; `times` repeats all of them."""
+    out = HEAD
+    for role, body in (("load", FILL), ("work", USE)):
+        out += f"    with {role}:\n        for t in lm.tiles(sched):\n"
+        for n in range(times):
+            for depth, head in enumerate(around):
+                out += " " * (12 + 4 * depth) + head.replace("#", str(n)) + ":\n"
+            out += "".join(f"{' ' * (12 + 4 * len(around))}{line}\n" for line in body.splitlines())
+    return out
+
+
+LARGE = {
+    "one loop of two thousand million": large(["for i in lm.range(2147483647)"]),
+    "loops without an operation": large(["for i in lm.range(1000000)"]) + "            for j in lm.range(1000000):\n                q = j + 1\n",
+    "fifteen loops of a thousand": large([f"for i{k} in lm.range(1000)" for k in range(15)]),
+    "fifteen loops of run-time length": large([f"for i{k} in lm.range(lm.cdiv(K, {64 + k}))" for k in range(15)]),
+    "four thousand unrolled": large(["for i in lm.static_range(64)", "for j in lm.static_range(64)"]),
+    "four hundred branches on an argument": large(["if K > # * 64"], 400),
+}
+
+
+def verified(text: str):
+    """The verdict as one of many, and the processor seconds it took."""
+    verify_text(TILE)  # rules are imported once a process
+    started = time.process_time()
+    verdict = verify_many([Question(text)])[0]
+    return verdict, time.process_time() - started
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_monstrous_text_is_undecided_soon_and_names_the_place(name):
+    verdict, seconds = verified(LARGE[name])
+    assert verdict.verdict == "undecided", [d.message for d in verdict.errors]
+    (note,) = [d for d in verdict.diagnostics if d.code == "S090"]
+    assert note.span.line > len(HEAD.splitlines())
+    assert seconds < 2
+
+
+def test_four_thousand_lines_are_judged_in_time():
+    verdict, seconds = verified(large(["for i in lm.range(2)"], 400))
+    assert verdict.verdict == "pass" or [d.code for d in verdict.diagnostics if d.code == "S090"], [d.message for d in verdict.errors]
+    assert seconds < 2
+
+
+@pytest.mark.parametrize("text", [LARGE["one loop of two thousand million"], large(["for i in lm.range(2)"], 300)], ids=["events", "lines"])
+def test_what_a_large_text_holds_in_memory_is_bounded(text):
+    tracemalloc.start()
+    try:
+        verify_many([Question(text)])
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_fault_among_four_thousand_lines_is_told_in_time():
+    text = large(["for i in lm.range(2)"], 400).replace("lm.wait(empty, stage=s)", "lm.wait(empty, stage=s.prev())", 1)
+    verdict, seconds = verified(text)
+    assert (verdict.verdict, seconds < 2) == ("fail", True)
+
+
+def test_loops_are_refused_before_nothing_can_run_them():
+    (error, *_) = verify_text(large([f"for i{k} in lm.range(2)" for k in range(16)])).errors
+    assert (error.code, "16 deep" in error.message) == ("N002", True)
+    assert verify_text(large([f"for i{k} in lm.range(1)" for k in range(15)])).verdict == "pass"
+
+
+def test_two_hundred_variants_are_read_once():
+    import cake_verify.many as many
+
+    read, parse = [], many.parse
+    many.parse = lambda text, filename: read.append(text) or parse(text, filename)
+    try:
+        tunable = edit(LOOP, ("K: LM.i32):", "K: LM.i32, *, REGS=232):"), ("regs=232", "regs=REGS"))
+        texts = [tunable, tunable.replace("N: LM.i32", "NN: LM.i32").replace("lm.cdiv(N, 128)", "lm.cdiv(NN, 128)")]
+        verdicts = verify_many(Question(text, {"REGS": 8 * n}) for text in texts for n in range(1, 101))
+    finally:
+        many.parse = parse
+    assert len(verdicts) == 200
+    assert {"pass", "fail"} == {v.verdict for v in verdicts}  # some register counts are not to be had
+    assert read == texts
+
+
+def test_a_verdict_leaves_no_cycles_behind():
+    for text in (TILE, LOOP, edit(TILE, ("lm.wait(full, stage=s)", "lm.wait(fool, stage=s)"))):
+        verify_text(text)
+        gc.collect()
+        gc.disable()
+        try:
+            verify_text(text)
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
