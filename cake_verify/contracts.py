@@ -67,7 +67,7 @@ HELD: dict[str, Held] = {
     "HW065": _h("H006", "the role's first instruction, executed by all of its warps; both launch bounds are always given"),
     "HW066": _h("H006"),
     "HW067": _h("H014", "a fence stands in front of every MMA that is printed", open="what the assembler did: the build counts the MMAs of the machine code against the schedule and refuses a cubin with fewer"),
-    "HW070": _h("P001 S006"),
+    "HW070": _h("P001 S006 S039"),
     "HW071": _h("P001 S003 S004"),
     "HW072": _h("S012", "arrivals and waits take the scope of their barrier; flags are released and acquired at device scope"),
     "HW073": _h("H010 S010", "ids and counts are derived from the roles"),
