@@ -172,6 +172,7 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("both_128x192", "hopper_halves", both, (*large, "m256_n24576_*"), True),  # half of a product is promoted under the other half
         ("both_128x192_turns", "hopper_halves", {**both, "TURNS": True}, ("m256_n24576_*",), False),
         ("pair_c2", "hopper_pair", {}, ("m256_n7168_*",), True),
+        ("pair_128x112", "hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1, "STAGES": 6}, ("m256_n7168_*",), True),
         ("share2_128x64", "hopper_share", {"BN": 64, "STAGES": 7}, ("m256_n2112_*",), True),  # 66 clusters
         ("share2_128x64_s3", "hopper_share", {"BN": 64, "STAGES": 3}, ("m256_n2112_*",), False),  # two kernels fit an SM
         ("share4_128x160", "hopper_share", {"SPLIT": 4, "BN": 160, "STAGES": 4, "REGS": 216}, ("m256_n2112_*",), True),  # 28 clusters
