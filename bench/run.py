@@ -24,6 +24,7 @@ from bench.cake_runner import BuiltCandidate, enqueue_all, find_built
 from bench.harness import Contender, ContextLost, failed, measure, table
 from bench.peers import BASELINES, PEERS, Sets
 from bench.provenance import command
+from bench.run_costs import spent
 from cake_backend.judge.check import Reference, sample_rows
 from cake_backend.judge.device.driver import Gpu
 from cake_backend.judge.device.telemetry import Telemetry
@@ -178,12 +179,6 @@ def run_shape(task: Task, shape: Shape, arguments: argparse.Namespace, gpu: Gpu,
                 row[mode]["floor_over_time"] = limit.seconds / row[mode]["median_s"]
     rows_checked = "all" if checker.rows is None else len(checker.rows)
     return {"shape": shape.name, "axes": shape.axes, "floor": limit.to_json(), "rows_checked": rows_checked, **done, "contenders": rows}
-
-
-def spent(results: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
-    """What a run cost: seconds that the device was held (checks, compilation of peers and timing) and timed, and how many variants of Cake it tried."""
-    tried = {c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake"}
-    return {"gpu_seconds": round(seconds, 1), "timing_seconds": round(sum(float(r["seconds"]) for r in results), 1), "variants_tried": len(tried)}
 
 
 def print_shape(family: str, result: dict[str, Any]) -> None:

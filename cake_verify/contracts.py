@@ -68,7 +68,7 @@ HELD: dict[str, Held] = {
     "HW066": _h("H006"),
     "HW067": _h("H014", "a fence stands in front of every MMA that is printed", open="what the assembler did: the build counts the MMAs of the machine code against the schedule and refuses a cubin with fewer"),
     "HW070": _h("P001 S006 S039"),
-    "HW071": _h("P001 S003 S004"),
+    "HW071": _h("P001 S003 S004", "ordinary loads of what the copy engine refills are fenced in front of the arrival or the meeting that releases it"),
     "HW072": _h("S012", "arrivals and waits take the scope of their barrier; flags are released and acquired at device scope"),
     "HW073": _h("H010 S010", "ids and counts are derived from the roles"),
     "HW074": _h("N064 S010", "the block's own barrier stands only in front of the roles"),

@@ -95,9 +95,8 @@ def _write(out: Path, answers: dict[str, dict[str, Any]], failed: dict[str, str]
         "gpu": next((a["gpu"] for cases in answers.values() for a in cases.values() if "gpu" in a), ""),
         "questions": {n: {"contract": asked[n].CONTRACT, "asks": asked[n].ASKS, "cases": cases} for n, cases in answers.items()},
     }  # fmt: skip
-    for cases in report["questions"].values():
-        for found in cases["cases"].values():
-            found.pop("gpu", None)
+    for question in report["questions"].values():
+        question["cases"] = {c: {k: v for k, v in found.items() if k != "gpu"} for c, found in question["cases"].items()}
     if add is not None:
         report = merged(json.loads(add.read_text()), report)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +112,7 @@ def merged(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
         known = questions()[name].CASES
         kept = {c: x for c, x in together.get(name, {"cases": {}})["cases"].items() if c in known}
         together[name] = {**question, "cases": {**kept, **ran}}
-    return {**later, "seconds": round(earlier["seconds"] + later["seconds"], 1), "questions": together}
+    return {**later, "gpu": later["gpu"] or earlier["gpu"], "seconds": round(earlier["seconds"] + later["seconds"], 1), "questions": together}
 
 
 if __name__ == "__main__":

@@ -131,17 +131,20 @@ def _wgmma(ctx: Context, op: Op) -> None:
     init = op.operands.get("init")
     flag = accumulate(ctx, init if isinstance(init, Expr) else None, "k_", steps)
     describe = ctx.use(wgmma.DESCRIPTOR)
+    fresh = False
     if from_registers:
         a = resolve(ctx, a)
         if a.op != "var":
-            a = temporary(ctx, a)
+            a, fresh = temporary(ctx, a), True
     flush(ctx, op.span)
-    pin_places(ctx, ctx.role.inflight.before.get(op.id, ()))
+    fenced = fresh or op.id not in mma_groups(ctx.program).follows
+    pin_places(ctx, _registers_ahead(ctx, op) if fenced else ())
     call = ctx.use(wgmma.instruction(shape))
     with ctx.out.block(""):
         source = _registers(ctx, a, steps) if from_registers else _shared(ctx, a, op)
         ctx.out.line(f"const u32 {f'a_ = {source.base}, ' if source.base else ''}b_ = {b_base};")
-        ctx.out.line(f"{ctx.use(wgmma.FENCE)}();")
+        if fenced:
+            ctx.out.line(f"{ctx.use(wgmma.FENCE)}();")
 
         def issue(k: str) -> None:
             b_text = f"{describe}({b_word}, {plus('b_', _steps(b_desc.k_steps, k) if steps > 1 else '')})"
@@ -167,6 +170,18 @@ def _wgmma(ctx: Context, op: Op) -> None:
         ctx.role.flying[-1] = stage
     elif stage not in (None, ctx.role.flying[-1]):
         not_lowered("a group of MMAs into several fragments of an array", op.span)
+
+
+def _registers_ahead(ctx: Context, op: Op) -> tuple[str, ...]:
+    """Places that an MMA and those that follow it at once hold from here on: one fence stands in front of them all."""
+    before, groups = ctx.role.inflight.before, mma_groups(ctx.program)
+    names = dict.fromkeys(before.get(op.id, ()))
+    ops = ctx.program.ops
+    for later in ops[next(i for i, o in enumerate(ops) if o.id == op.id) + 1 :]:
+        if later.id not in groups.follows:
+            break
+        names.update(dict.fromkeys(before.get(later.id, ())))
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cake_ir.fact import fact
 from cake_ir.program import Program
@@ -10,10 +11,14 @@ from cake_ir.program import Program
 
 @dataclass(frozen=True, slots=True)
 class MmaGroups:
-    """Ids of the MMAs that open a group, and of those behind which it is committed; one alone does both."""
+    """Ids of the MMAs that open a group, and of those behind which it is committed; one alone does both.
+
+    `follows` are those in front of which nothing happens since another MMA of their group.
+    """
 
     opens: frozenset[int]
     closes: frozenset[int]
+    follows: frozenset[int]
 
 
 @fact
@@ -26,4 +31,5 @@ def mma_groups(program: Program) -> MmaGroups:
             group = op.attrs.get("group")
             by.setdefault(("alone", op.id) if group is None else group, []).append(op.id)
     opens.update(min(ids) for ids in by.values())
-    return MmaGroups(frozenset(opens), frozenset(max(ids) for ids in by.values()))
+    follows = {b.id for a, b in pairwise(program.ops) if a.name == b.name == "mma" and a.attrs.get("group") is not None and a.attrs.get("group") == b.attrs.get("group")}
+    return MmaGroups(frozenset(opens), frozenset(max(ids) for ids in by.values()), frozenset(follows))

@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.tma1d[LM.f32].const,
+def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
              C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
              *, MEMBERS=2, P=128, STAGES=3, CW=64, CSTAGES=2, GROUP=8, CLUSTER=1, TURNS=False, BOTH=False, EARLY=False, REGS=232, LOAD_REGS=40):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; 64 rows of each tile per math member."""
@@ -12,14 +12,13 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
 
     BM, BN = 64 * MEMBERS, 2 * P
     ONE = 128 % P == 0
-    a_bytes, b_bytes, c_bytes, f_bytes = STAGES * BM * 128, STAGES * BN * 128, CSTAGES * BM * CW * 2, STAGES * BM * 4
-    pool = lm.smem(a_bytes + b_bytes + c_bytes + f_bytes + STAGES * 512)
+    a_bytes, b_bytes, c_bytes = STAGES * BM * 128, STAGES * BN * 128, CSTAGES * BM * CW * 2
+    pool = lm.smem(a_bytes + b_bytes + c_bytes + STAGES * BM * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, CW), dtype=lm.bf16, stage=CSTAGES,
                        swizzle="128b" if CW % 64 == 0 else "64b" if CW % 32 == 0 else "32b")
     scale_a = pool.view(offset=a_bytes + b_bytes + c_bytes, shape=(BM,), dtype=lm.f32, stage=STAGES)
-    scale_b = pool.view(offset=a_bytes + b_bytes + c_bytes + f_bytes, shape=(128,), dtype=lm.f32, stage=STAGES)
 
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
@@ -41,10 +40,6 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                 qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full)
                 qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full, multicast="m" if CLUSTER > 1 else None)
                 scale_a.tma_load(SA, coords=(t.m * BM, k), stage=s, barrier=full)
-                for h in lm.static_range(2):
-                    scale_b.cols(64 * h, 4).tma_load(SB, coords=((t.n * BN + P * h) // 128 * KB + k,), stage=s, barrier=full)
-                    if not ONE:
-                        scale_b.cols(64 * h + 32, 4).tma_load(SB, coords=((t.n * BN + P * h) // 128 * KB + KB + k,), stage=s, barrier=full)
 
     with math:
         if EARLY:
@@ -54,14 +49,23 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
         for t in lm.tiles(sched):
             left = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
             right = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
+            left_row = t.n * BN // 128 * KB                                      # where the scales of each half's first columns lie
+            right_row = lm.min((t.n * BN + P) // 128, NB - 1) * KB
+            left_next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB             # .. and of those it has in the next block
+            right_next_row = lm.min((t.n * BN + P) // 128 + 1, NB - 1) * KB
+            left_ahead, right_ahead = lm.ld(SB, left_row), lm.ld(SB, right_row)
+            left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row), lm.ld(SB, right_next_row)
             for k in lm.range(KB):
+                at = lm.min(k + 1, KB - 1)
                 s = lm.step(ring)
+                left_sb, right_sb = left_ahead, right_ahead
+                left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
+                if not ONE:
+                    left_next, right_next = left_next_ahead, right_next_ahead
+                    left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
                 lm.wait(full, stage=s)
                 sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=left)
                 if BOTH:
-                    left_sb, right_sb = scale_b[s].cols(0, 4).ld(0), scale_b[s].cols(64, 4).ld(0)
-                    if not ONE:
-                        left_next, right_next = scale_b[s].cols(32, 4).ld(0), scale_b[s].cols(96, 4).ld(0)
                     if TURNS:
                         lm.wait(turn)
                     lm.mma(part[0], qa[s].rows(64 * math.index, 64), qb[s].rows(0, P), init=True)
@@ -81,9 +85,6 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                         right = right + part[1] * lm.where(lm.iota(left, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
                 else:
                     for h in lm.static_range(2):
-                        sb = scale_b[s].cols(64 * h, 4).ld(0)
-                        if not ONE:
-                            next_sb = scale_b[s].cols(64 * h + 32, 4).ld(0)
                         if TURNS:
                             lm.wait(turn)
                         lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
@@ -92,15 +93,15 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                         lm.mma_wait(pending=0)
                         if h == 0:
                             if ONE:
-                                left = left + part * (sa * sb)
+                                left = left + part * (sa * left_sb)
                             else:
-                                left = left + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+                                left = left + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
                         else:
                             lm.arrive(empty, stage=s)
                             if ONE:
-                                right = right + part * (sa * sb)
+                                right = right + part * (sa * right_sb)
                             else:
-                                right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+                                right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
             for j in lm.static_range(BN // CW):
                 c = lm.step(cring)
                 lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store

@@ -2,15 +2,16 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_pair(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"], SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
+def gemm_fp8_pair(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
              C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-             *, MEMBERS=2, BN=128, STAGES=5, CW=64, CSTAGES=2, GROUP=8, CLUSTER=2, REGS=232, LOAD_REGS=40):
+             *, MEMBERS=2, BN=128, STAGES=5, CW=64, CSTAGES=2, GROUP=8, CLUSTER=2, EARLY=True, REGS=232, LOAD_REGS=40):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; 64 rows of each tile per math member."""
     lm.launch(grid="persistent", cluster=(CLUSTER, 1))
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and N % 8 == 0 and MP % 4 == 0)
 
     BM = 64 * MEMBERS
+    ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
     a_bytes, b_bytes, c_bytes = STAGES * BM * 128, STAGES * BN * 128, CSTAGES * BM * CW * 2
     pool = lm.smem(a_bytes + b_bytes + c_bytes + STAGES * BM * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
@@ -30,6 +31,7 @@ def gemm_fp8_pair(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", 
     sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, 1), raster="m", swizzle=GROUP)
 
     with load:
+        lm.pdl_wait()
         for t in lm.tiles(sched):
             for k in lm.range(KB):
                 s = lm.step(ring)
@@ -39,26 +41,47 @@ def gemm_fp8_pair(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", 
                 scale.tma_load(SA, coords=(t.m * BM, k), stage=s, barrier=full)
 
     with math:
+        if EARLY:
+            lm.pdl_launch()                                                      # the next kernel sets up meanwhile
+        lm.pdl_wait()
         for t in lm.tiles(sched):
             part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", stage=2)
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
-            first = t.n * BN // 128
+            row = t.n * BN // 128 * KB                                           # where the scales of the tile's first columns lie
+            next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB                  # .. and of those it has in the next block
+            ahead = lm.ld(SB, row)
+            next_ahead = lm.ld(SB, next_row)
             scales = lm.rowvec(like=acc, init=0.0)
+            if not ONE:
+                next_scales = lm.rowvec(like=acc, init=0.0)
             for k in lm.range(KB):
-                sb = lm.ld(SB, first * KB + k)
+                at = lm.min(k + 1, KB - 1)
                 s = lm.step(ring)
+                sb = ahead
+                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
+                if not ONE:
+                    next_sb = next_ahead
+                    next_ahead = lm.ld(SB, next_row + at)
                 lm.wait(full, stage=s)
                 p = lm.step(turn)
                 lm.mma(part[p], qa[s].rows(64 * math.index, 64), qb[s], init=True)
-                now = scale[s].cols(64 * math.index, 64).load(form="rowvec", like=acc) * sb
+                sa = scale[s].cols(64 * math.index, 64).load(form="rowvec", like=acc)
                 lm.mma_wait(pending=1)                                           # the product of the block before
                 if k > 0:
                     lm.arrive(empty, stage=s.prev())
-                    acc = acc + part[p.prev()] * scales
-                scales = now
+                    if ONE:
+                        acc = acc + part[p.prev()] * scales
+                    else:
+                        acc = acc + part[p.prev()] * lm.where(lm.iota(acc, axis=1) < 128 - t.n * BN % 128, scales, next_scales)
+                scales = sa * sb
+                if not ONE:
+                    next_scales = sa * next_sb
             lm.mma_wait(pending=0)
             lm.arrive(empty, stage=lm.at(ring))
-            acc = acc + part[lm.at(turn)] * scales
+            if ONE:
+                acc = acc + part[lm.at(turn)] * scales
+            else:
+                acc = acc + part[lm.at(turn)] * lm.where(lm.iota(acc, axis=1) < 128 - t.n * BN % 128, scales, next_scales)
             for j in lm.static_range(BN // CW):
                 c = lm.step(cring)
                 lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store

@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.tma1d[LM.f32].const,
+def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"],
                    M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
                    *, SPLIT=2, MEMBERS=2, BN=112, STAGES=5, CTAS=1, TURNS=False, EARLY=True, REGS=None, LOAD_REGS=40):
@@ -13,8 +13,8 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
 
     BM, W = 64 * MEMBERS, BN // SPLIT
     ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
-    a_bytes, b_bytes, i_bytes, f_bytes = STAGES * BM * 128, STAGES * BN * 128, (SPLIT - 1) * BM * W * 4, STAGES * BM * 4
-    pool = lm.smem(a_bytes + b_bytes + i_bytes + f_bytes + STAGES * 256 + BM * W * 2)
+    a_bytes, b_bytes, i_bytes = STAGES * BM * 128, STAGES * BN * 128, (SPLIT - 1) * BM * W * 4
+    pool = lm.smem(a_bytes + b_bytes + i_bytes + BM * W * 2 + STAGES * BM * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     if SPLIT > 1:
@@ -22,7 +22,6 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     smem_c = pool.view(offset=a_bytes + b_bytes + i_bytes, shape=(BM, W), dtype=lm.bf16,
                        swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b" if W % 16 == 0 else None)
     scale_a = pool.view(offset=a_bytes + b_bytes + i_bytes + BM * W * 2, shape=(BM,), dtype=lm.f32, stage=STAGES)
-    scale_b = pool.view(offset=a_bytes + b_bytes + i_bytes + BM * W * 2 + f_bytes, shape=(64,), dtype=lm.f32, stage=STAGES)
 
     LW, LR = (1, None) if REGS is None else (4, LOAD_REGS)                       # budgets are for whole warpgroups
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
@@ -42,15 +41,11 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
 
     with load_b:
         for t in lm.tiles(sched):
-            first = t.n * BN // 128
             for k in lm.range(share):
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
                 at = t.k * share + k
                 qb.tma_load(B, coords=(at * 128, t.n * BN), stage=s, barrier=full)
-                scale_b.cols(0, 4).tma_load(SB, coords=(first * KB + lm.min(at, KB - 1),), stage=s, barrier=full)
-                if not ONE:
-                    scale_b.cols(32, 4).tma_load(SB, coords=(first * KB + KB + lm.min(at, KB - 1),), stage=s, barrier=full)
 
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
@@ -68,8 +63,18 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
+            row = t.n * BN // 128 * KB                                           # where the scales of the tile's first columns lie
+            next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB                  # .. and of those it has in the next block
+            ahead = lm.ld(SB, row + lm.min(t.k * share, KB - 1))
+            next_ahead = lm.ld(SB, next_row + lm.min(t.k * share, KB - 1))
             for k in lm.range(share):
+                at = lm.min(t.k * share + k + 1, KB - 1)                         # beyond the last block A, B and SA are zero
                 s = lm.step(ring)
+                sb = ahead
+                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
+                if not ONE:
+                    next_sb = next_ahead
+                    next_ahead = lm.ld(SB, next_row + at)
                 lm.wait(full, stage=s)
                 if TURNS:
                     lm.wait(turn)
@@ -77,15 +82,12 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 if TURNS:
                     lm.arrive(turn)
                 sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
-                sb = scale_b[s].cols(0, 4).ld(0)
-                if not ONE:
-                    sb_right = scale_b[s].cols(32, 4).ld(0)
                 lm.mma_wait(pending=0)
                 lm.arrive(empty, stage=s)
                 if ONE:
                     acc = acc + part * (sa * sb)
                 else:
-                    acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb_right)
+                    acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * next_sb)
             mine = smem_c.rows(64 * math.index, 64)
             if SPLIT == 1:
                 mine.store(lm.cast(acc, lm.bf16))

@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.tma1d[LM.f32].const,
+def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                     C: LM.tma2d[LM.bf16, "M", "N"],
                     M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
                     *, P=112, STAGES=3, TURNS=False, EARLY=True):
@@ -14,13 +14,12 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
     BM, BN = 128, 2 * P
     ONE = P == 128                                                               # a half lies in one block of scales
     a_bytes, b_bytes, i_bytes = STAGES * BM * 128, STAGES * BN * 128, BM * P * 4
-    pool = lm.smem(a_bytes + b_bytes + i_bytes + STAGES * (BM * 4 + 512))
+    pool = lm.smem(a_bytes + b_bytes + i_bytes + STAGES * BM * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     inbox = pool.view(offset=a_bytes + b_bytes, shape=(BM, P), dtype=lm.f32, swizzle="128b" if P % 32 == 0 else "64b")
     smem_c = pool.view(offset=0, shape=(BM, P), dtype=lm.bf16, swizzle="128b" if P % 64 == 0 else "64b" if P % 32 == 0 else "32b")  # over slots that are done
     scale_a = pool.view(offset=a_bytes + b_bytes + i_bytes, shape=(BM,), dtype=lm.f32, stage=STAGES)
-    scale_b = pool.view(offset=a_bytes + b_bytes + i_bytes + STAGES * BM * 4, shape=(128,), dtype=lm.f32, stage=STAGES)
 
     math = lm.role(warps=range(0, 8), regs=216, members=2)
     load_b = lm.role(warps=range(8, 12), regs=40)
@@ -43,12 +42,7 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
                 at = t.k * share + k
-                row = lm.min(at, KB - 1)                                         # beyond the last block A, B and SA are zero
                 qb.tma_load(B, coords=(at * 128, t.n * BN), stage=s, barrier=full)
-                for h in lm.static_range(2):
-                    scale_b.cols(64 * h, 4).tma_load(SB, coords=((t.n * BN + P * h) // 128 * KB + row,), stage=s, barrier=full)
-                    if not ONE:
-                        scale_b.cols(64 * h + 32, 4).tma_load(SB, coords=((t.n * BN + P * h) // 128 * KB + KB + row,), stage=s, barrier=full)
 
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
@@ -67,14 +61,23 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
         for t in lm.tiles(sched):
             left = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
             right = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
+            left_row = t.n * BN // 128 * KB                                      # where the scales of each half's first columns lie
+            right_row = lm.min((t.n * BN + P) // 128, NB - 1) * KB
+            left_next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB             # .. and of those it has in the next block
+            right_next_row = lm.min((t.n * BN + P) // 128 + 1, NB - 1) * KB
+            left_ahead, right_ahead = lm.ld(SB, left_row + lm.min(t.k * share, KB - 1)), lm.ld(SB, right_row + lm.min(t.k * share, KB - 1))
+            left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + lm.min(t.k * share, KB - 1)), lm.ld(SB, right_next_row + lm.min(t.k * share, KB - 1))
             for k in lm.range(share):
+                at = lm.min(t.k * share + k + 1, KB - 1)
                 s = lm.step(ring)
+                left_sb, right_sb = left_ahead, right_ahead
+                left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
+                if not ONE:
+                    left_next, right_next = left_next_ahead, right_next_ahead
+                    left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
                 lm.wait(full, stage=s)
                 sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
                 for h in lm.static_range(2):
-                    sb = scale_b[s].cols(64 * h, 4).ld(0)
-                    if not ONE:
-                        next_sb = scale_b[s].cols(64 * h + 32, 4).ld(0)
                     if TURNS:
                         lm.wait(turn)
                     lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
@@ -83,15 +86,15 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                     lm.mma_wait(pending=0)
                     if h == 0:
                         if ONE:
-                            left = left + part * (sa * sb)
+                            left = left + part * (sa * left_sb)
                         else:
-                            left = left + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+                            left = left + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
                     else:
                         lm.arrive(empty, stage=s)
                         if ONE:
-                            right = right + part * (sa * sb)
+                            right = right + part * (sa * right_sb)
                         else:
-                            right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P * h) % 128, sa * sb, sa * next_sb)
+                            right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
             box = lm.step(mail)
             mine = inbox.rows(64 * math.index, 64)
             if lm.cta_rank() == 0:

@@ -320,8 +320,6 @@ def rows_left(r: Replay, found: Found) -> Fault:
     m, op = _now(r, found)
     d = found.data
     found_range = d["range"]
-    if found_range.tile:
-        return _tile_left(r, found)
     read = r.plan.program.ops[found_range.read]
     message = (f"{call(op)} writes {d['rows']} rows from row {d['first']} on, but the sequence ends at row {d['end']}: "
                f"the rows behind it belong to the next one")  # fmt: skip
@@ -337,24 +335,6 @@ def rows_left(r: Replay, found: Found) -> Fault:
     return Fault("S013", message, op.spans.get("rows", op.span), ((read.span, f"the sequence starts at `{found_range.tensor}[{d['index']}]` = {d['start']}"),),
                  fixes=tuple(fixes), facts={"tensor": found_range.tensor, "expected": d["end"] - d["first"], "found": d["rows"], "setting": str(r.setting)},
                  help="store only the rows that are left: " + (fixes[0].title if fixes else "`rows=`"), trace=trace(r, [], (m, "past the end")))  # fmt: skip
-
-
-def _tile_left(r: Replay, found: Found) -> Fault:
-    """A store past the rows of its group's tile."""
-    from cake_verify.analyses.rows import rows_of_tile
-    from cake_verify.analyses.trips import spoken, written
-
-    m, op = _now(r, found)
-    d, tile = found.data, written(found.data["range"].tile)
-    loop = next(s for s in r.plan.sites[op.id].loops if s.var == found.data["range"].tile)
-    message = f"{call(op)} writes {d['rows']} rows from row {d['first']} on, but the rows of this tile's group end at row {d['end']}: those behind it belong to the next group"
-    coordinate = op.operands["coords"][d["range"].coordinate]  # type: ignore[index]  # stores have coordinates
-    help = f"store only the rows that are left: `{tile}.row0 + {tile}.rows - ({spoken(coordinate)})`, at most {d['range'].rows}"
-    text = rows_of_tile(d["range"])
-    fix = edits.replace(op.spans["rows"], text) if "rows" in op.spans else edits.add_argument(op.span, f"rows={text}")
-    return Fault("S013", message, op.spans.get("rows", op.span), ((loop.head, f"`{tile}.rows` rows belong to the group"),), help=help, fixes=(fix,),
-                 facts={"tensor": d["range"].tensor, "expected": max(0, d["end"] - d["first"]), "found": d["rows"], "setting": str(r.setting)},
-                 trace=trace(r, [], (m, "past the end")))  # fmt: skip
 
 
 def _end_name(r: Replay, role: str, tensor: str, read: int) -> str | None:

@@ -20,10 +20,7 @@ from cake_verify.analyses.state import Found, Member
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant).
-
-    Where tiles of groups say which rows are theirs, `tile` is the loop's variable, with the places of its first row and of their number.
-    """
+    """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant)."""
 
     op: Op
     coordinate: int
@@ -31,8 +28,6 @@ class Range:
     read: int
     rows_at: int | None
     rows: int
-    tile: str = ""
-    fields: tuple[int, int] = (0, 0)
 
 
 def _writes_tensor(op: Op, plan: Plan) -> bool:
@@ -77,14 +72,6 @@ def guarded(plan: Plan, op: Op) -> Range | None:
                 rows = plan.code.ops[op.id].index.get("rows")
                 is_rows = rows is not None and extent == _view_rows(op)
                 return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent)  # type: ignore[call-overload]  # an `ld` carries its operation's number
-            if n.op == "field" and n.attrs["name"] == "row0":
-                extent, name = _extent(op, k), str(n.args[0].attrs["name"])
-                loop = next((s for s in plan.sites[op.id].loops if s.var == name), None)
-                if extent is None or loop is None:
-                    return None
-                d, rows = plan.program.schedulers[str(loop.scheduler)], plan.code.ops[op.id].index.get("rows")
-                is_rows = rows is not None and extent == _view_rows(op)
-                return Range(op, k, str(d.offsets), -1, rows if is_rows else None, extent, name, (d.fields.index("row0"), d.fields.index("rows")))
     return None
 
 
@@ -101,20 +88,12 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
     at = plan.code.ops[op.id].index["coords"]
     number = op.id
     k, tensor, read, rows_at, fixed = found.coordinate, found.tensor, found.read, found.rows_at, found.rows
-    tile, fields = found.tile, found.fields
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         i = m.lds.get(read)
-        if tile:
-            own = m.variables().get(tile)
-            if own is None:
-                return None
-            start, i = own[fields[0]], -1
-            end = start + own[fields[1]]
-        elif i is None:
+        if i is None:
             return None
-        else:
-            start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
+        start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
         first = v[at][k]
         n = fixed if rows_at is None else min(v[rows_at], fixed)
         if n == min(fixed, end - first):
@@ -126,14 +105,3 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
         return None
 
     return step
-
-
-def rows_of_tile(found: Range) -> str:
-    """What `rows=` has to be where a grouped scheduler gives the tile: what the group has left of it behind the coordinate, at most a tile."""
-    coords = found.op.operands["coords"]
-    assert isinstance(coords, tuple)
-    t, at = trips.written(found.tile), trips.spoken(coords[found.coordinate])
-    if at == f"{t}.row0":
-        return f"lm.min({found.rows}, {t}.rows)"
-    inside = at.removeprefix(f"{t}.row0 + ")
-    return f"lm.min({found.rows}, {t}.rows - {inside})" if inside != at else f"lm.min({found.rows}, {t}.row0 + {t}.rows - ({at}))"

@@ -15,7 +15,7 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import Program
 from cake_ir.span import Span
-from cake_verify.analyses import edits, ranges
+from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
 from cake_verify.analyses.guards import unreached
@@ -27,7 +27,6 @@ from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
-from cake_verify.analyses.rows import guarded, rows_of_tile
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
@@ -197,9 +196,7 @@ def _dead(plan: Plan, number: int) -> Fault:
 def _cut_short(plan: Plan, number: int, role: str, first: int, rows: int, end: int) -> Fault:
     op = plan.program.ops[number]
     message = f"the store writes {rows} rows from row {first} on, and the sequence that they belong to goes on to row {end}: the rest of this tile is never written"
-    found = guarded(plan, op)
-    fixes = (edits.replace(op.spans["rows"], rows_of_tile(found)),) if found is not None and found.tile and "rows" in op.spans else ()
-    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile", fixes,
+    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile",
                  facts={"role": role, "expected": end - first, "found": rows})  # fmt: skip
 
 

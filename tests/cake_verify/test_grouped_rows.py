@@ -21,24 +21,25 @@ def test_the_rows_that_a_member_has_left_are_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("new", "said"),
+    "new",
     [
-        ("rows = lm.min(64, t.rows - 64 * (1 - math.index))", "belongs to the next group"),  # the other member's rest, wrong on an H200
-        ("rows = 64", "belongs to the next group"),
-        ("rows = lm.min(64, t.rows - 64 * math.index) - 1", "row 63 of a tile of 128 rows is not written"),
-        ("rows = lm.min(32, t.rows - 64 * math.index)", "is not written"),
+        "rows = lm.min(64, t.rows - 64 * (1 - math.index))",  # the other member's rest, wrong on an H200
+        "rows = 64",
+        "rows = lm.min(64, t.rows - 64 * math.index) - 1",
+        "rows = lm.min(32, t.rows - 64 * math.index)",
     ],
 )
-def test_other_numbers_of_rows_are_refused(new: str, said: str) -> None:
+def test_other_numbers_of_rows_are_refused(new: str) -> None:
+    """By the walk where one store is wrong by itself (S013), by all stores together where rows are left out (Q001)."""
     text = TEXT.replace(COUNT, new)
     assert text != TEXT
     (fault,) = found(text)
-    assert fault[0] == "Q001" and said in fault[1], fault
+    assert fault[0] in ("S013", "Q001"), fault
 
 
 def test_a_store_without_a_count_of_rows_is_refused() -> None:
     (fault,) = found(TEXT.replace(", rows=rows)", ")"))
-    assert fault[0] == "Q001" and "belongs to the next group" in fault[1], fault
+    assert fault[0] in ("S013", "Q001"), fault
 
 
 def test_a_member_that_never_stores_leaves_its_rows() -> None:

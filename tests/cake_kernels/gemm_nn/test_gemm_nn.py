@@ -37,9 +37,9 @@ def test_a_simulated_run_is_right(family: str, params: dict[str, Any]) -> None:
 
 
 
-@pytest.mark.parametrize("params", [{}, {"SPLIT": 4, "BN": 128, "STAGES": 3}], ids=str)
+@pytest.mark.parametrize("params", [{}, {"ROWS": 128, "STAGES": 4, "REGS": 216}], ids=str)
 def test_ctas_that_send_each_other_their_sums_are_proved_safe_and_right(params: dict[str, Any]) -> None:
-    verdict = verify_text(TEXTS["gemm", "hopper_send"], params=params)
+    verdict = verify_text(TEXTS["gemm", "hopper_share"], params=params)
     assert verdict.verdict == "pass", verdict.to_text()
     for shape, distribution in (("sim_tails", "normal"), ("edge_ragged", "integers")):
-        assert not failures(judged("gemm", "hopper_send", params, shape, distribution)), shape
+        assert not failures(judged("gemm", "hopper_share", params, shape, distribution)), shape

@@ -1,0 +1,38 @@
+"""The figures of lowering: what counts as a line, and a page that says what was recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cake_kernels
+from bench.candidates import CANDIDATES
+from bench.figures import FILE, cuda_lines, headlines, page, schedule_lines
+from bench.run_costs import spent
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_current() -> None:
+    assert (ROOT / "docs" / "lowering.md").read_text() == page(json.loads(FILE.read_text())), "run `python -m bench.figures --page`"
+
+
+def test_docstrings_comments_and_blank_lines_are_no_lines_of_schedule() -> None:
+    text = '"""A file."""\n\n# a note\n@cake.schedule(target="sm_90a")\ndef f(lm,\n      X: LM.i32):\n    """Two\n    lines."""\n    lm.launch(grid="tiles")  # said twice\n'
+    assert schedule_lines(text) == 4
+    assert cuda_lines("// head\n\nint a;  // x\n  // y\n}\n") == 2
+
+
+def test_every_schedule_that_is_benchmarked_has_one_candidate() -> None:
+    found = headlines([])
+    assert len({(c.family, c.schedule) for c in found}) == len(found) == len({(c.family, c.schedule) for c in CANDIDATES})
+    assert {c.family for c in headlines(["gemm"])} == {"gemm"}
+    assert {s.family for s in cake_kernels.schedules()} >= {c.family for c in found}
+
+
+def test_a_run_says_what_it_cost_and_how_many_variants_it_tried() -> None:
+    results = [
+        {"seconds": 1.25, "contenders": [{"name": "a", "kind": "cake"}, {"name": "peer", "kind": "peer"}]},
+        {"seconds": 2.0, "contenders": [{"name": "a", "kind": "cake"}, {"name": "b", "kind": "cake"}]},
+    ]
+    assert spent(results, 9.87) == {"gpu_seconds": 9.9, "timing_seconds": 3.2, "variants_tried": 2}

@@ -1,0 +1,42 @@
+"""What the recorded runs on a GPU say: right schedules are right, every disagreement has a cause, and the pages are those of the files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.verify.others import report as others
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS, DOCS = ROOT / "bench" / "results", ROOT / "docs"
+SILICON = json.loads((RESULTS / "verify-silicon.json").read_text())
+
+
+def test_every_right_schedule_was_clean_on_silicon() -> None:
+    assert set(SILICON["controls"]["outcomes"]) == {"clean"} and SILICON["controls"]["ran"] == SILICON["controls"]["mutants"] >= 25
+
+
+def test_enough_mutants_ran_and_every_disagreement_has_a_cause() -> None:
+    assert SILICON["all"]["ran"] >= 150 and SILICON["runs_each"] >= 20 and not SILICON["stopped"]
+    assert SILICON["unexplained"] == [] and all(d["cause"] for d in SILICON["disagreements"])
+
+
+def test_the_verifier_passes_nothing_bad_but_other_values() -> None:
+    missed = [d["key"] for d in SILICON["disagreements"] if d["kind"] in ("control fails", "verifier missed")]
+    assert missed == []
+
+
+def test_the_page_of_other_tools_is_the_one_of_its_results() -> None:
+    found = json.loads((RESULTS / "verify-others.json").read_text())
+    assert others.page(found) == (DOCS / "other-tools.md").read_text()
+    assert not any(m[t].get("caught") for m in found["sample"] for t in others.TOOLS if m["cls"] == "control")
+
+
+@pytest.mark.skipif(not (RESULTS / "hardware.json").exists(), reason="not asked yet")
+def test_the_page_of_the_hardware_is_the_one_of_its_results() -> None:
+    from bench.hardware.page import page
+
+    report, assembler = (json.loads((RESULTS / name).read_text()) for name in ("hardware.json", "hardware-assembler.json"))
+    assert page(report, assembler) == (DOCS / "hardware.md").read_text()
