@@ -144,7 +144,7 @@ def word(ctx: Context, e: Expr, t: FragT, at: Index) -> str:
     if e.op == "var" and isinstance(e.type, FragT) and packing(e.type) == per and e.type.dtype == t.dtype and same_order(ctx, e.type, t):
         return f"{place_of(ctx, e).name}[{at.divided(per)}]"
     inner = e
-    if e.op == "cast" and e.attrs["dtype"] == t.dtype:
+    if e.op == "cast" and e.attrs["dtype"] == t.dtype and str(e.attrs.get("round") or "rn") == "rn":
         source = e.args[0].type
         have = source.dtype if isinstance(source, FragT | ScalarT) else "f32"
         if kind_of(have) == "float" and kind_of(t.dtype) == "float" and have not in ("bf16", "f16", "e4m3", "e5m2"):

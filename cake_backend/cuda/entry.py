@@ -24,7 +24,9 @@ from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.shared_memory import GUARANTEED
-from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
+from cake_ir.dtypes import DTYPES
+from cake_ir.program import Expr, For, Let, Program, Role, RoleBlock, Scheduler, Stmt, statements
+from cake_ir.types import ViewT
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _DECLARATION = re.compile(r"(?:const )?(?:u32|int|u64|float|bool) (\w+) = [^;]*;")
@@ -119,6 +121,11 @@ def _uniform_values(ctx: Context) -> None:
                 schedulers.declare(ctx, d)
 
 
+def _narrow_products(program: Program) -> bool:
+    """Whether an asynchronous product reads 8-bit operands."""
+    return any(op.name == "mma" and isinstance(b := op.operands.get("b"), Expr) and isinstance(b.type, ViewT) and DTYPES[b.type.dtype].bits == 8 for op in program.ops)
+
+
 def _base(ctx: Context, alignment: int, names: set[str]) -> None:
     if "pool" in names:
         ctx.out.line(f"extern __shared__ __align__({GUARANTEED}) u8 smem_raw[];")
@@ -126,8 +133,10 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
         if alignment == GUARANTEED:
             ctx.out.line(f"const u32 pool = {base};")
         else:
-            # the shuffle keeps the assembler from rounding the address again in every pass of a loop, on the way to its first wait
-            ctx.out.line(f"const u32 pool = __shfl_sync(0xffffffffu, ({base} + {alignment - 1}u) & ~{alignment - 1}u, 0);")
+            rounded = f"({base} + {alignment - 1}u) & ~{alignment - 1}u"
+            # Behind a shuffle the assembler does not round the address again in every pass of a loop. Short loops of 8-bit products gain by
+            # that; in loops of 16-bit ones it moves shared loads and releases behind the products, which cost k-means a quarter on an H200.
+            ctx.out.line(f"const u32 pool = {f'__shfl_sync(0xffffffffu, {rounded}, 0)' if _narrow_products(ctx.program) else rounded};")
     for variable, shift in (("warpgroup", 7), ("cta_warp", 5)):
         if variable in names:
             ctx.out.line(f"const int {variable} = __shfl_sync(0xffffffffu, threadIdx.x >> {shift}, 0);")

@@ -168,6 +168,9 @@ def _tma_store(site: Site) -> Step:
         m.reach(site, warp, tensor)
         rows = full if rows_at is None else max(0, min(full, int(vals[rows_at])))
         coords = tuple(vals[coords_at])
+        if min(map(int, coords)) < 0:
+            message = f"{label(op)} starts at {tuple(map(int, coords))} of `{tensor.name}`: a copy into a tensor may end outside it, but not start in front of it"
+            raise Abort(m.located("X006", message, op, warp=warp))
         _check_boxes(site, warp, access, vals, len(coords))
         cells = access.whole(warp, vals, rows=rows)
         pool = access.pool(warp.cta)

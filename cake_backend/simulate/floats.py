@@ -154,6 +154,10 @@ def converted(x: Array, have: str, want: str, mode: str) -> Array:
             return power_of_two(y, mode)
         if mode == "rz" and want == "bf16":
             return (np.ascontiguousarray(y).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+        if mode == "rz" and want == "f16":
+            near = y.astype(np.float16)
+            beyond = np.abs(near.astype(np.float32)) > np.abs(y)
+            return np.where(beyond, np.nextafter(near, np.float16(0)), near).astype(np.float32)
         if mode not in ("rn", "rna"):
             raise NotSimulated(f"the rounding mode {mode} to {want}")
         return rounded(y, want)

@@ -4,7 +4,8 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False, ALIGN_END=False, REGS=232, LOAD_REGS=40):
+              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False,
+              REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache. With a causal mask a unit of work is
@@ -45,7 +46,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
         for t in lm.tiles(sched):
             for half in lm.range(lm.min(2, mt - 2 * t.m) if CAUSAL else 1):
                 at = t.m if half == 1 or not CAUSAL else mt - 1 - t.m
-                m0 = S - (mt - at) * BM if ALIGN_END else at * BM
+                m0 = at * BM
                 nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
                 hk = t.h // group
                 s = lm.step(kv)
@@ -69,10 +70,10 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
         for t in lm.tiles(sched):
             for half in lm.range(lm.min(2, mt - 2 * t.m) if CAUSAL else 1):
                 at = t.m if half == 1 or not CAUSAL else mt - 1 - t.m
-                m0 = S - (mt - at) * BM if ALIGN_END else at * BM
+                m0 = at * BM
                 nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
                 row0 = m0 + 64 * math.index
-                mine = lm.max(1, lm.min(lm.cdiv(row0 + 64, BN), nblk)) if SKIP else nblk      # blocks of which these rows see something
+                mine = lm.min(lm.cdiv(row0 + 64, BN), nblk) if SKIP else nblk           # blocks of which these rows see something
                 sc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
                 o = lm.frag(shape=(64, D), dtype=lm.f32, form="acc", init=0.0)
                 sq = lm.step(qp)
@@ -97,7 +98,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 cols = lm.iota(sc, axis=1, base=(mine - 1) * BN)
                 sc = lm.where(cols <= lm.iota(sc, axis=0, base=row0) if CAUSAL else cols < S, sc, -lm.inf)  # rows beyond S see anything: they are not stored
                 m = lm.reduce(sc, "max", axis=1)
-                if CAUSAL and (ALIGN_END or (not SKIP and BN % BM != 0)):
+                if CAUSAL and not SKIP and BN % BM != 0:
                     m = lm.max(m, -1e30)                                        # a row may see no key of this block: no inf - inf
                 p = lm.exp2(sc * scale_log2 - m * scale_log2)
                 l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
@@ -125,7 +126,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                         lm.arrive(turn)                                         # another member issues while this one does its softmax
                     lm.mma_wait(pending=1)                                      # the scores are there, P V still runs
                     lm.arrive(k_empty, stage=s)
-                    if CAUSAL and (ALIGN_END or (not SKIP and BN % BM != 0)):
+                    if CAUSAL and not SKIP and BN % BM != 0:
                         sc = lm.where(lm.iota(sc, axis=1, base=(mine - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
                     m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
                     fix = lm.exp2(m * scale_log2 - m_new * scale_log2)

@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
+def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.gmem2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                     C: LM.tma2d[LM.bf16, "M", "N"],
                     M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
                     *, P=112, STAGES=3, TURNS=False, EARLY=True):
@@ -14,19 +14,18 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
     BM, BN = 128, 2 * P
     ONE = P == 128                                                               # a half lies in one block of scales
     a_bytes, b_bytes, i_bytes = STAGES * BM * 128, STAGES * BN * 128, BM * P * 4
-    pool = lm.smem(a_bytes + b_bytes + i_bytes + STAGES * BM * 4)
+    pool = lm.smem(a_bytes + b_bytes + i_bytes)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     inbox = pool.view(offset=a_bytes + b_bytes, shape=(BM, P), dtype=lm.f32, swizzle="128b" if P % 32 == 0 else "64b")
     smem_c = pool.view(offset=0, shape=(BM, P), dtype=lm.bf16, swizzle="128b" if P % 64 == 0 else "64b" if P % 32 == 0 else "32b")  # over slots that are done
-    scale_a = pool.view(offset=a_bytes + b_bytes + i_bytes, shape=(BM,), dtype=lm.f32, stage=STAGES)
 
     math = lm.role(warps=range(0, 8), regs=216, members=2)
     load_b = lm.role(warps=range(8, 12), regs=40)
     load_a = lm.role(warps=range(12, 16), regs=40)
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="member", primed=True)
     mail = lm.pipeline(stages=1)
     arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
     own = lm.named_barrier(math, per_member=True)
@@ -52,11 +51,11 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                 lm.wait(empty, stage=s)
                 at = t.k * share + k
                 qa.tma_load(A, coords=(at * 128, t.m * BM), stage=s, barrier=full)
-                scale_a.tma_load(SA, coords=(t.m * BM, at), stage=s, barrier=full)
 
     with math:
         if EARLY:
             lm.pdl_launch()
+        lm.pdl_wait()
         part = lm.frag(shape=(64, P), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             left = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
@@ -65,24 +64,28 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
             right_row = lm.min((t.n * BN + P) // 128, NB - 1) * KB
             left_next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB             # .. and of those it has in the next block
             right_next_row = lm.min((t.n * BN + P) // 128 + 1, NB - 1) * KB
+            sa_ahead = lm.load(SA, coords=(t.m * BM + 64 * math.index, lm.min(t.k * share, KB - 1)), shape=(64,), form="rowvec", like=part, clip=True)
             left_ahead, right_ahead = lm.ld(SB, left_row + lm.min(t.k * share, KB - 1)), lm.ld(SB, right_row + lm.min(t.k * share, KB - 1))
             left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + lm.min(t.k * share, KB - 1)), lm.ld(SB, right_next_row + lm.min(t.k * share, KB - 1))
             for k in lm.range(share):
                 at = lm.min(t.k * share + k + 1, KB - 1)
                 s = lm.step(ring)
+                sa = sa_ahead
                 left_sb, right_sb = left_ahead, right_ahead
-                left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
                 if not ONE:
                     left_next, right_next = left_next_ahead, right_next_ahead
-                    left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
                 lm.wait(full, stage=s)
-                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
                 for h in lm.static_range(2):
                     if TURNS:
                         lm.wait(turn)
                     lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
                     if TURNS:
                         lm.arrive(turn)
+                    if h == 0:
+                        left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
+                        sa_ahead = lm.load(SA, coords=(t.m * BM + 64 * math.index, at), shape=(64,), form="rowvec", like=part, clip=True)
+                        if not ONE:
+                            left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
                     lm.mma_wait(pending=0)
                     if h == 0:
                         if ONE:
@@ -111,6 +114,5 @@ def gemm_fp8_share2(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                 staged.store(lm.cast(right + found, lm.bf16))
             lm.fence_proxy()
             lm.sync(own)
-            lm.pdl_wait()
             staged.tma_store(C, coords=(t.n * BN + P * lm.cta_rank(), t.m * BM + 64 * math.index))
         lm.store_wait(pending=0)

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 _BAR = 24
 _SHOWN = 16
+_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit status: 0 something is left at the end, 1 nothing is, 3 bad usage."""
+    """Exit status: 0 something is left at the end, 1 nothing is, 3 bad usage, 130 interrupted (what was measured is kept)."""
     parser = Parser(
         prog="cake tune",
         description="Search parameter variants: drop what the gates reject, rank (ties stay), compile in parallel, time the survivors with "
@@ -36,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--most", type=int, default=48, metavar="N", help="compile at most so many variants, chosen by the ranking (48)")
     parser.add_argument("--keep", type=int, default=3, metavar="N", help="how many to time to the end, ties besides (3)")
     parser.add_argument("--no-confirm", action="store_true", help="do not judge the fastest on all cases at the end")
+    parser.add_argument("--fresh", action="store_true", help="time those too of whom an earlier search knows that they are wrong or far behind")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     add_program_options(parser)
     add_workspace_option(parser)
@@ -54,6 +56,9 @@ def main(argv: Sequence[str]) -> int:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"{options.schedule}: {error.strerror}")
+    except KeyboardInterrupt:
+        print("cake tune: interrupted before anything was measured; the variants proposed so far are in the workspace", file=sys.stderr)
+        return _INTERRUPTED
     except (Misuse, UnicodeDecodeError, workspaces.WorkspaceError) as error:
         print(f"cake tune: {error}", file=sys.stderr)
         return BAD_USAGE
@@ -67,7 +72,7 @@ def _tune(workspace: workspaces.Workspace, text: str, grid: dict[str, list[Any]]
     family = Family(text, options.task, grid, fixed, options.target or "", "command line")
     choice = Choice(
         shape=options.shape, device=options.device, board=options.board, budget_gpu_s=options.budget_gpu_s, most=options.most, keep=options.keep,
-        confirmed=not options.no_confirm,
+        confirmed=not options.no_confirm, fresh=options.fresh,
     )  # fmt: skip
     progress = Progress()
     try:
@@ -79,6 +84,8 @@ def _tune(workspace: workspaces.Workspace, text: str, grid: dict[str, list[Any]]
     else:
         print(table(found))
         print(f"kept in {workspace.root}")
+    if found.interrupted:
+        return _INTERRUPTED
     return 0 if found.standing() else 1
 
 
@@ -153,7 +160,18 @@ def table(found: "Tuned") -> str:
     lines += [f"  {gone['stage']:<9} {_label(gone)}: {_reason(gone)}" for gone in body["dropped"][:_SHOWN]]
     if len(body["dropped"]) > _SHOWN:
         lines.append(f"  and {len(body['dropped']) - _SHOWN} more (--format json)")
+    lines += ["", _sum(body)]
     return "\n".join(lines)
+
+
+def _sum(body: dict[str, Any]) -> str:
+    """The search in one line."""
+    counts = body["counts"]
+    known = f", {counts['known']} known from earlier searches" if counts["known"] else ""
+    return (
+        f"{counts['combinations']} variants: {counts['rejected']} rejected{_codes(counts)}, {counts['compiled']} compiled{known}, {counts['timed']} timed; "
+        f"{body['gpu_s']:.1f} GPU-seconds"
+    )
 
 
 def _label(gone: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The part of a search that needs a GPU: right numbers first, then races, then a full evaluation of the fastest."""
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,34 @@ if TYPE_CHECKING:
     from .tune import Tuned
 
 FULL_GPU_S = 5.0  # what a full evaluation may cost at least; less than that left, none is begun
+BEHIND = 1.05  # a variant that an earlier race saw further behind its winner than this is not timed again
+
+
+def known(workspace: Workspace, out: "Tuned") -> None:
+    """Let those leave of whom an earlier search with the same code, shape and GPU has found that they are wrong, or well behind one that is here.
+
+    Times of two searches are never compared: what might still win is timed again, beside the others.
+    """
+    from cake_backend.judge.status import Status
+
+    alive = {v.candidate.id: v for v in out.variants if not v.dropped and v.built is not None}
+    for v in alive.values():
+        for run in workspace.store.runs.of(v.candidate.id):
+            told = run.body.get("tune") or {}
+            if run.evidence != "measured" or told.get("shape") != out.shape or told.get("code") != _code(v) or run.device != (out.gpu or {}).get("name"):
+                continue
+            if Status(run.status).blames_candidate:
+                v.drop("check", f"{run.body.get('summary')} (run {run.id} of an earlier search)", run.status)
+            elif float(told.get("behind") or 0) > BEHIND and told.get("best") in alive:
+                v.drop("time", f"{told['behind']:.2f} times as slow as {alive[told['best']].label} (run {run.id} of an earlier search)")
+            v.known = v.dropped
+            break
+
+
+def _code(v: Variant) -> str:
+    """A digest of what was compiled: another build of Cake may lower the same program to other code."""
+    assert v.built is not None
+    return hashlib.sha256("".join(text for text, _ in v.built.files).encode()).hexdigest()[:16]
 
 
 def time_variants(out: "Tuned", task: "Task", shape: "Shape", ordinal: int, keep: int, tell: Tell) -> None:
@@ -35,10 +64,6 @@ def time_variants(out: "Tuned", task: "Task", shape: "Shape", ordinal: int, keep
     checks, timed = _cases(task, shape, alive)
     with Track(task, checks, timed, secrets.randbits(12), device=ordinal) as track:
         remaining = lambda: out.budget_gpu_s - track.spent  # noqa: E731 - one line, asked again and again
-        tell("check", 0, len(alive), f"{len(checks) + 1} cases each")
-        track.check(list(entries.values()), remaining)
-        right = [name for name, entry in entries.items() if entry.status is Status.PASSED_UNTIMED]
-        tell("check", len(alive), len(alive), f"{len(right)} are right, {track.spent:.1f} of {out.budget_gpu_s:.0f} GPU-s")
 
         def race(names: Sequence[str], rounds: int) -> None:
             tell("time", int(track.spent), int(out.budget_gpu_s), f"{len(names)} variants, {rounds} rounds")
@@ -48,13 +73,33 @@ def time_variants(out: "Tuned", task: "Task", shape: "Shape", ordinal: int, keep
             entry = entries[name]
             return entry.seconds if entry.status is Status.PASSED_UNTIMED else ()
 
-        outcome = halve(right, race, times, remaining, keep=keep)
+        try:
+            tell("check", 0, len(alive), f"{len(checks) + 1} cases each")
+            track.check(list(entries.values()), remaining)
+            right = [name for name, entry in entries.items() if entry.status is Status.PASSED_UNTIMED]
+            tell("check", len(alive), len(alive), f"{len(right)} are right, {track.spent:.1f} of {out.budget_gpu_s:.0f} GPU-s")
+            outcome = halve(right, race, times, remaining, keep=keep)
+            out.rungs = [{**rung.to_json(), "dropped": [_label(alive, n) for n in rung.dropped]} for rung in outcome.rungs]
+            out.ended = {"settled": "", "budget": "the GPU budget was spent", "nobody": "no variant gave right numbers"}[outcome.why]
+        except KeyboardInterrupt:
+            out.interrupted = True
         out.gpu_s, out.faults = track.spent, list(track.faults)
-        out.rungs = [{**rung.to_json(), "dropped": [_label(alive, n) for n in rung.dropped]} for rung in outcome.rungs]
-        out.ended = {"settled": "", "budget": "the GPU budget was spent", "nobody": "no variant gave right numbers"}[outcome.why]
         for v in alive:
             v.record = _record(v, out, task, shape, track)
+    if out.interrupted:
+        raise KeyboardInterrupt
     tell("time", int(out.budget_gpu_s), int(out.budget_gpu_s), f"{out.gpu_s:.1f} GPU-s spent")
+
+
+def _behind(v: Variant, out: "Tuned") -> dict[str, Any]:
+    """How much slower than the fastest of this race a variant was, and which that was."""
+    from statistics import median
+
+    raced = {o.candidate.id: median(o.entry.seconds) for o in out.variants if o.entry is not None and o.entry.seconds}
+    if v.candidate.id not in raced:
+        return {}
+    best = min(raced, key=lambda name: raced[name])
+    return {"behind": raced[v.candidate.id] / raced[best], "best": best}
 
 
 def _label(variants: Sequence[Variant], name: str) -> str:
@@ -90,11 +135,12 @@ def _record(v: Variant, out: "Tuned", task: "Task", shape: "Shape", track: "Trac
 
     entry = v.entry
     assert entry is not None and v.built is not None and v.routine is not None
-    status, summary = entry.status or Status.SKIPPED, entry.summary or "the GPU budget was spent before its turn"
+    missed = "the search was interrupted before its turn" if out.interrupted else "the GPU budget was spent before its turn"
+    status, summary = entry.status or Status.SKIPPED, entry.summary or missed
     record: dict[str, Any] = {
         "evidence": "measured" if entry.status is not None else "predicted", "task": task.name, "target": v.routine.target,
         "device": track.info.get("name"), "gpu": track.info, "driver": track.info.get("driver"), "params": v.candidate.params, "findings": [],
-        "compile": v.built.report, "prediction": head(v, out.board), "tune": {"rounds": len(entry.seconds), "gpu_s_of_all": round(track.spent, 3)},
+        "compile": v.built.report, "prediction": head(v, out.board), "tune": {"rounds": len(entry.seconds), "gpu_s_of_all": round(track.spent, 3), "shape": shape.name, "code": _code(v), **_behind(v, out)},
         "numerics": {"label": "measured", "ok": status.good, "cases": entry.cases, "wrong": sum(c["status"] != "PASSED" for c in entry.cases)},
     }  # fmt: skip
     if status is Status.PASSED_UNTIMED and entry.seconds and track.info:

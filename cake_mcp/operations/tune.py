@@ -18,7 +18,7 @@ from ..store.identity import fresh
 from ..workspace import Workspace
 from . import rank, tasks
 from .misuse import Misuse
-from .timed_variants import confirm, time_variants
+from .timed_variants import confirm, known, time_variants
 from .variants import Family, Tell, Variant, enumerate_variants
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class Choice:
     keep: int = 3
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     confirmed: bool = True
+    fresh: bool = False
+
+
+INTERRUPTED = "interrupted; what was measured until then is kept"
 
 
 @dataclass(slots=True)
@@ -59,12 +63,17 @@ class Tuned:
     rungs: list[dict[str, Any]] = field(default_factory=list)
     ended: str = ""
     faults: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
     def counts(self) -> dict[str, Any]:
-        """How many left where; the gates' rejections by code."""
+        """How many were tried, how far they came and where they left; the gates' rejections by code."""
         left = Counter(v.stage for v in self.variants if v.dropped)
         codes = Counter(v.code for v in self.variants if v.dropped and v.stage == "verify")
-        return {"combinations": len(self.variants), "left": dict(left), "rejected_by_code": dict(codes.most_common())}
+        return {
+            "combinations": len(self.variants), "left": dict(left), "rejected": sum(codes.values()), "rejected_by_code": dict(codes.most_common()),
+            "compiled": sum(v.built is not None and v.built.status is None for v in self.variants),
+            "timed": sum(v.entry is not None and bool(v.entry.seconds) for v in self.variants), "known": sum(v.known for v in self.variants),
+        }  # fmt: skip
 
     def standing(self) -> list[Variant]:
         """Those that were not dropped: the timed ones, fastest first, then by predicted group, what is not ranked last."""
@@ -76,7 +85,7 @@ class Tuned:
             "task": self.task, "shape": self.shape, "axes": self.axes, "board": self.board, "gpu": (self.gpu or {}).get("name"),
             "evidence": "measured" if any(_seconds(v) for v in self.variants) else "predicted", "why_untimed": self.why_untimed,
             "budget_gpu_s": self.budget_gpu_s, "gpu_s": round(self.gpu_s, 3), "seconds": self.seconds, "ended": self.ended,
-            "counts": self.counts(), "rungs": self.rungs, "faults": self.faults,
+            "counts": self.counts(), "rungs": self.rungs, "faults": self.faults, "interrupted": self.interrupted,
             "table": [row(v, place) for place, v in enumerate(self.standing(), 1)],
             "dropped": [
                 {"params": v.params, "candidate_id": v.candidate.id, "stage": v.stage, "code": v.code, "reason": v.reason}
@@ -98,7 +107,23 @@ def tune(workspace: Workspace, family: Family, choice: Choice, tell: Tell) -> Tu
     _specialise(variants, task, shape, target_of(gpu) if gpu is not None else workspace.settings.target)
     out.board = _board(workspace, choice.board, variants, gpu)
     out.seconds["verify"] = _lap(clock)
-    clock = time.monotonic()
+    try:
+        _search(workspace, out, choice, task, shape, ordinal, tell)
+    except KeyboardInterrupt:
+        out.interrupted, out.ended = True, INTERRUPTED
+    _keep_runs(workspace, out, family.task)
+    if gpu is not None and choice.confirmed and not out.interrupted:
+        try:
+            confirm(workspace, out, task, ordinal, choice.keep, tell)
+        except KeyboardInterrupt:
+            out.interrupted, out.ended = True, INTERRUPTED
+    out.seconds["all"] = _lap(clock)
+    return out
+
+
+def _search(workspace: Workspace, out: Tuned, choice: Choice, task: "Task", shape: "Shape", ordinal: int, tell: Tell) -> None:
+    """Rank, compile, and time on the GPU if there is one."""
+    variants, clock = out.variants, time.monotonic()
     tell("rank", 0, 1, f"{sum(not v.dropped for v in variants)} variants")
     _rank(workspace, variants, task, shape, out.board, choice.most)
     tell("rank", 1, 1, f"{sum(not v.dropped for v in variants)} to compile")
@@ -108,16 +133,12 @@ def tune(workspace: Workspace, family: Family, choice: Choice, tell: Tell) -> Tu
     _rank(workspace, variants, task, shape, out.board, choice.most)
     out.seconds["compile"] = _lap(clock)
     clock = time.monotonic()
-    if gpu is not None:
-        _only_for(variants, gpu)
+    if out.gpu is not None:
+        _only_for(variants, out.gpu)
+        if not choice.fresh:
+            known(workspace, out)
         time_variants(out, task, shape, ordinal, choice.keep, tell)
-        _keep_runs(workspace, out, family.task)
-        if choice.confirmed:
-            confirm(workspace, out, task, ordinal, choice.keep, tell)
-    else:
-        _keep_runs(workspace, out, family.task)
     out.seconds["time"] = _lap(clock)
-    return out
 
 
 def _lap(since: float) -> float:

@@ -39,6 +39,8 @@ class Variant:
     entry: "Entry | None" = None
     record: dict[str, Any] | None = None
     dropped: bool = False
+    known: bool = False
+    """Whether an earlier search has already said why it leaves."""
 
     @property
     def label(self) -> str:

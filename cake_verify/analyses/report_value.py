@@ -365,6 +365,11 @@ def outside_tensor(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]
             continue
         seen.add(op.id)
         tensor = plan.program.tensors[str(op.attrs["tensor"])]
+        if op.name in ("tma_store", "tma_reduce"):
+            out.append(Fault("S033", f"{call(op)} starts at {last} along axis {axis} of `{tensor.name}`: a copy into a tensor may end outside it, but not start in front of it", op.spans.get("coords", op.span),
+                             ((tensor.span, "declared here"),), "store from registers with a mask, or let the ragged tile be the last one", (),
+                             {"role": m.role, "tensor": tensor.name, "axis": axis, "expected": 0, "found": last, "setting": str(setting)}))  # fmt: skip
+            continue
         name = tensor.extents[len(tensor.extents) - 1 - axis]
         given = f"`{name}` = {extent}" if isinstance(name, str) else str(extent)
         mask = op.operands.get("mask")

@@ -1,7 +1,7 @@
 """Accesses of global memory against the extents that parameters declare, with the numbers of one run.
 
-Copies through a tensor map are clipped by hardware, and `clip=True` clips; everything else touches what its coordinates, shape and mask
-say. A mask counts where it compares positions (`lm.iota(.., base=b) < n`, `lm.in_bounds(..)`); of others nothing is said.
+Copies through a tensor map are clipped by hardware, though one that writes may not start in front of the tensor, and `clip=True` clips; everything
+else touches what its coordinates, shape and mask say. A mask counts where it compares positions (`lm.iota(.., base=b) < n`, `lm.in_bounds(..)`); of others nothing is said.
 """
 
 from __future__ import annotations
@@ -116,6 +116,8 @@ class Bounds:
         """The check of an access of a tensor with declared extents; None where nothing can be said of it."""
         tensor = self.plan.program.tensors.get(str(op.attrs.get("tensor")))
         code = self.plan.code.ops[op.id]
+        if tensor is not None and op.name in ("tma_store", "tma_reduce"):
+            return self._corner(op, code.index.get("coords", -1))
         if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "atomic", "ld") or op.attrs.get("clip") or not tensor.extents:
             return None
         coords = op.operands.get("coords")
@@ -147,6 +149,20 @@ class Bounds:
                     return  # tiles that only fill a cluster lie outside as a whole: a rule of their own
                 if isinstance(extent, int) and isinstance(first, int) and not 0 <= first <= first + n <= extent and len(self.found) < 8:
                     self.found.append((op, m, k, first + n - 1 if first >= 0 else first, extent))
+                    return
+
+        return check
+
+    def _corner(self, op: Op, at: int) -> Read | None:
+        """The check of a copy into a tensor: no coordinate of its first element is negative."""
+        coords = op.operands.get("coords")
+        if at < 0 or not isinstance(coords, tuple) or not self._plain(op, coords):
+            return None
+
+        def check(m: Member, v: tuple[Any, ...]) -> None:
+            for k, first in enumerate(v[at]):
+                if isinstance(first, int) and first < 0 and len(self.found) < 8:
+                    self.found.append((op, m, k, first, 0))
                     return
 
         return check

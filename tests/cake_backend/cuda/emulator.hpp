@@ -313,6 +313,9 @@ static float rcp_approx(float x) { return emu_approx(x, [](double y) { return 1.
 static float rsqrt_approx(float x) { return emu_approx(x, [](double y) { return 1.0 / std::sqrt(y); }); }
 static float sqrt_approx(float x) { return emu_approx(x, [](double y) { return std::sqrt(y); }); }
 static float tanh_approx(float x) { return (float)std::tanh((double)x); }
+static float truncate_f16(float x) {  // towards zero: one step back where rounding went further away
+  u16 h = emu::to_f16(x); if (std::fabs(emu::f16(h)) > std::fabs(x)) h--; return emu::f16(h);
+}
 static float round_tf32(float x) { u32 u = __float_as_uint(x); return __uint_as_float((u + 0x1000) & ~0x1fffu); }
 static void load_shared_f32x2(float& x, float& y, u32 a) { if (a % 8) emu::fail("misaligned"); std::memcpy(&x, emu::at(a, 8), 4); std::memcpy(&y, emu::at(a, 8) + 4, 4); }
 static void store_shared_f32x2(u32 a, float x, float y) { std::memcpy(emu::at(a, 8), &x, 4); std::memcpy(emu::at(a, 8) + 4, &y, 4); }

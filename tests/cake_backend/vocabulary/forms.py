@@ -96,6 +96,11 @@ def values() -> Iterator[tuple[str, str]]:
         yield f"form_{d}_acc_a", kernel(f"X: LM.gmem2d[LM.f32, 64, 64], Y: LM.gmem2d[LM.{d}, 64, 64]", ['x = lm.load(X, coords=(0, 0), shape=(64, 64), form="acc")', f'lm.store(Y, lm.cast(x, lm.{d}, form="a"), coords=(0, 0))'])
 
 
+def apart(body: list[str]) -> list[str]:
+    """The lanes meet between two stores to one place."""
+    return [x for line in body for x in (("lm.sync(own)", line) if line.startswith("lm.store") else (line,))]
+
+
 def reductions() -> Iterator[tuple[str, str]]:
     """Reductions, scans, running arguments, lists and scales, whole and in two steps."""
     for d in ("f32", "i32", "u32", "bf16", "i64"):
@@ -106,7 +111,7 @@ def reductions() -> Iterator[tuple[str, str]]:
                 body += [f'lm.store(Y, lm.reduce(x, "{op}", axis={axis}), coords=(0,))', f'lm.store(Y, lm.finish(lm.reduce(x, "{op}", axis={axis}, partial=True)), coords=(0,))']
                 if bits(d) == 32:
                     body += [f'lm.store(Z, lm.scan(x, "{op}", axis={axis}), coords=(0, 0))']
-            yield f"reduce_{d}_{op}", kernel(P, [*body, 'v = lm.load(X, coords=(0, 0), shape=(32, 32))', f'lm.store(Y, lm.reduce(v, "{op}", axis=1), coords=(0,))'], warps=1)
+            yield f"reduce_{d}_{op}", kernel(P, [*apart(body), 'v = lm.load(X, coords=(0, 0), shape=(32, 32))', "lm.sync(own)", f'lm.store(Y, lm.reduce(v, "{op}", axis=1), coords=(0,))'], warps=1)
             if d in ("f32", "i32"):
                 yield f"across_{d}_{op}", kernel(P, [
                     "c = lm.frag(shape=(64, 64), dtype=lm.f32, form=\"acc\", warps=(2, 2))", 'x = lm.load(X, coords=(0, 0), shape=(64, 64), form="acc", like=c)',
@@ -119,7 +124,7 @@ def reductions() -> Iterator[tuple[str, str]]:
         body += [f"best = (lm.rowvec(x, init={'-' if op == 'argmax' else ''}lm.inf), lm.rowvec(x, init=0))", f"best = lm.{op}(x, axis=1, base=3, into=best)", "v, i = lm.finish(best)", "lm.store(Y, v, coords=(0,))", "lm.store(I, i, coords=(0,))"]
     for largest in (True, False):
         body += [f"lst = lm.topk_list(x, k=3, largest={largest})", "lst = lm.topk(x, axis=1, base=1, into=lst)", "far = lm.where(x < lst.worst, x, 0.0)", "lst = lm.finish(lst)", "v, i = lst[1]", "lm.store(Y, v + lm.sum(far, axis=1), coords=(0,))", "lm.store(I, i, coords=(0,))"]
-    yield "running", kernel("X: LM.gmem2d[LM.f32, 64, 64], Y: LM.gmem1d[LM.f32, 64], I: LM.gmem1d[LM.i32, 64]", body)
+    yield "running", kernel("X: LM.gmem2d[LM.f32, 64, 64], Y: LM.gmem1d[LM.f32, 64], I: LM.gmem1d[LM.i32, 64]", apart(body))
     for kind in ("f32", "ue8m0"):
         for d in ("e4m3", "e5m2"):
             yield f"scale_{kind}_{d}", kernel(f"X: LM.gmem2d[LM.f32, 64, 128], S: LM.gmem1d[LM.{kind}, 64], Q: LM.gmem2d[LM.{d}, 64, 128]", ['x = lm.load(X, coords=(0, 0), shape=(64, 128), form="acc")', f's = lm.amax_scale(x, axis=1, block=128, kind="{kind}", dtype=lm.{d})', "lm.store(S, s, coords=(0,))", f"lm.store(Q, lm.cast(x * lm.rcp(lm.cast(s, lm.f32)), lm.{d}), coords=(0, 0))"])
@@ -207,7 +212,7 @@ def handshakes() -> Iterator[tuple[str, str]]:
             lines = [*head, "with a:", "    for t in lm.tiles(sched):", "        s = lm.step(ring)", "        lm.wait(empty, stage=s)", *("        " + x for x in body), "        lm.arrive(full, stage=s)", "with b:", "    for t in lm.tiles(sched):", "        s = lm.step(ring)", "        lm.wait(full, stage=s)", *(['        lm.atomic(Y, lm.cast(v[s].load(form="vec"), lm.f32), coords=(0, 0), op="max")'] if body else []), "        lm.arrive(empty, stage=s)"]
             yield f"arrive_{kind}_{scope}", '@cake.schedule(target="sm_90a")\ndef k(lm, X: LM.gmem2d[LM.bf16, 64, 64], Y: LM.gmem2d[LM.f32, 64, 64].zeroed):\n' + "".join(f"    {x}\n" for x in lines)
     head = ['lm.launch(grid="persistent", cluster=(2, 1))', "work = lm.role(warps=range(0, 8), members=2, regs=128)", "turn = lm.turns(work)", "own = lm.named_barrier(work, per_member=True)", "all = lm.cluster_barrier()", 'sched = lm.scheduler(kind="static", tiles=(4,), names=("m",))']
-    body = ["with work:", "    lm.pdl_wait()", "    for t in lm.tiles(sched):", "        lm.wait(turn)", "        lm.fence_proxy()", "        lm.arrive(turn)", "        lm.sync(own)", "        lm.sync(all)", "        lm.cluster_sync()", "        lm.signal(F, t.m, 1)", "        lm.spin(F, t.m, 1)", "    lm.pdl_launch()"]
+    body = ["with work:", "    lm.pdl_wait()", "    for t in lm.tiles(sched):", "        lm.wait(turn)", "        lm.fence_proxy()", "        lm.arrive(turn)", "        lm.sync(own)", "        lm.sync(all)", "        lm.cluster_sync()", "        lm.signal(F, 2 * t.m + work.index, 1)", "        lm.spin(F, 2 * t.m + 1 - work.index, 1)", "    lm.pdl_launch()"]
     yield "meetings", '@cake.schedule(target="sm_90a")\ndef k(lm, F: LM.gmem1d[LM.i32, 8].zeroed):\n' + "".join(f"    {x}\n" for x in (*head, *body))
     for kind, grid, more in (("grid", "tiles", ""), ("static", "persistent", ""), ("counter", "persistent", ", counter=N"), ("grouped", "persistent", ", offsets=O, block=64")):
         for raster in ("", ', raster="m"', ', raster="n"', ', raster="heavy_first"', ", swizzle=2", ', raster="m", swizzle=4'):

@@ -31,6 +31,8 @@ CASES = (
     ("memory", "view_in_bool_acc"),
     ("values", "cast_i64_i8"),  # a register of the result spans two runs
     ("values", "form_bf16_b_acc"),
+    ("values", "cast_f32_f16_rz"),
+    ("values", "cast_f32_bf16_rz"),
     ("reductions", "across_f32_add"),
     ("reductions", "rows_form"),
     ("copies", "cp_async_bf16_None"),  # a mask that parts a piece

@@ -211,7 +211,76 @@ def test_a_budget_that_is_too_small_says_so_and_times_nobody(workspace: Workspac
     assert body["ended"] and all(r["measured_s"] is None for r in body["table"])
 
 
+def test_an_interrupt_keeps_what_was_measured(workspace: Workspace, host_device: None) -> None:
+    races = 0
+
+    def impatient(stage: str, done: int, total: int, note: str) -> None:
+        nonlocal races
+        races += stage == "time"
+        if races == 2:
+            raise KeyboardInterrupt
+
+    wanted = Choice(device="auto", board="H200-SXM", budget_gpu_s=100, keep=1)
+    found = tune(workspace, Family(SCALE, "scale", {"LEAST": [0, 1, 4]}, proposer="test"), wanted, impatient)
+    body = found.to_json()
+    assert body["interrupted"] and "interrupted" in body["ended"] and body["evidence"] == "measured" and body["gpu_s"] > 0
+    assert not any(r["confirmed"] for r in body["table"])
+    for v in found.variants:
+        (run,) = workspace.store.runs.of(v.candidate.id)
+        assert run.evidence == "measured" and (run.status == "INCORRECT_NUMERICAL") == (v.params == {"LEAST": 4})
+        assert v.params == {"LEAST": 4} or run.body["tune"]["rounds"] == 4, "the first rung's rounds are there"
+    assert "3 variants: 0 rejected, 3 compiled, 2 timed" in table(found)
+
+
+def test_an_interrupt_while_compiling_keeps_what_was_compiled(workspace: Workspace) -> None:
+    def impatient(stage: str, done: int, total: int, note: str) -> None:
+        if stage == "compile" and done == 2:
+            raise KeyboardInterrupt
+
+    found = tune(workspace, Family(SCALE, "scale", {"LEAST": [0, 1, 2]}, proposer="test"), Choice(device="none", board="H200-SXM", workers=1), impatient)
+    assert found.interrupted and [len(workspace.store.runs.of(v.candidate.id)) for v in found.variants].count(1) >= 1
+
+
+def test_a_second_search_times_again_only_what_might_still_win(workspace: Workspace, host_device: None) -> None:
+    grid: dict[str, list[Any]] = {"LEAST": [0, 1, 4]}
+    first = searched(workspace, grid, device="auto", keep=1, budget_gpu_s=100, confirmed=False)
+    assert first.to_json()["counts"]["known"] == 0
+    second = searched(workspace, grid, device="auto", keep=1, budget_gpu_s=100, confirmed=False)
+    body = second.to_json()
+    assert {r["params"]["LEAST"] for r in body["table"]} == {0} and body["counts"]["known"] == 2 and body["counts"]["timed"] == 1
+    gone = {d["params"]["LEAST"]: d for d in body["dropped"]}
+    assert "times as slow as LEAST=" in gone[1]["reason"] and "of an earlier search" in gone[1]["reason"] and gone[4]["code"] == "INCORRECT_NUMERICAL"
+    assert "2 known from earlier searches" in table(second)
+    fresh = searched(workspace, {"LEAST": [4]}, device="auto", budget_gpu_s=100, confirmed=False, fresh=True)
+    assert fresh.to_json()["counts"]["known"] == 0
+    without = searched(workspace, {"LEAST": [1]}, device="auto", keep=1, budget_gpu_s=100, confirmed=False)
+    assert without.to_json()["counts"]["known"] == 0, "what was behind somebody who is not here may be the best of those who are"
+
+
 # ------------------------------------------------------------ the command
+
+
+def test_an_interrupted_command_prints_what_it_has_and_leaves_with_130(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "scale_kernel.py"
+    path.write_text(SCALE)
+    arguments = ["tune", "scale", "--schedule", str(path), "--params", "LEAST=0,1", "--device", "none", "--workspace", str(workspace.root)]
+    told: list[str] = []
+
+    def impatient(self: Progress, stage: str, done: int, total: int, note: str) -> None:
+        told.append(stage)
+        if stage == wanted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "__call__", impatient)
+    wanted = "compile"
+    assert main(arguments) == 130
+    out = capsys.readouterr()
+    assert "interrupted" in out.out and "2 variants: 0 rejected" in out.out and "Traceback" not in out.err
+    wanted = "verify"
+    assert main(arguments) == 130
+    assert "interrupted before anything was measured" in capsys.readouterr().err
 
 
 def test_the_command_prints_a_table_or_json_and_its_progress_elsewhere(
@@ -224,6 +293,8 @@ def test_the_command_prints_a_table_or_json_and_its_progress_elsewhere(
     told = capsys.readouterr()
     assert "4 combinations, 2 left" in told.out and "nothing was run: no GPU was wanted" in told.out and "WARPS=64: [" in told.out
     assert "compile" in told.err and "verify" in told.err
+    last = told.out.splitlines()
+    assert "4 variants: 2 rejected (" in "\n".join(last) and " 2), 2 compiled, 0 timed; 0.0 GPU-seconds" in "\n".join(last)
     assert main([*arguments, "--format", "json"]) == 0
     body = json.loads(capsys.readouterr().out)
     assert [r["place"] for r in body["table"]] == [1, 2] and body["counts"]["left"] == {"verify": 2}

@@ -64,7 +64,7 @@ DEVICE u32 cluster_rank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;"
 extern "C" __global__ void __launch_bounds__(384, 1)
 gemm_ws(const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
+  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 cluster_cta = cluster_rank();
   const u32 smem_a = pool;                                                                           // L14: smem_a = pool.view(offset=0, shape=(BM, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")

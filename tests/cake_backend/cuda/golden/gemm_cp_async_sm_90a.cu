@@ -30,7 +30,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(256, 1)
 gemm_cp_async(const u16* A, u64 A_stride0, const u16* B, u64 B_stride0, u16* C, u64 C_stride0, int M, int N, int K) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
+  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
   const u32 smem_a = pool;                                                                           // L13: smem_a = pool.view(offset=0, shape=(BM, BK), dtype=lm.bf16, stage=STAGES, swizzle="64b")
   const u32 smem_b = pool + 32768u;                                                                  // L14: smem_b = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.bf16, stage=STAGES, swizzle="64b")
   const u32 smem_c = pool;                                                                           // L15: smem_c = pool.view(offset=0, shape=(BM, BN), dtype=lm.bf16, swizzle="128b")

@@ -86,7 +86,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(384, 1)
 kda_inter(const __grid_constant__ TensorMap KD_map, const __grid_constant__ TensorMap V_map, const __grid_constant__ TensorMap INV_map, const __grid_constant__ TensorMap BETA_map, const __grid_constant__ TensorMap QD_map, const __grid_constant__ TensorMap MQK_map, const __grid_constant__ TensorMap KR_map, const __grid_constant__ TensorMap GT_map, const __grid_constant__ TensorMap O_map, const __grid_constant__ TensorMap O_map_1, const float* S0, u64 S0_stride0, u64 S0_stride1, float* S1, u64 S1_stride0, u64 S1_stride1, const int* CU, const int* CHUNK0, int H, int NSEQ) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
+  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_kd = pool;                                                                          // L20: smem_kd = pool.view(offset=off[0], shape=(C, DK), dtype=lm.bf16, stage=2, swizzle="128b")
   const u32 smem_qd = pool + 32768u;                                                                 // L21: smem_qd = pool.view(offset=off[1], shape=(C, DK), dtype=lm.bf16, stage=2, swizzle="128b")

@@ -60,7 +60,7 @@ DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 extern "C" __global__ void __launch_bounds__(384, 1)
 kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ TensorMap MU_map, const __grid_constant__ TensorMap MU_SQ_map, int* IDX, u64 IDX_stride0, float* DIST, u64 DIST_stride0, int NB, int NP, int NK) {
   extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = __shfl_sync(0xffffffffu, (shared_address(smem_raw) + 1023u) & ~1023u, 0);
+  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_x = pool;                                                                           // L15: smem_x = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=XSTAGES, swizzle="128b")
   const u32 smem_c = pool + 65536u;                                                                  // L16: smem_c = pool.view(offset=x_bytes, shape=(BN, D), dtype=lm.bf16, stage=STAGES, swizzle="128b")
