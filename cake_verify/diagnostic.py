@@ -64,7 +64,7 @@ class Diagnostic:
             "related": [{"span": span.to_json(), "note": note} for span, note in self.related],
             "trace": list(self.trace),
             "help": self.help or None,
-            "fixes": [_fix_json(fix) for fix in self.fixes],
+            "fixes": [fix_json(fix) for fix in self.fixes],
             "facts": {name: _plain(value) for name, value in self.facts.items()},
             "schedule": self.schedule,
             "target": self.target,
@@ -85,7 +85,8 @@ class Diagnostic:
         return "\n".join(out)
 
 
-def _fix_json(fix: Fix) -> dict[str, Any]:
+def fix_json(fix: Fix) -> dict[str, Any]:
+    """A fix of the contract: edits that belong together, their grade and title."""
     edits = [{"span": edit.span.to_json(), "text": edit.text} for edit in fix.edits]
     return {"edits": edits, "grade": fix.grade, "title": fix.title}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
@@ -165,23 +165,25 @@ def verify_text(
     work: int = 0,
     module: Module | None = None,
     suggest: bool = True,
+    accept: Callable[[str], bool] | None = None,
 ) -> Verdict:
     """The verdict on every schedule of a text (or the one called `schedule`). Never raises for what the text holds.
 
     `target` is what to verify for, whatever the schedule names; `default_target` is for schedules that name none. `params` are values
     of tunables, given to the schedules that declare them; `extents` values of run-time scalars by name.
 
-    `repair` looks for small edits under which the text verifies, for at most `repair_seconds` of processor time, and puts them in front of
-    the first error's fixes: they are verified again, not checked for what they compute. `work` bounds the operations that the safety gate
+    `repair` looks for small edits under which the text verifies (and `accept` holds of it), for at most `repair_seconds` of processor time,
+    and puts them in front of the first error's fixes and into `repairs`: verified again, not checked for what they compute. `work` bounds the operations that the safety gate
     walks (0: its own bound); `module` is the text already parsed; without `suggest` no edit is looked for beyond those of the rules.
     """
     with collector_paused():
-        return _verify_text(text, params, target, default_target, schedule, extents, filename, strict, repair, repair_seconds, work, module, suggest)
+        return _verify_text(text, params, target, default_target, schedule, extents, filename, strict, repair, repair_seconds, work, module, suggest, accept)
 
 
 def _verify_text(
     text: str, params: Mapping[str, Any] | None, target: str | None, default_target: str | None, schedule: str | None, extents: Mapping[str, int] | None,
     filename: str, strict: bool, repair: bool, repair_seconds: float, work: int, module: Module | None, suggest: bool,
+    accept: Callable[[str], bool] | None,
 ) -> Verdict:  # fmt: skip
     run = Run(strict=strict, extents=dict(extents or {}), work=work)
     try:
@@ -204,10 +206,14 @@ def _verify_text(
     if verdict.verdict == "fail" and (suggest or repair):
         from cake_verify import repair as repairs  # imports this module's result types; only wanted here
 
+        def again(new: str, suggest: bool = False) -> Verdict:
+            return verify_text(new, params=params, target=target, default_target=default_target, schedule=schedule, extents=extents, filename=filename,
+                               strict=strict, work=min(work or repairs.WORK, repairs.WORK), suggest=suggest)  # fmt: skip
+
         try:
             verdict = repairs.with_suggestion(text, verdict, run.programs)
             if repair:
-                verdict = repairs.of_verdict(text, verdict, run.programs, params, target, default_target, schedule, repair_seconds)
+                verdict = repairs.of_verdict(text, verdict, run.programs, again, accept, repair_seconds)
         except Exception as error:  # as above: the verdict stands without an edit
             run.internal("looking for edits", error, verdict.errors[0].span, names[0] if names else None, target)
             return _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)

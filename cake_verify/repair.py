@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Literal
 
-from cake_ir.fault import Fix
+from cake_ir.fault import Edit, Fix
 from cake_ir.program import Program
 from cake_ir.span import Span
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import Proposal, applied, propose, suggested
-from cake_verify.verdict import Verdict
+from cake_verify.repair_chain import chained
+from cake_verify.spelling import spelled
+from cake_verify.verdict import Repairs, Verdict
 
 SECONDS = 2.0
-"""Processor time that one search may take."""
+"""Processor time of this thread that one search may take; a wait for the processor may make it at most `WALL` times as long."""
+
+WALL = 4.0
 
 AFTER = 0.3
 """Processor time that is spent on further edits once one has been found."""
+
+TRIES = 1_500
+"""Texts that one search verifies at most."""
+
+WORK = 40_000
+"""Operations that the safety gate walks for one of them."""
 
 MOST = 3
 """Edits that are offered."""
@@ -29,65 +41,117 @@ NOTE = "verified again, not checked for what it computes"
 Check = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Repairs:
-    """What a search found: edits that verify, how many it tried, and whether it ran out of time."""
+class _Clock:
+    """How long a search has run: processor time of its own thread, since others may be at work beside it, and an end on the wall."""
 
-    fixes: tuple[Fix, ...]
-    tried: int
-    seconds: float
-    exhausted: bool
+    def __init__(self, seconds: float) -> None:
+        self._cpu, self._wall, self.seconds = time.thread_time(), time.monotonic(), seconds
+
+    @property
+    def spent(self) -> float:
+        return time.thread_time() - self._cpu
+
+    def over(self) -> bool:
+        return self.spent > self.seconds or time.monotonic() - self._wall > WALL * self.seconds
 
 
-def search(text: str, program: Program, errors: Sequence[Diagnostic], passes: Check, *, seconds: float = SECONDS, most: int = MOST) -> Repairs:
-    """Edits of `text` under which `passes` holds; the fixes of the faults themselves are tried first."""
-    started = time.process_time()
-    own = [Proposal("fix", f.edits, f.title, e.span.line) for e in errors[:3] for f in e.fixes]
-    try:
-        proposals = [*own, *propose(text, program, errors)]
-    except (SyntaxError, ValueError):
-        proposals = own
+def search(text: str, program: Program | None, errors: Sequence[Diagnostic], passes: Check, *, seconds: float = SECONDS, most: int = MOST,
+           chain: Callable[[Callable[[], bool]], Proposal | None] | None = None) -> Repairs:  # fmt: skip
+    """Edits of `text` under which `passes` holds; the fixes of the faults themselves are tried first, and are all where there is no program.
+
+    `chain` looks for several edits in a row once the likeliest single ones have failed.
+    """
+    clock = _Clock(seconds)
+    proposals: list[Proposal | None] = [*_together(errors), *(Proposal("fix", f.edits, f.title, e.span.line) for e in errors[:_OWN] for f in e.fixes)]
+    if program is not None:
+        with contextlib.suppress(SyntaxError, ValueError):
+            proposals += propose(text, program, [e for e in errors if e.schedule == errors[0].schedule])
+    if chain is not None:
+        proposals.insert(len(errors) + _SINGLE, None)  # where the chain has its turn
     found: list[Fix] = []
     seen = {text}
-    tried = 0
-    late = False
+    stopped: Literal["found", "exhausted", "limit"] = "exhausted"
     for p in proposals:
         if len(found) >= most:
+            stopped = "found"
             break
-        if time.process_time() - started > seconds:
-            late = True
+        if clock.over() or len(seen) > TRIES:
+            stopped = "found" if found else "limit"
             break
+        if p is None:
+            p = chain(clock.over) if chain is not None and not found else None
+            if p is None:
+                continue
         new = applied(text, p.edits)
         if new in seen:
             continue
         seen.add(new)
-        tried += 1
         if passes(new):
             if not found:  # one is what counts: others are worth only a little more time
-                seconds = min(seconds, time.process_time() - started + AFTER)
+                clock.seconds = min(clock.seconds, clock.spent + AFTER)
             found.append(Fix(p.edits, "likely" if not found else "idea", f"{p.title} ({NOTE})"))
-    return Repairs(tuple(found), tried, time.process_time() - started, not late)
+    return Repairs(tuple(found), len(seen) - 1, clock.spent, stopped)
 
 
-def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], params: Mapping[str, Any] | None, target: str | None, default_target: str | None,
-               schedule: str | None, seconds: float) -> Verdict:  # fmt: skip
-    """A failing verdict with the edits that a search found; it stays as it is where no program came out of the text."""
-    from cake_verify.gates import verify_text  # the search and the gates call each other
+_SINGLE = 60
+"""Single edits that are tried before several in a row."""
 
+_OWN = 5
+"""Errors whose own fixes are tried."""
+
+
+def _together(errors: Sequence[Diagnostic]) -> list[Proposal]:
+    """The first fix of each error in one edit, where several have one: faults that have nothing to do with each other."""
+    chosen: list[Edit] = []
+    for e in errors[: 4 * _OWN]:
+        fix = next((f for f in e.fixes if f.grade != "idea"), None)
+        if fix is not None and not any(_touch(a, b) for a in fix.edits for b in chosen):
+            chosen += fix.edits
+    whole = len(errors) > 1 and len({e.span.line for e in chosen}) > 1
+    return [Proposal("fix", tuple(chosen), "the first fix of each error", errors[0].span.line)] if whole else []
+
+
+def _touch(a: Edit, b: Edit) -> bool:
+    return a.span.start() <= b.span.end() and b.span.start() <= a.span.end()
+
+
+def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], verify: Callable[..., Verdict], accept: Check | None, seconds: float) -> Verdict:
+    """A failing verdict with the edits that a search found.
+
+    `verify` asks the same question about another text; `accept` is a further condition on texts that pass.
+    """
     errors = verdict.errors
-    program = programs.get(errors[0].schedule or "") if errors else None
-    if program is None:
-        return verdict
+    program = programs.get(errors[0].schedule or "")
 
     def passes(new: str) -> bool:
-        return verify_text(new, params=params, target=target, default_target=default_target, schedule=schedule, filename=verdict.file, suggest=False).verdict == "pass"
+        return verify(new).verdict == "pass" and (accept is None or accept(new))
 
-    found = search(text, program, [e for e in errors if e.schedule == errors[0].schedule], passes, seconds=seconds)
-    facts = {"repairs_tried": found.tried, "repairs_found": len(found.fixes), "repairs_exhausted": found.exhausted}
+    found = search(text, program, errors, passes, seconds=seconds, chain=lambda over: chained(text, verdict, partial(verify, suggest=True), over))
     diagnostics = repaired(verdict.diagnostics, found.fixes)
     first = next(i for i, d in enumerate(diagnostics) if d.severity == "error")
-    diagnostics[first] = _with_place(replace(diagnostics[first], facts=diagnostics[first].facts | facts), text)
-    return replace(verdict, diagnostics=tuple(diagnostics), elapsed_ms=verdict.elapsed_ms + found.seconds * 1e3)
+    diagnostics[first] = _with_place(diagnostics[first], text)
+    return replace(verdict, diagnostics=tuple(diagnostics), elapsed_ms=verdict.elapsed_ms + found.seconds * 1e3, repairs=found)
+
+
+def settled(d: Diagnostic, lines: Sequence[str]) -> Diagnostic:
+    """A diagnostic whose fixes put no statement in front of an `elif`: it goes in front of the `if` that the branch belongs to."""
+    if not any(_branch(e, lines) for f in d.fixes for e in f.edits):
+        return d
+    return replace(d, fixes=tuple(replace(f, edits=tuple(_before_if(e, lines) for e in f.edits)) for f in d.fixes))
+
+
+def _branch(e: Edit, lines: Sequence[str]) -> bool:
+    """Whether an edit puts something in front of an `elif` or `else`."""
+    s = e.span
+    return s.start() == s.end() and e.text.endswith(" ") and 0 < s.line <= len(lines) and lines[s.line - 1][s.column - 1 :].startswith(("elif ", "else:"))
+
+
+def _before_if(e: Edit, lines: Sequence[str]) -> Edit:
+    if not _branch(e, lines):
+        return e
+    column = e.span.column
+    line = next((n for n in range(e.span.line - 1, 0, -1) if lines[n - 1][: column - 1].strip() == "" and lines[n - 1][column - 1 :].startswith("if ")), e.span.line)
+    return Edit(Span(line, column, line, column), e.text)
 
 
 def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]) -> Verdict:
@@ -96,12 +160,15 @@ def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]
     Where the edit would go is one of the places that the error names.
     """
     started = time.perf_counter()
+    if any("did you mean" in d.help for d in verdict.diagnostics):
+        verdict = replace(verdict, diagnostics=tuple(spelled(d, verdict.lines) for d in verdict.diagnostics))
     errors = verdict.errors
     program = programs.get(errors[0].schedule or "") if errors else None
     if program is None:
         return verdict
+    errors = tuple(settled(e, verdict.lines) for e in errors)
     fix = suggested(text, program, [e for e in errors if e.schedule == errors[0].schedule])
-    out = list(verdict.diagnostics)
+    out = [settled(d, verdict.lines) for d in verdict.diagnostics]
     i = next(i for i, d in enumerate(out) if d.severity == "error")
     if fix is not None:
         out[i] = replace(out[i], fixes=(fix, *out[i].fixes) if fix.grade != "idea" else (*out[i].fixes, fix))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cake_verify.diagnostic import Diagnostic
+from cake_ir.fault import Fix
+from cake_verify.diagnostic import Diagnostic, fix_json
 
 Outcome = Literal["pass", "fail", "undecided"]
 
@@ -18,11 +19,46 @@ _BEFORE = {"consistency": "conformance", "schedule": "safety"}
 _SEVERITY = {"error": 0, "warning": 1, "note": 2}
 
 
+UNCHECKED = "each edit was applied and verified again; none was checked for what the kernel computes"
+"""What goes with every edit that a search found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What a repair search found: edits that verify, how many texts it verified, and why it stopped.
+
+    `stopped` is `found` (enough edits), `exhausted` (nothing is left to try) or `limit` (of time or of tries).
+    """
+
+    fixes: tuple[Fix, ...]
+    tried: int
+    seconds: float
+    stopped: Literal["found", "exhausted", "limit"]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value; what was found comes with what was not looked at."""
+        return {
+            "fixes": [fix_json(fix) for fix in self.fixes],
+            "tried": self.tried,
+            "stopped": self.stopped,
+            "elapsed_ms": round(self.seconds * 1e3, 3),
+            "caveat": UNCHECKED,
+        }
+
+    def to_text(self) -> str:
+        """One line for people."""
+        end = {"found": "", "exhausted": ", nothing left to try", "limit": ", stopped at its limit"}[self.stopped]
+        tried = f"{self.tried} edit{'' if self.tried == 1 else 's'}"
+        found = f"{len(self.fixes)} of {tried} make it verify" if self.fixes else f"none of {tried} makes it verify"
+        return f"repair search: {found} ({self.seconds * 1e3:.0f} ms{end})" + (f"; {UNCHECKED}" if self.fixes else "")
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`diagnostics` holds everything found, errors first and in gate order; `to_json` and `to_text` show at most five errors.
 
-    `target` and `schedule` are those of the first schedule; `schedules` lists all that were looked at.
+    `target` and `schedule` are those of the first schedule; `schedules` lists all that were looked at. `repairs` is there where a search
+    was asked for and the verdict is fail.
     """
 
     file: str
@@ -34,6 +70,7 @@ class Verdict:
     schedules: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     lines: tuple[str, ...] = field(default=(), repr=False)
+    repairs: Repairs | None = None
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -63,6 +100,7 @@ class Verdict:
             "schedule": self.schedule,
             "schedules": list(self.schedules),
             "more_errors": len(self.diagnostics) - len(shown),
+            **({"repair": self.repairs.to_json()} if self.repairs is not None else {}),
         }
 
     def to_text(self, limit: int | None = MAX_ERRORS) -> str:
@@ -74,6 +112,8 @@ class Verdict:
         hidden = len(self.diagnostics) - len(shown)
         more = f" ({hidden} more errors not shown)" if hidden else ""
         for_target = f" for {self.target}" if self.target else ""
+        if self.repairs is not None:
+            blocks.append(self.repairs.to_text())
         blocks.append(f"{self.file}: {self.verdict}{for_target}: {', '.join(words) or 'nothing to report'}{more} ({self.elapsed_ms:.1f} ms)")
         return "\n\n".join(blocks)
 

@@ -74,6 +74,7 @@ def row(name: str, records: Sequence[Record], role_lines: dict[str, dict[str, li
     places = [localised(r) for r in caught]
     roles = [x for x in (right_role(r, role_lines) for r in caught) if x is not None]
     repairs = Counter(r["repair"] for r in caught if "repair" in r)
+    searches = Counter(r["search"] for r in caught if "search" in r)
     return {
         "class": name, "mutants": len(records), "refused": kinds["refused"], "unknown": kinds["unknown"],
         "contract": len(contract), "contract_caught": sum(r["verdict"] == "fail" for r in contract),
@@ -83,6 +84,7 @@ def row(name: str, records: Sequence[Record], role_lines: dict[str, dict[str, li
         "primary": sum(a for a, _ in places), "first_four": sum(b for _, b in places),
         "role_known": len(roles), "right_role": sum(roles),
         "repairs_tried": sum(repairs.values()), "repairs": dict(repairs),
+        "searches_tried": sum(searches.values()), "searches": dict(searches),
     }  # fmt: skip
 
 
@@ -111,12 +113,13 @@ def _percent(part: int, whole: int) -> str:
 
 def table(figures: dict[str, Any]) -> str:
     """The figures as a table for people."""
-    head = f"{'class':22s} {'n':>5} {'ref':>4} {'?':>3} {'ctr':>7} {'harmful':>7} {'caught%':>7} {'harmless':>8} {'flagged':>7} {'undec':>5} {'prim%':>6} {'top4%':>6} {'role%':>6} {'fix%':>6}"
+    head = f"{'class':22s} {'n':>5} {'ref':>4} {'?':>3} {'ctr':>7} {'harmful':>7} {'caught%':>7} {'harmless':>8} {'flagged':>7} {'undec':>5} {'prim%':>6} {'top4%':>6} {'role%':>6} {'fix%':>6} {'search%':>7}"
     lines = [head, "-" * len(head)]
     for r in [*figures["classes"], figures["total"], figures["values"]]:
         lines.append(
             f"{r['class']:22s} {r['mutants']:5d} {r['refused']:4d} {r['unknown']:3d} {r['contract_caught']:3d}/{r['contract']:3d} {r['harmful']:7d} {_percent(r['caught'], r['harmful']):>7} {r['harmless']:8d} "
             f"{len(r['false_alarms']):7d} {r['undecided']:5d} {_percent(r['primary'], r['caught']):>6} {_percent(r['first_four'], r['caught']):>6} "
-            f"{_percent(r['right_role'], r['role_known']):>6} {_percent(r['repairs'].get('good', 0), r['repairs_tried']):>6}"
+            f"{_percent(r['right_role'], r['role_known']):>6} {_percent(r['repairs'].get('good', 0), r['repairs_tried']):>6} "
+            f"{_percent(r['searches'].get('good', 0), r['searches_tried']):>7}"
         )
     return "\n".join(lines)

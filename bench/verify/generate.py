@@ -17,7 +17,7 @@ BK, BN, DEPTH_OF_RESIDENT = 64, 64, 320
 class Shape:
     """One pipeline. `lag` is how many steps after its product a slot is released (less than `stages`); `handoff` puts a role between load
     and math that doubles A with ordinary stores; `epilogue` is `direct`, `staged` (through `slots` staging tiles) or `aliased` (staged
-    where the ring was, one tile a CTA)."""
+    where the ring was, one tile a CTA). CTAs of a `cluster` share their loads."""
 
     engine: str = "wgmma"
     stages: int = 2
@@ -30,6 +30,7 @@ class Shape:
     split: bool = False
     handoff: bool = False
     resident: bool = False
+    cluster: tuple[int, int] = (1, 1)
 
     @property
     def sound(self) -> bool:
@@ -39,6 +40,7 @@ class Shape:
             and not (self.engine == "mma_sync" and (self.lag or self.handoff))
             and not (self.epilogue == "aliased" and (self.persistent or self.handoff or self.resident))
             and (self.engine == "wgmma" or self.kilobytes <= 96)
+            and (self.cluster == (1, 1) or (self.engine == "wgmma" and not self.handoff and not self.resident and self.epilogue != "aliased"))
         )
 
     @property
@@ -47,6 +49,11 @@ class Shape:
         b = 8 * DEPTH_OF_RESIDENT // BK if self.resident else 8 * self.stages
         staging = self.slots * 8 * self.members if self.epilogue == "staged" else 0
         return 8 * self.members * (self.stages + 2 * self.handoff) + b + staging
+
+    @property
+    def clustered(self) -> bool:
+        """Whether several CTAs work together."""
+        return self.cluster != (1, 1)
 
     @property
     def rows(self) -> int:
@@ -65,10 +72,14 @@ def _head(s: Shape) -> list[str]:
         f'@cake.schedule(target="{"sm_90a" if s.engine == "wgmma" else "sm_120a"}")',
         f'def pipeline(lm, A: LM.tma2d[LM.bf16, "M", {k}], B: LM.tma2d[LM.bf16, "N", {k}], C: LM.tma2d[LM.bf16, "M", "N"],',
         '             D: LM.gmem2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32):',
-        f'    lm.launch(grid="{"persistent" if s.persistent else "tiles"}")',
+        f'    lm.launch(grid="{"persistent" if s.persistent else "tiles"}"{_cluster(s)})',
         "    lm.assume(K > 0)",
         "    lm.assume(K % 8 == 0 and N % 8 == 0)",
     ]
+
+
+def _cluster(s: Shape) -> str:
+    return f", cluster={s.cluster}" if s.clustered else ""
 
 
 def _memory(s: Shape) -> list[str]:
@@ -111,7 +122,8 @@ def _roles(s: Shape) -> list[str]:
     out.append(f'    full = lm.barrier(pipeline=ring, prod=[{producer}], cons=[math], arrive="{kind}")')
     if not both and not s.resident:
         out.append('    b_full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")')
-    out.append(f'    empty = lm.barrier(pipeline=ring, prod=[math], cons={guards}, arrive="{s.arrive}", primed=True)')
+    scope = ', scope="cluster"' if s.clustered else ""
+    out.append(f'    empty = lm.barrier(pipeline=ring, prod=[math], cons={guards}, arrive="{s.arrive}", primed=True{scope})')
     if s.handoff:
         out += [
             "    raw = lm.pipeline(stages=2)",
@@ -125,7 +137,7 @@ def _roles(s: Shape) -> list[str]:
     if s.epilogue != "direct":
         out.append("    meet = lm.named_barrier(math)")
     columns = "1" if s.resident else f"lm.cdiv(N, {BN})"
-    out.append(f'    sched = lm.scheduler(kind="{"static" if s.persistent else "grid"}", tiles=(lm.cdiv(M, {s.rows}), {columns}))')
+    out.append(f'    sched = lm.scheduler(kind="{"static" if s.persistent else "grid"}", tiles=(lm.cdiv(M, {s.rows}), {columns}){_cluster(s)})')
     out.append(f"    kt = {DEPTH_OF_RESIDENT // BK}" if s.resident else f"    kt = lm.cdiv(K, {BK})")
     return out
 
@@ -146,10 +158,12 @@ def _load(s: Shape) -> list[str]:
             return out
     out += [f"{pad}s = lm.step(ring)", f"{pad}lm.wait(empty, stage=s)"]
     if not s.handoff:
-        out.append(f"{pad}sa.tma_load(A, coords=(k * {BK}, t.m * {s.rows}), stage=s, barrier=full)")
+        shared = ', multicast="n"' if s.cluster[1] > 1 else ""
+        out.append(f"{pad}sa.tma_load(A, coords=(k * {BK}, t.m * {s.rows}), stage=s, barrier=full{shared})")
     if not s.resident:
         bar = "b_full" if s.split or s.handoff else "full"
-        out.append(f"{pad}sb.tma_load(B, coords=(k * {BK}, t.n * {BN}), stage=s, barrier={bar})")
+        shared = ', multicast="m"' if s.cluster[0] > 1 else ""
+        out.append(f"{pad}sb.tma_load(B, coords=(k * {BK}, t.n * {BN}), stage=s, barrier={bar}{shared})")
     return out
 
 
@@ -257,4 +271,4 @@ def case(s: Shape, name: str = "generated") -> Generated:
         scalars = {"M": x["M"], "N": x["N"], "K": k}
         return Filled(tensors, scalars, {out: f64(a) @ f64(b).T * (2 if s.handoff else 1)})
 
-    return Generated(name, "generated.py", axes, fill, ctas=1, shape=s)
+    return Generated(name, "generated.py", axes, fill, ctas=s.cluster[0] * s.cluster[1], shape=s)

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.verify.cases import CASES
 from bench.verify.mutate import Mutant
-from bench.verify.sight import repaired, seen, verdict_of
+from bench.verify.sight import repaired, searched, seen, verdict_of
 from bench.verify.truth import Truth, judge
 
 Record = dict[str, Any]
@@ -43,9 +43,13 @@ class TruthStore:
             f.write(json.dumps({"digest": key, "truth": truth}) + "\n")
 
 
-def measure(task: tuple[Mutant, Record | None, bool]) -> Record:
+Task = tuple[Mutant, Record | None, bool, bool]
+"""A mutant, its ground truth where that is known, whether its first fix is tried, whether repairs are searched for."""
+
+
+def measure(task: Task) -> Record:
     """Verdict and, where it is not known yet, ground truth; where asked, whether the first repair works."""
-    m, known, repair = task
+    m, known, repair, search = task
     verdict, ms = verdict_of(m.text, m.subject)
     errors = seen(verdict)
     started = time.perf_counter()
@@ -62,13 +66,26 @@ def measure(task: tuple[Mutant, Record | None, bool]) -> Record:
     }  # fmt: skip
     if repair and flagged and truth["state"] == "harmful":
         record["repair"] = _repair(m, errors)
+    if search and flagged and truth["state"] == "harmful":
+        record["search"], record["search_ms"] = _search(m)
     record["seconds"] = round(time.perf_counter() - started, 2)
     return record
 
 
+def _search(m: Mutant) -> tuple[str, float]:
+    """What becomes of the first edit that the repair search finds, and the milliseconds of the whole answer."""
+    started = time.perf_counter()
+    found = searched(m.text, m.subject)
+    return _judged(m, found), round((time.perf_counter() - started) * 1e3, 1)
+
+
 def _repair(m: Mutant, errors: list[Record]) -> str:
+    """What becomes of the first `certain` or `likely` fix of a plain verdict."""
+    return _judged(m, repaired(m.text, errors))
+
+
+def _judged(m: Mutant, text: str | None) -> str:
     """`none` offered, `refused` by the verifier again, `wrong` by simulation, or `good`."""
-    text = repaired(m.text, errors)
     if text is None:
         return "none"
     verdict, _ = verdict_of(text, m.subject)
@@ -78,7 +95,7 @@ def _repair(m: Mutant, errors: list[Record]) -> str:
     return "good" if truth.state == "harmless" else "wrong"
 
 
-def measure_all(tasks: Iterable[tuple[Mutant, Record | None, bool]], workers: int, deadline: float) -> Iterator[Record]:
+def measure_all(tasks: Iterable[Task], workers: int, deadline: float) -> Iterator[Record]:
     """Records as they are done, until the deadline (a `time.monotonic` value)."""
     if workers <= 1:
         for task in tasks:

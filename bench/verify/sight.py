@@ -56,6 +56,15 @@ def repaired(text: str, errors: Sequence[dict[str, Any]]) -> str | None:
     return None
 
 
+def searched(text: str, name: str) -> str | None:
+    """The text after the first edit that the repair search finds; None if it finds none."""
+    case = CASES[name]
+    verdict = verify_text(text, params=case.params, target=case.target, filename=case.file, repair=True)
+    if verdict.repairs is None or not verdict.repairs.fixes:
+        return None
+    return applied(text, verdict.repairs.fixes[0].edits)
+
+
 def applied(text: str, edits: Sequence[Edit]) -> str:
     """Text with edits applied, last first, so that earlier positions stay valid."""
     lines = text.split("\n")

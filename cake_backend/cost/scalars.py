@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cake_ir.program import Expr, Program
+from cake_ir.walk.code import BOUNDED
 
 
 class NoValue(Exception):
@@ -17,7 +18,7 @@ _BINARY: dict[str, Any] = {
     "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": min, "max": max, "cdiv": lambda a, b: -(-a // b),
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "and": lambda a, b: a and b, "or": lambda a, b: a or b,
-    "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b,
+    "shl": BOUNDED["shl"], "shr": lambda a, b: a >> b,
 }  # fmt: skip
 
 

@@ -87,8 +87,8 @@ def member_barriers(program: Program, role: Role, body: tuple[Stmt, ...]) -> fro
     def scan(block: tuple[Stmt, ...], dirty: frozenset[str]) -> frozenset[str]:
         for s in block:
             if isinstance(s, For):
-                dirty |= scan(s.body, dirty)
-                dirty |= scan(s.body, dirty)
+                once = dirty | scan(s.body, dirty)
+                dirty = once | scan(s.body, once) if once != dirty else once
             elif isinstance(s, If):
                 dirty = scan(s.then, dirty) | scan(s.orelse, dirty)
             elif (op := op_of(s)) is not None:

@@ -60,12 +60,12 @@ class ViewAccess:
             raise self.machine.outside(self.site, warp, exc) from None
 
     def cells(self, warp: Warp, vals: Vals, key: Any, rows: Array, cols: Array) -> Cells:
-        """Elements by (row, column) as read; `key` names the pattern."""
+        """Elements by (row, column) as read; `key` names the pattern, which a part of a view has for its own shape."""
         stage, top, left = self.origin(vals)
         if self.type.transposed:
             rows, cols = cols, rows
         try:
-            return self.machine.placement.elements((key, top, left, self.type.transposed), self.view, stage, rows + top, cols + left)
+            return self.machine.placement.elements((key, self.type.rows, self.type.cols, top, left, self.type.transposed), self.view, stage, rows + top, cols + left)
         except (OutsideView, Misaligned) as exc:
             raise self.machine.outside(self.site, warp, exc) from None
 
@@ -98,7 +98,7 @@ class ViewAccess:
         """An ordinary store."""
         pool = self.pool(warp.cta)
         self.machine.hazard(self.site, warp, pool, cells, "w", f"bytes of `{self.view}`")
-        pool.write(cells, raw)
+        pool.write(cells, raw, id(warp))
 
     def read_async(self, warp: Warp, cells: Cells) -> Array:
         """Bits as the async proxy sees them; unfenced ordinary writes are a fault."""

@@ -289,7 +289,7 @@ def _start(site: Site, warp: Warp, tensor: Tensor, at: tuple[Any, ...], pool: Po
     def land(work: Work) -> None:
         inside = tensor.inside(at) & wanted
         raw = tensor.raw[tuple(np.where(inside, a, 0) for a in at)]
-        pool.write(cells, np.where(inside, raw, raw.dtype.type(0)))
+        pool.write(cells, np.where(inside, raw, raw.dtype.type(0)), id(warp))
         work.release()
 
     pool.poison(cells)

@@ -33,11 +33,13 @@ def entry_registers(program: Program) -> int:
 
 
 def touches_slots(program: Program, rings: dict[str, str | None], role: str, b: Barrier) -> bool:
-    """Whether a role's threads themselves load from or store to views in the slots that `b` guards (or views without slots)."""
+    """Whether a role's threads themselves load from or store to views in the slots that `b` guards (or views without slots), or to tensor memory."""
     for block in program.body:
         for s in statements(block.body) if block.role == role else ():
             op = op_of(s)
             for e in effects_of(op, program) if op is not None else ():
+                if isinstance(e, Issue) and e.engine in ("tmem_ld", "tmem_st"):
+                    return True
                 touches = (e,) if isinstance(e, Touch) else e.touches if isinstance(e, Issue) and e.engine == "cp_async" else ()
                 for t in touches:
                     view = op.operands.get(t.operand) if op is not None else None

@@ -164,7 +164,8 @@ def _cta(p: Program, cta: Cta) -> Cta:
             bar.expect(send_barriers(p)[b.name].bytes)
     for n in p.named.values():
         roles = [p.roles[r] for r in n.roles]
-        for member in range(max(r.members for r in roles)) if n.per_member else (0,):
+        most = max(r.members for r in p.roles.values())  # also of roles that are not meant to come: what does not fit hangs, as it does there
+        for member in range(most) if n.per_member else (0,):
             expected = sum(r.member_warps if n.per_member else r.warps for r in roles)
             cta.named[n.name, member] = NamedBarrier([], n.name, expected)
     for r in p.roles.values():

@@ -122,7 +122,7 @@ class Pool:
     seen: dict[int, Array] = field(default_factory=dict)
     reading: Array = field(default_factory=lambda: np.zeros(0, np.int16))
     writing: Array = field(default_factory=lambda: np.zeros(0, np.int16))
-    unfenced: list[tuple[int, Index]] = field(default_factory=list)
+    unfenced: dict[int, list[tuple[int, Index]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         whole = -(-self.nbytes // GRANULE) * GRANULE
@@ -141,10 +141,10 @@ class Pool:
         """Bits as the async proxy sees them."""
         return self.seen[cells.size][cells.index]
 
-    def write(self, cells: Cells, raw: Array) -> None:
-        """An ordinary store: the async proxy sees it after the next fence."""
+    def write(self, cells: Cells, raw: Array, writer: int = 0) -> None:
+        """An ordinary store: the async proxy sees it after the next fence of who wrote it (a number that tells warps apart)."""
         self.data[cells.size][cells.index] = raw
-        self.unfenced.append((cells.size, cells.index))
+        self.unfenced.setdefault(writer, []).append((cells.size, cells.index))
 
     def write_async(self, cells: Cells, raw: Array) -> None:
         """Bits written by a copy engine, or poison under a copy in flight: seen by everyone."""
@@ -157,11 +157,11 @@ class Pool:
         self.data[cells.size][cells.index] = ones
         self.seen[cells.size][cells.index] = ones
 
-    def fence(self) -> None:
-        """Every ordinary write so far becomes visible to the async proxy."""
-        for size, index in self.unfenced:
-            self.seen[size][index] = self.data[size][index]
-        self.unfenced.clear()
+    def fence(self, writer: int = 0) -> None:
+        """Every ordinary write of one warp so far, and what other CTAs have sent, becomes visible to the async proxy."""
+        for who in {writer, 0}:
+            for size, index in self.unfenced.pop(who, ()):
+                self.seen[size][index] = self.data[size][index]
 
     def stale(self, cells: Cells) -> bool:
         """Whether the async proxy would read other bits here than a thread."""

@@ -297,7 +297,7 @@ def _drain_stores(m: Machine, warp: Warp, pending: int, read: bool) -> Any:
 def fence_proxy(site: Site, effect: FenceProxy) -> Step:
     def step(warp: Warp, vals: Vals) -> Any:
         for pool in warp.cta.pools.values():
-            pool.fence()
+            pool.fence(id(warp))
         for tensor in site.machine.tensors.values():
             tensor.fence(warp.cta.number)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Arrive, Flag, Touch
+from cake_ir.ops.effects import Arrive, Flag, Issue, Touch
 from cake_ir.program import Program
 
 
@@ -26,12 +26,13 @@ class NamedId:
 
 
 def needs_member_barrier(program: Program, role: str) -> bool:
-    """Whether an `arrive="member"` of `role` needs its warps to meet first: they touch shared memory with ordinary loads or stores.
+    """Whether an `arrive="member"` of `role` needs its warps to meet first: they touch shared memory with ordinary loads or stores, or
+    tensor memory, of which every warp reads and writes lanes of its own.
 
     Slots that only tensor cores read are released by one thread after the wait for the group, which all warps have joined.
     """
     return any(
-        isinstance(e, Touch) and e.space == "smem" and e.proxy == "generic"
+        (isinstance(e, Touch) and e.space == "smem" and e.proxy == "generic") or (isinstance(e, Issue) and e.engine in ("tmem_ld", "tmem_st"))
         for s in sites(program) if s.role == role for e in effects_of(s.op, program)
     )  # fmt: skip
 

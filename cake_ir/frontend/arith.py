@@ -138,6 +138,8 @@ def scalar(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> Ex
         el.fail("D003", f"`{name}` works on integers, found {dtype}", span, help="convert with `lm.cast(x, lm.i32)`")
     if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
         el.fail("N022", "division by zero", span)
+    if name in ("shl", "shr") and args[1].op == "const" and not 0 <= int(args[1].attrs["value"]) <= 62:  # type: ignore[call-overload]  # an integer beside integers
+        el.fail("N022", "a shift is by 0 to 62 bits", span)
     if name == "div" and dtype in ("i32", "i64", "u32"):
         el.fail("N023", "`/` on integers", span, help="use `//`, or `lm.cdiv(a, b)` to round up")
     return Expr(name, args, {}, ScalarT(dtype), span)

@@ -93,6 +93,8 @@ def _whole_numbers(el: Elaboration, p: P, operand: Any) -> None:
     """N024 where a fraction is given for a position or a count."""
     if p.name in _INTEGERS:
         for e in operand if isinstance(operand, tuple) else (operand,):
+            if p.name == "coords" and not isinstance(e.type, (ScalarT, FragT)):
+                el.fail("N021", f"a coordinate is a number, found {e.type}", e.span, help="use `.index` for the slot's number" if isinstance(e.type, SlotT) else "")
             dtype = getattr(e.type, "dtype", "")
             if isinstance(e.type, (ScalarT, FragT)) and dtype in DTYPES and not DTYPES[dtype].is_integer:
                 el.fail("N024", f"`{p.name}` counts elements, found {e.type}", e.span, help="convert with `lm.cast(x, lm.i32)`")

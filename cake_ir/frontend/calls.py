@@ -211,6 +211,8 @@ def _slice(el: Elaboration, node: ast.Call, e: Expr, name: str) -> Expr:
     lo = as_expr(el, lo_value, el.span(given["lo"]))
     if not isinstance(lo.type, ScalarT) or n < 1:
         el.fail("N022", f"`.{name}(lo, n)` takes a number and a positive extent", node)
+    if lo.type.dtype in DTYPES and not DTYPES[lo.type.dtype].is_integer:
+        el.fail("N024", f"`.{name}(lo, n)` starts at an element, found {lo.type}", given["lo"], help="convert with `lm.cast(x, lm.i32)`")
     t, span = e.type, el.span(node)
     if isinstance(t, TmemT):
         _inside(el, node, lo_value, n, t.cols, "columns")

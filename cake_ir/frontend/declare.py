@@ -100,6 +100,9 @@ def _declaration(el: Elaboration, node: ast.expr) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         func = node.func
         if isinstance(func.value, ast.Name) and func.value.id == el.receiver and func.attr in _MAKERS:
+            if func.attr == "view":
+                pools = [n for n, v in el.env.items() if isinstance(v, Named) and isinstance(v.record, SmemPool)]
+                el.fail("N028", f"`{el.receiver}.view` is not an operation: a view is cut from a pool", func, help=f"write `{pools[0] if pools else 'pool'}.view(..)`")
             return func.attr
         if func.attr == "view" and isinstance(func.value, ast.Name):
             pool = el.env.get(func.value.id)

@@ -169,7 +169,11 @@ class Fields:
         for x in items:
             if is_const(x) and (not isinstance(x, int) or x < 0):
                 self.el.fail("N024", f"`{name}` counts tiles", self.spans[name])
-        return tuple(self.el.shallow(as_expr(self.el, x, self.spans[name]), self.spans[name]) for x in items)
+        out = tuple(self.el.shallow(as_expr(self.el, x, self.spans[name]), self.spans[name]) for x in items)
+        for e in out:
+            if not isinstance(e.type, ScalarT):
+                self.el.fail("N021", f"{e.type} is not a number", self.spans[name])
+        return out
 
     def done(self) -> None:
         """Every argument has been read (`__init__` refuses unknown ones)."""

@@ -130,6 +130,7 @@ def check_depth(tree: ast.Module, source: Source) -> None:
                 stack.extend((child, depth + 1) for child in getattr(node, name, ()))
             parts = [getattr(node, name, None) for name in ("iter", "test", "target")]
             parts += [item.context_expr for item in getattr(node, "items", ())]
+            parts += [getattr(node, "pattern", None), getattr(node, "guard", None)]
         else:
             parts = [node]
         for part in parts:
@@ -137,7 +138,7 @@ def check_depth(tree: ast.Module, source: Source) -> None:
                 _shallow(part, source, limit)
 
 
-_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match)
+_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match, ast.match_case)
 
 
 def _shallow(root: ast.AST, source: Source, limit: int) -> None:

@@ -102,7 +102,13 @@ def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
         found = found or a
     if found is None:
         return "i32" if all(isinstance(a.attrs.get("value"), (int, bool)) for a in args) else "f32"
-    return dtype_of(found.type)
+    dtype = dtype_of(found.type)
+    fraction = next((a for a in args if literal(a) and isinstance(a.attrs.get("value"), float)), None)
+    if fraction is not None and dtype in DTYPES and DTYPES[dtype].is_integer:
+        raise FaultError(Fault("D003", f"`{name}` combines {dtype} and {fraction.attrs['value']}, which is no integer", span,
+                               ((found.span, dtype), (fraction.span, "floating point")), help="convert with `lm.cast(.., lm.f32)`, or write an integer",
+                               facts={"expected": dtype, "found": "f32"}))  # fmt: skip
+    return dtype
 
 
 def dtype_of(t: Type) -> str:

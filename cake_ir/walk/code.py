@@ -61,6 +61,19 @@ class RoleCode:
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
+def _wrapped(v: Any) -> Any:
+    """A number as 64 bits hold it: what a loop multiplies up would otherwise grow without end."""
+    if isinstance(v, float) or -(1 << 63) <= v < 1 << 63:
+        return v
+    return ((v + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+BOUNDED: dict[str, Callable[[Any, Any], Any]] = {
+    "mul": lambda a, b: _wrapped(a * b),
+    "shl": lambda a, b: _wrapped(a << b) if 0 <= b < 64 else 0,
+}
+"""Operations that double the length of a number at once."""
+
 CALLS: dict[str, Callable[..., Any]] = {
     "exp2": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
     "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
@@ -91,7 +104,7 @@ class _Compiler:
             names.setdefault(block.role, []).append(name)
             self._function(name, block.body)
         source = "\n".join(self.lines)
-        scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": self.loop, "min": min, "max": max, "int": int, "float": float},
+        scope: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "__builtins__": {"range": self.loop, "min": min, "max": max, "int": int, "float": float, **BOUNDED},
                                  **{f"f_{k}": v for k, v in CALLS.items()}}  # fmt: skip
         exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)
         roles = {role: _chain([scope.pop(n) for n in ns]) for role, ns in names.items()}  # popped, lest functions and their globals hold each other
@@ -229,6 +242,8 @@ class _Compiler:
         if op == "field":
             t = args[0].type
             return f"{self.scalar(args[0])}[{self.fields[t.scheduler][str(e.attrs['name'])]}]"  # type: ignore[union-attr]  # fields come from tiles
+        if op in BOUNDED and (op == "shl" or not any(a.op == "const" for a in args)):
+            return f"{op}({self.scalar(args[0])}, {self.scalar(args[1])})"
         if op in INFIX:
             return f"({self.scalar(args[0])} {INFIX[op]} {self.scalar(args[1])})"
         if op == "neg":

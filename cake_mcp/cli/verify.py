@@ -21,6 +21,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--extent", action="append", default=[], metavar="NAME=VALUE", help="extent of a runtime argument; may be repeated")
     parser.add_argument("--strict", action="store_true", help="report what is merely unusual too")
     parser.add_argument("--targets", metavar="all|NAME,..", help="on which of these targets would it run, why not on the others, and the smallest change")
+    parser.add_argument("--repair", action="store_true", help="look for small edits under which a failing schedule verifies")
+    parser.add_argument("--repair-seconds", type=float, default=2.0, metavar="S", help="processor time of that search (default 2, at most 60)")
     add_program_options(parser)
     add_workspace_option(parser)
     options = parser.parse_args(argv)
@@ -30,6 +32,8 @@ def main(argv: Sequence[str]) -> int:
         parser.error(str(error))
     if wrong := [name for name, value in extents.items() if not isinstance(value, int) or isinstance(value, bool)]:
         parser.error(f"--extent {wrong[0]} must be an integer")
+    if not 0 < options.repair_seconds <= 60:
+        parser.error("--repair-seconds must be more than 0 and at most 60")
     rules, default_target = _workspace(options.workspace, options.target)
     statuses: list[int] = []
     for path in options.files:
@@ -57,9 +61,13 @@ def _verify(
 ) -> int:
     import cake_verify
 
+    def accept(new: str) -> bool:
+        return rules is None or rules({"verdict": "pass", "diagnostics": []}, new, params, path)[0]["verdict"] == "pass"
+
     verdict = cake_verify.verify_text(
-        text, params=params, target=options.target, default_target=default_target, extents=extents, filename=path, strict=options.strict
-    )
+        text, params=params, target=options.target, default_target=default_target, extents=extents, filename=path, strict=options.strict,
+        repair=options.repair, repair_seconds=options.repair_seconds, accept=accept,
+    )  # fmt: skip
     body, rendered = verdict.to_json(), None
     if rules is not None:
         body, rendered = rules(body, text, params, path)

@@ -22,13 +22,18 @@ def verify_text(
     strict: bool = False,
     workspace: "workspaces.Workspace | None" = None,
     task: "Task | None" = None,
+    repair: bool = False,
 ) -> dict[str, Any]:
     """The verdict contract's object for `text`, with every finding, the `distilled` gate of the workspace included.
 
     `target` is what to verify for, whatever the schedules name; schedules that name none otherwise use the workspace's default. With a
-    `task` the schedule's run-time parameters must be ones that the task binds.
+    `task` the schedule's run-time parameters must be ones that the task binds. `repair` looks for edits under which the gates pass and no
+    rule of the workspace objects; a failing verdict then has `repair`.
     """
     import cake_verify
+
+    def accept(new: str) -> bool:
+        return not _objections(new, params, target, workspace)
 
     verdict = cake_verify.verify_text(
         text,
@@ -38,6 +43,8 @@ def verify_text(
         extents=dict(extents or {}),
         filename=filename,
         strict=strict,
+        repair=repair,
+        accept=accept if repair else None,
     )
     body = cast(dict[str, Any], verdict.to_json(None))
     if task is not None and not _stops(body):
@@ -57,6 +64,16 @@ def verify_text(
                     body["verdict"] = "fail"
             body["elapsed_ms"] = round(body["elapsed_ms"] + (time.perf_counter() - started) * 1e3, 3)
     return body
+
+
+def _objections(text: str, params: Mapping[str, Any] | None, target: str | None, workspace: "workspaces.Workspace | None") -> bool:
+    """Whether a rule of the workspace finds an error in a text that the gates pass."""
+    if workspace is None:
+        return False
+    from . import rules
+
+    found = rules.apply(rules.approved(workspace), text, params=params, target=target, default_target=workspace.settings.target)
+    return any(d["severity"] == "error" for d in found)
 
 
 def question(*, target: str | None, extents: Mapping[str, int] | None, task: str | None, rules: tuple[str, ...]) -> str:
@@ -85,13 +102,44 @@ def _binding(
     bound = programs.bound_by(text, params=dict(params or {}), target=target, default_target=default_target)
     if bound is None:
         return []
-    return [
+    lacking = [
+        Diagnostic.from_fault(Fault(BINDING, message, span, help="store it"), bound.name, bound.target).to_json()
+        for message, span in _unwritten(text, task, params=params, target=target, default_target=default_target)
+    ]
+    return lacking + [
         Diagnostic.from_fault(
             Fault(BINDING, fault.message, fault.span or bound.span, help=f"did you mean `{fault.nearest}`?" if fault.nearest else ""),
             bound.name,
             bound.target,
         ).to_json()
         for fault in task.check_parameters(bound.params)
+    ]
+
+
+def _unwritten(
+    text: str, task: "Task", *, params: Mapping[str, Any] | None, target: str | None, default_target: str | None
+) -> list[tuple[str, Any]]:
+    """Outputs of the task that the only schedule of a text takes and never writes."""
+    from cake_ir.ops import effects_of
+    from cake_ir.ops.effects import Issue, Touch
+
+    from . import programs
+
+    made = programs.programs_of(text, params=dict(params or {}), target=target, default_target=default_target)
+    if len(made) != 1:
+        return []
+    program = made[0]
+    written = set()
+    for op in program.ops:
+        for e in effects_of(op, program):
+            touches = e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ()
+            if any(t.space == "gmem" and "w" in t.mode for t in touches):
+                written.add(str(op.attrs.get("tensor")))
+    wanted = [n for n, t in task.tensors.items() if t.mode != "in" and not t.optional]
+    return [
+        (f"nothing writes `{n}`, an output of task `{task.name}`", program.tensors[n].span)
+        for n in wanted
+        if n in program.tensors and n not in written
     ]
 
 

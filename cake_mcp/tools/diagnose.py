@@ -17,6 +17,9 @@ class DiagnoseArguments(Arguments):
 
     run_id: Annotated[str, Field(description="Run id (r_...) from compile_and_run", max_length=80)] = ""
     candidate_id: Annotated[str, Field(description="Candidate whose newest run to diagnose, instead of run_id", max_length=80)] = ""
+    repair: Annotated[
+        bool, Field(description="Where the gates reject it, look for edits under which they pass: up to 2 s, verified again, not run")
+    ] = True
     max_findings: Annotated[int, Field(description="How many findings to show", ge=1, le=20)] = 5
 
 
@@ -60,6 +63,7 @@ class DiagnoseAnswer(Answer):
     evidence: str = Field(description="The strongest evidence it has: measured, simulated, predicted or none")
     findings: list[Finding] = Field(description="Most important first: wrong numbers and failures, then time by what can be gained")
     total: int = Field(description="How many findings there are in all")
+    repair: shapes.Repair | None = Field(default=None, description="Where the gates reject the candidate: edits under which they pass")
     tactics: list[Tactic] = Field(description="Pages that may help: called for by a finding, or their precondition holds here")
     next_actions: list[str] = Field(description="What to do next")
 
@@ -74,7 +78,8 @@ def _diagnose(state: ServerState, arguments: DiagnoseArguments) -> DiagnoseAnswe
 
     if bool(arguments.run_id) == bool(arguments.candidate_id):
         raise Misuse("give either `run_id` or `candidate_id`")
-    found = diagnose(state.workspace, run=arguments.run_id or None, candidate=arguments.candidate_id or None)
+    found = diagnose(state.workspace, run=arguments.run_id or None, candidate=arguments.candidate_id or None, repair=arguments.repair)
+    repair = shapes.repair_of(found.verdict or {})
     shown = [Finding.model_validate(clip_all(finding, 600, 12)) for finding in found.findings[: arguments.max_findings]]
     first = shown[0] if shown else None
     summary = f"{found.run.id} {found.run.status}: " + (
@@ -89,12 +94,15 @@ def _diagnose(state: ServerState, arguments: DiagnoseArguments) -> DiagnoseAnswe
         evidence=found.run.evidence,
         findings=shown,
         total=len(found.findings),
+        repair=repair,
         tactics=[Tactic.model_validate(clip_all(tactic, 300)) for tactic in found.tactics[:4]],
-        next_actions=_next(found.candidate.id, shown),
+        next_actions=_next(found.candidate.id, shown, repair),
     )
 
 
-def _next(candidate: str, findings: list[Finding]) -> list[str]:
+def _next(candidate: str, findings: list[Finding], repair: shapes.Repair | None) -> list[str]:
+    if repair is not None and repair.fixes:
+        return [f"propose_candidate with parent={candidate} and the edits of repair.fixes[0]; they were verified, not run: judge the numbers"]
     by_route = {
         "candidate": f"propose_candidate with parent={candidate}: {{edit}}",
         "verifier": f"propose_rule with evidence=[{candidate}]: the gates missed this",
@@ -114,6 +122,7 @@ def text(answer: DiagnoseAnswer) -> str:
         gain = f", at most {f.gain['at_most']:.0%} to gain" if f.gain else ""
         where = f" line {f.line}" if f.line else ""
         lines.append(f"[{f.id}]{where} {clip(f.claim, 240)} ({f.route}{gain})")
+    lines += shapes.repair_text(answer.repair)
     lines += [f"tactic: {tactic.title} ({tactic.resource})" for tactic in answer.tactics]
     return shapes.with_next(lines, answer.next_actions)
 
@@ -125,7 +134,7 @@ TOOL = ToolSpec(
         "Explains a run: which tiles are wrong and in what pattern, what a hang waits for, what the assembler did, what bounds the time and "
         "how much could be gained at most. Each finding says where its fix belongs: the candidate (an edit), the verifier (propose_rule), the "
         "cost model, the lowering, the vocabulary, the environment; what it rests on; and what would refute it. Evidence that is not there is "
-        "named as absent, never given as zero.\n"
+        "named as absent, never given as zero. Where the gates reject the candidate, edits that make it verify are looked for.\n"
         "Use it after compile_and_run, with the run id, whether the run passed or not. Next: propose_candidate with the edit, or propose_rule."
     ),
     arguments=DiagnoseArguments,

@@ -104,6 +104,8 @@ def _next(candidate: str, task: str | None, body: dict, params: dict) -> list[st
     actions = []
     if any(d.get("fixes") for d in errors):
         actions.append(f"propose_candidate with parent={candidate} and edits = the edits of a fix above")
+    if errors and not any(fix["grade"] != "idea" for fix in errors[0].get("fixes") or ()):
+        actions.append(f"verify {candidate} with repair=true: edits under which every gate passes are looked for")
     return actions + [f"read cake://codes/{code}" for code in list(dict.fromkeys(d["code"] for d in errors))[:2]]
 
 

@@ -83,6 +83,17 @@ class Fix(Part):
     grade: str = Field(description="certain (keeps the meaning and removes the error), likely, or idea")
 
 
+class Repair(Part):
+    """What a search for edits found."""
+
+    fixes: list[dict[str, Any]] = Field(
+        description="At most three fixes under which every gate passes, likeliest first: {edits: [{span, text}], grade, title}; send `edits` back"
+    )
+    tried: int = Field(description="How many edits were verified")
+    stopped: str = Field(description="found; exhausted (nothing left to try); or limit (of time or tries)")
+    caveat: str = Field(description="What was not checked")
+
+
 class Diagnostic(Part):
     """One finding of the gates."""
 
@@ -123,6 +134,22 @@ def diagnostics_text(diagnostics: list[Diagnostic]) -> list[str]:
         if d.help:
             lines.append(f"  help: {clip(d.help, 300)}")
     return lines
+
+
+def repair_of(body: dict[str, Any]) -> Repair | None:
+    """The search of a verdict, where there was one."""
+    found = body.get("repair")
+    return Repair.model_validate(clip_all(found, _TEXT, _LIST)) if found else None
+
+
+def repair_text(repair: Repair | None) -> list[str]:
+    """One line on a search, and one a fix."""
+    if repair is None:
+        return []
+    if not repair.fixes:
+        return [f"repair: none of {repair.tried} edits makes it verify ({repair.stopped})"]
+    shown = [f"  {i}: {clip(str(fix.get('title', '')), 200)}" for i, fix in enumerate(repair.fixes)]
+    return [f"repair: {len(repair.fixes)} of {repair.tried} edits make it verify; {repair.caveat}", *shown]
 
 
 def with_next(lines: list[str], next_actions: list[str]) -> str:

@@ -23,6 +23,9 @@ class VerifyArguments(Arguments):
     extents: Annotated[
         dict[str, int], Field(description='Extents of runtime arguments by name, for example {"M": 4096}', max_length=64)
     ] = Field(default_factory=dict)
+    repair: Annotated[
+        bool, Field(description="Look for small edits under which it passes: up to 2 s, verified again, not checked for what they compute")
+    ] = False
     max_diagnostics: Annotated[int, Field(description="How many findings to show", ge=1, le=50)] = 10
     portability: Annotated[
         bool, Field(description="Also say on which of the seven targets it would run, why not on the others, and the smallest change where there is one")
@@ -52,6 +55,7 @@ class VerifyAnswer(Answer):
     target: str | None = Field(default=None, description="The target it was verified for")
     counts: shapes.Counts = Field(description="How many findings there are in all")
     diagnostics: list[shapes.Diagnostic] = Field(description="The findings, errors first")
+    repair: shapes.Repair | None = Field(default=None, description="With `repair`, where it fails: what the search found")
     next_offset: int | None = Field(default=None, description="Where the next page of findings begins")
     portability: list[Ported] | None = Field(default=None, description="With `portability`: each of the seven targets")
     elapsed_ms: float = Field(description="Time the gates took, from text to verdict")
@@ -76,7 +80,7 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
     text = candidate.text if candidate else arguments.text
     params = {**(candidate.params if candidate else {}), **arguments.params}
     params = {name: value for name, value in params.items() if value is not None}
-    if candidate is not None and not arguments.params:
+    if candidate is not None and not arguments.params and not arguments.repair:
         body, _ = propose.judge_text(workspace, candidate, target=target, extents=arguments.extents, task=task)
     else:
         body = verify_text(
@@ -86,6 +90,7 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
             extents=arguments.extents,
             workspace=workspace,
             task=tasks.get(workspace, task) if task else None,
+            repair=arguments.repair,
         )
     page, counts, next_offset = shapes.diagnostics_page(body["diagnostics"], arguments.max_diagnostics, arguments.offset)
     return VerifyAnswer(
@@ -96,6 +101,7 @@ def _verify(state: ServerState, arguments: VerifyArguments) -> VerifyAnswer:
         target=body.get("target") or target,
         counts=counts,
         diagnostics=page,
+        repair=shapes.repair_of(body),
         next_offset=next_offset,
         portability=_ported(text, params) if arguments.portability else None,
         elapsed_ms=body["elapsed_ms"],
@@ -129,10 +135,15 @@ def _next(body: dict[str, Any], candidate: str | None, next_offset: int | None) 
     actions = []
     if body["verdict"] == "pass":
         actions.append(f"rank or compile_and_run {candidate}" if candidate else "propose_candidate with this text")
+    elif body.get("repair", {}).get("fixes"):
+        where = "propose_candidate with this candidate as parent and" if candidate else "apply"
+        actions.append(f"{where} the edits of repair.fixes[0]; then judge the numbers: edits were verified, not run")
     elif any(d["fixes"] for d in body["diagnostics"] if "fixes" in d):
         actions.append(
             "propose_candidate with this candidate as parent and a fix's edits as `edits`" if candidate else "apply a fix's edits"
         )
+    if body["verdict"] == "fail" and "repair" not in body and not any(f["grade"] != "idea" for f in body["diagnostics"][0].get("fixes") or ()):
+        actions.append("verify again with repair=true: edits under which every gate passes are looked for")
     codes = dict.fromkeys(d["code"] for d in body["diagnostics"] if d["severity"] == "error")
     actions += [f"read cake://codes/{code}" for code in list(codes)[:2]]
     if next_offset is not None:
@@ -146,7 +157,7 @@ def text(answer: VerifyAnswer) -> str:
         f"{p.target}: {p.verdict}" + (f", {p.why[0]}" if p.why else "") + (f"; passes with: {p.change['title']}" if p.change else "")
         for p in answer.portability or ()
     ]
-    return shapes.with_next([answer.summary, *shapes.diagnostics_text(answer.diagnostics[:5]), *ported], answer.next_actions)
+    return shapes.with_next([answer.summary, *shapes.diagnostics_text(answer.diagnostics[:5]), *shapes.repair_text(answer.repair), *ported], answer.next_actions)
 
 
 TOOL = ToolSpec(
@@ -158,7 +169,7 @@ TOOL = ToolSpec(
         "call this for other targets, parameters or extents, or for more findings. Gates, in order: construct, conformance, consistency, "
         "safety (races, deadlocks, phases, fences), schedule, distilled (rules of this workspace).\n"
         "Verdict `undecided` means something could not be decided; the notes say what and what to declare. A failed verdict is a normal "
-        "answer with ok=false. Next: propose_candidate with a fix's edits, or rank, or compile_and_run."
+        "answer with ok=false; repair=true then searches for edits under which every gate passes. Next: propose_candidate with a fix's edits, or rank, or compile_and_run."
     ),
     arguments=VerifyArguments,
     answer=VerifyAnswer,

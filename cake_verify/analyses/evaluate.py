@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cake_ir.program import Expr, Program
+from cake_ir.walk.code import BOUNDED
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod,
     "min": min, "max": max, "cdiv": lambda a, b: -(-a // b), "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne, "and": lambda a, b: a and b, "or": lambda a, b: a or b, "bitand": operator.and_,
-    "bitor": operator.or_, "bitxor": operator.xor, "shl": operator.lshift, "shr": operator.rshift,
+    "bitor": operator.or_, "bitxor": operator.xor, "shl": BOUNDED["shl"], "shr": operator.rshift,
 }  # fmt: skip
 
 

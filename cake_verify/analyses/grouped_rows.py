@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cake_ir.fault import Fix
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.types import TileT, ViewT
-from cake_verify.analyses import evaluate
+from cake_verify.analyses import edits, evaluate, trips
 from cake_verify.analyses.sites import Site, sites
 
 MOST_ROWS = 1024
@@ -105,3 +106,15 @@ def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int
     values = [_value(program, s, loop, a, tile, member, depth) for a in e.args]
     found = evaluate.apply(e.op, values)
     return found if isinstance(found, int | float) else None
+
+
+def rows_left(program: Program, s: Site) -> Fix | None:
+    """The edit that gives a store of a grouped tile the rows that the group has left behind its coordinate, at most what the view holds."""
+    found, coords, view = _grouped(program, s), s.op.operands.get("coords"), s.op.operands.get("view")
+    if found is None or not isinstance(coords, tuple) or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+        return None
+    t, at = trips.written(found[0].var), trips.spoken(coords[1])
+    inside = "" if at == f"{t}.row0" else at.removeprefix(f"{t}.row0 + ")
+    left = f"{t}.rows" if not inside else f"{t}.rows - {inside}" if inside != at else f"{t}.row0 + {t}.rows - ({at})"
+    text = f"lm.min({view.type.rows}, {left})"
+    return edits.replace(s.op.spans["rows"], text) if "rows" in s.op.spans else edits.add_argument(s.op.span, f"rows={text}")

@@ -43,14 +43,22 @@ def held(program: Program) -> dict[str, Held]:
     return out
 
 
+_STEPS, _MOST = 20_000, 64
+"""Statements that are looked at, since a loop's body is walked twice where groups stay in flight; groups that are kept apart."""
+
+
 class _Walk:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.opens = mma_groups(program).opens
         self.most: Held | None = None
+        self.steps = 0
 
     def block(self, body: Iterable[Stmt], flying: tuple[Places, ...], carried: Places) -> tuple[Places, ...]:
         for s in body:
+            self.steps += 1
+            if self.steps > _STEPS:
+                break
             if isinstance(s, For):
                 inner = {**carried, **_carried(s.body)}
                 after = self.block(s.body, flying, inner)
@@ -65,7 +73,7 @@ class _Walk:
         if op.attrs.get("kind") == "wgmma":
             own = _operands(op)
             joins = bool(flying) and op.id not in self.opens
-            flying = (*flying[:-1], {**flying[-1], **own}) if joins else (*flying, own)
+            flying = (*flying[:-1], {**flying[-1], **own}) if joins else (*flying[1 - _MOST :], own)
             together = dict(carried)
             for group in flying:
                 for name, registers in group.items():

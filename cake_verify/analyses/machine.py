@@ -229,6 +229,8 @@ class Machine:
                 except Found as found:
                     found.member, m.pending = m, event
                     raise
+                except ArithmeticError as error:
+                    raise Undecided(f"`{m.role}` computes a number that does not exist ({error})") from None
                 finally:
                     world.events = events
             running = [m for m in running if not m.done]

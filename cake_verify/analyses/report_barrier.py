@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
-from cake_ir.ops.effects import Arrive, Commit, Issue, Wait
+from cake_ir.ops.effects import Arrive, Commit, Issue, Turn, Wait
 from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
 from cake_verify.analyses import edits
@@ -239,7 +239,10 @@ def turns(r: Replay, found: Found) -> Fault:
                      "setting": str(r.setting)}, help="every member waits for its turn and passes it on once an iteration")  # fmt: skip
     m, op = _now(r, found)
     message = f"{who(r, m)} passes on the turn of `{name}` without holding it"
-    fixes = (edits.before(edits.stmt_span(r.plan, op), f"lm.wait({name})"),)
+    mine = [e for e in r.log if e.member is m]
+    since = max((i for i, e in enumerate(mine) if r.is_a(e.op, Turn)), default=-1) + 1
+    first = next((e.op for e in mine[since:] if r.is_a(e.op, Issue)), op)  # a turn is for the work that is passed on with it
+    fixes = (edits.before(edits.level_with(r.plan, first, op), f"lm.wait({name})"),)
     return Fault("S015", message, op.span, ((decl.span, "declared here"),), fixes=fixes, facts={"turns": name, "role": m.role, "setting": str(r.setting)},
                  help=f"wait for the turn first: `lm.wait({name})`", trace=trace(r, [], (m, "has no turn to pass on")))  # fmt: skip
 

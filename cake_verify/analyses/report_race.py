@@ -7,13 +7,14 @@ from dataclasses import replace
 from cake_ir.derive.clusters import guarded_loads
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Arrive, Commit, Drain, Sync, Wait
-from cake_ir.program import Assign, Expr, statements
+from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.report_site import Site, engine_of, title, view_of
+from cake_verify.analyses.slices import Slice, slices
 from cake_verify.analyses.state import Found, Member
-from cake_verify.analyses.trips import written
+from cake_verify.analyses.trips import spoken, written
 from cake_verify.analyses.words import call, slot_text, span_of, spoken_slot, sync_points, trace, who
 
 
@@ -71,12 +72,24 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
         related[0] = (write.op.span, "written here, by other lanes too")
         if sync:
             fixes.append(edits.before(where, f"lm.sync({sync})"))
+    elif write.member.role == m.role and code == "S004" and (part := _shared_part(r, s.op)) is not None:
+        own = f"{part.n} * {m.role}.index"
+        message = f"{who(r, m)} reads what {who(r, write.member)} writes: this part of `{name}` starts at {spoken(part.lo)} for all members of `{m.role}`"
+        related = [(s.span, f"{who(r, m)} reads it here"), *related]
+        return Fault(code, message, part.span, tuple(related), f"give each member a part of its own, from `{own}` on", (edits.replace(part.lo.span, own),), facts, lines)
     else:
         message = f"{who(r, m)} reads `{name}` without being ordered after {who(r, write.member)}, which writes it"
         shared = [b.name for b in program.named.values() if {m.role, write.member.role} <= set(b.roles) and not b.per_member]
         if shared:
             fixes.append(edits.before(where, f"lm.sync({shared[0]})"))
     return Fault(code, message, s.span, tuple(related), help=title(fixes, "order the read after the write"), fixes=tuple(fixes), facts=facts, trace=lines)
+
+
+def _shared_part(r: Replay, op: Op) -> Slice | None:
+    """A part of a view that an operation takes from one constant place on in every member of a role with several."""
+    if r.plan.program.roles[r.plan.sites[op.id].role].members == 1:
+        return None
+    return next((x for x in slices(r.plan, op) if x.lo.op == "const" and x.lo.span.line), None)
 
 
 def _unfinished(r: Replay, write: Entry) -> Entry | None:
@@ -180,7 +193,9 @@ def _released_in_flight(r: Replay, s: Site, read: Entry, release: Entry, name: s
     barrier = release.op.attrs.get("barrier")
     message = f"a slot of `{name}` is released on `{barrier}` while an MMA group may still read it"
     fixes = (edits.before(edits.level_with(r.plan, release.op, read.op), f"lm.mma_wait(pending={younger})"),)
-    return Fault("S005", message, release.op.span, (reads, writes), fixes=fixes, trace=lines, facts=facts | {"barrier": barrier, "expected_pending": younger},
+    drain = r.drain(release.number, read.member, "wgmma")
+    late = ((drain.op.span, f"this wait leaves {drain.op.attrs.get('pending')} in flight"),) if drain is not None and drain.number > read.number else ()
+    return Fault("S005", message, release.op.span, (*late, reads, writes), fixes=fixes, trace=lines, facts=facts | {"barrier": barrier, "expected_pending": younger},
                  help=f"wait for the group first: `lm.mma_wait(pending={younger})`")  # fmt: skip
 
 

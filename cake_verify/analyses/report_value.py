@@ -111,7 +111,7 @@ def _exchange(plan: Plan, label: Label, other: Label) -> Fix | None:
     role, target = plan.sites[op.id].role, _form(plan, other)
     swapped = affine(plan.program, role, coords[theirs])
     swapped = None if swapped is None else _shared(swapped)
-    if target is None or swapped is None or _tiles(swapped) != _tiles(target) or not swapped.terms:
+    if target is None or swapped is None or _tiles(swapped) != _tiles(target) or (not swapped.terms and swapped.constant != target.constant):
         return None
     texts = [_text(e) for e in coords]
     texts[mine], texts[theirs] = texts[theirs], texts[mine]

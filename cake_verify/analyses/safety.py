@@ -7,7 +7,7 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cake_ir.fault import Fault
@@ -52,8 +52,23 @@ WORK = 120_000
 def check(program: Program, work: int = WORK) -> SafetyResult:
     """Decide a program. The program has to have passed the gates before this one; `work` bounds the events walked."""
     static = [fault for _, rule in checks("safety") for fault in rule(program)]
-    if any(f.severity == "error" for f in static):
+    errors = [f for f in static if f.severity == "error"]
+    if any(not f.facts.get("starved") for f in errors):
         return SafetyResult(tuple(static), (), 0, ())
+    return _starved(program, work, static) if errors else _walked(program, work, static)
+
+
+def _starved(program: Program, work: int, static: list[Fault]) -> SafetyResult:
+    """Barriers that can never complete: where no run comes back to them, they are only said."""
+    walked = _walked(program, work, [])
+    if walked.undecided or any(f.code in _STUCK for f in walked.faults):
+        return SafetyResult(tuple(static), (), walked.events, walked.settings)
+    said = [replace(f, severity="warning") if f.facts.get("starved") else f for f in static]
+    return SafetyResult((*walked.faults, *said), (), walked.events, walked.settings, walked.notes)
+
+
+def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
+    """Every setting walked, and what the values of one of them mean."""
     plan = Plan(program)
     machine = Machine(plan)
     search = Settings(program)

@@ -358,7 +358,7 @@ class Settings:
         total, counts = got
         d = 0.0
         for n in counts:
-            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * (goal.trips - n if 3 < n < goal.trips else 0)  # a little more shows what a little less may not
+            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * max(0, goal.trips - max(n, 3))  # a little more shows what a little less may not
         if total < goal.tiles:
             d += 2 * (goal.tiles - total)
         return d + 0.001 * abs(total - goal.tiles)

@@ -31,6 +31,10 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
             trial = {**choice, name: choice[name] - search.units.get(name, 1)}
             if trial[name] > 0 and search.profile(trial) == search.profile(choice):
                 choice = trial
+    for name in (n for n in search.candidates if n in search.program.scalars):  # the same for what only loops depend on, where it is whole now
+        less, more = ({**choice, name: choice[name] + by * search.units.get(name, 1)} for by in (-1, 1))
+        if less[name] > 0 and search.profile(less) == search.profile(choice) != search.profile(more):
+            choice = less
     profile = search.profile(choice)
     if profile is None:
         return replace(setting, telling=True)

@@ -13,7 +13,7 @@ from cake_ir.program import Assign, Expr, For, If, Op, Program, statements
 from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import I32
-from cake_ir.walk.code import CALLS, INFIX
+from cake_ir.walk.code import BOUNDED, CALLS, INFIX
 
 Env = dict[str, Any]
 
@@ -135,6 +135,8 @@ def python(e: Expr, program: Program) -> str:
         return repr(e.attrs["value"]) if math.isfinite(_number(e.attrs["value"])) else f"float({str(e.attrs['value'])!r})"
     if op == "param":
         return f"e[{str(e.attrs['name'])!r}]"
+    if op == "shl":
+        return f"shl({python(args[0], program)}, {python(args[1], program)})"
     if op in INFIX:
         return f"({python(args[0], program)} {INFIX[op]} {python(args[1], program)})"
     if op == "not":
@@ -174,7 +176,7 @@ def _number(value: object) -> float:
 
 def compiled(*groups: list[str]) -> tuple[Callable[[Env], tuple[Any, ...]], ...]:
     """For each group of texts a function of the environment that gives their values; texts come from `python`, never from an author."""
-    scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max, "int": int, "float": float, "bool": bool}, **{f"f_{k}": v for k, v in CALLS.items()}}
+    scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max, "int": int, "float": float, "bool": bool, **BOUNDED}, **{f"f_{k}": v for k, v in CALLS.items()}}
     functions = [f"lambda e: ({''.join(t + ', ' for t in texts)})" for texts in groups]
     return eval(compile(f"({', '.join(functions)},)", "<trips>", "eval"), scope)
 

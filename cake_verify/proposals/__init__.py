@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from cake_ir.fault import Fix
 from cake_ir.program import Program
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import declarations, operands, results, slots, statements
-from cake_verify.proposals.source import Proposal, Source, applied
+from cake_verify.proposals.source import Proposal, Source, applied, option
 
 MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
     statements.repeated: frozenset({"duplicate"}),
     statements.missing: frozenset({"insert-wait", "insert-arrive"}),
-    statements.swapped: frozenset({"swap", "later", "earlier"}),
+    statements.swapped: frozenset({"swap", "wait-first", "later", "earlier"}),
     statements.removed: frozenset({"remove", "unguard"}),
     statements.meetings: frozenset({"insert-sync", "insert-drain", "insert-fence", "insert-store-wait", "insert-copy-wait", "insert-tmem-wait", "insert-commit", "insert-turn"}),
     slots.slots: frozenset({"slot", "slot-back", "step", "no-step", "extra-step"}),
@@ -53,13 +54,13 @@ FIRST: dict[str, tuple[str, ...]] = {
     "S002": ("barrier", "roles"),
     "S003": ("duplicate", "swap", "view", "insert-wait", "insert-sync", "drain", "insert-drain", "slot-back", "later", "stages", "slot"),
     "S004": ("insert-commit", "insert-wait", "insert-sync", "swap", "drain", "insert-copy-wait", "later", "barrier", "view"),
-    "S005": ("drain", "insert-drain", "later", "slot-back", "swap"),
+    "S005": ("drain", "wait-first", "insert-drain", "later", "slot-back", "swap"),
     "S006": ("insert-fence", "swap", "insert-sync"),
     "S007": ("offset", "insert-sync", "part"),
     "S008": ("duplicate", "extra-step", "copy", "barrier", "insert-arrive", "insert-wait", "bound", "guard", "condition", "roles", "primed", "slot", "slot-back", "step", "unguard"),
     "S010": ("named", "duplicate", "insert-sync", "remove"),
     "S011": ("insert-store-wait", "drain", "offset"),
-    "S013": ("part", "coordinate", "bound"),
+    "S013": ("part",),
     "S014": ("insert-tmem-wait", "insert-commit"),
     "S015": ("insert-turn", "duplicate", "swap", "remove"),
     "S016": ("earlier", "unguard", "guard"),
@@ -84,7 +85,7 @@ FIRST: dict[str, tuple[str, ...]] = {
 
 BETTER = frozenset({
     ("H006", "regs"), ("D014", "offset"), ("D014", "bound"), ("S002", "barrier"), ("S003", "view"), ("S005", "drain"), ("S032", "stages"), ("S035", "bound"),
-    ("S004", "insert-commit"), ("S008", "roles"),
+    ("S004", "insert-commit"), ("S008", "roles"), ("S005", "wait-first"), ("H012", "drain"),
 })  # fmt: skip
 """Proposals (code, kind) that go in front of the fix that a fault brings itself; a repeated statement always does."""
 
@@ -105,9 +106,13 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
     """
     if len(program.ops) > MOST_OPS:
         return []
-    source = Source(text, program)
     places = _places(errors)
+    source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8])
     first = FIRST.get(errors[0].code, ()) if errors else ()
+    if errors and errors[0].code == "S035" and "overwritten columns" in errors[0].message:
+        first = ("columns",)
+    if errors and errors[0].code == "Q006" and _in_flight(source, errors[0]):
+        first = ("guarded", "condition")
     if errors and errors[0].code == "S034" and any(word in errors[0].message for word in ("lies across", "way round")):
         first = ("operands", "exchange", "part", "view")
     scored: list[tuple[float, int, Proposal]] = []
@@ -120,9 +125,31 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
                 continue
             seen.add(key)
             kind = first.index(p.kind) * 0.35 if p.kind in first else _OTHER
-            scored.append((kind + p.rank + _distance(p.line, places), len(scored), p))
+            wanted_there = p.kind == "view" and _reads_unread(source, p, errors)
+            scored.append((p.rank - 3 if wanted_there else kind + p.rank + _distance(p.line, places), len(scored), p))
     scored.sort(key=lambda t: t[:2])
     return [p for _, _, p in scored]
+
+
+def _unread(errors: Sequence[Diagnostic]) -> str:
+    """The title of a proposal to use the view that nobody reads."""
+    return f"use `{errors[0].facts.get('view')}`" if errors and errors[0].code == "S028" else ""
+
+
+def _reads_unread(source: Source, p: Proposal, errors: Sequence[Diagnostic]) -> bool:
+    """Whether a proposal has an operation read what nobody reads."""
+    here = next((q for q in source.statements if q.line == p.line), None)
+    return p.title == _unread(errors) and here is not None and here.name not in ("tma_load", "cp_async", "store")
+
+
+def _in_flight(source: Source, error: Diagnostic) -> bool:
+    """Whether what looks back releases a slot in a loop that leaves products in flight: then the slot is right, and a condition is missing."""
+    here = next((p for p in source.statements if p.line == error.span.line), None)
+    if here is None or here.name != "arrive" or not here.around:
+        return False
+    loop = next((x for x in reversed(here.around) if isinstance(x, ast.For)), None)
+    return any(q.name == "mma_wait" and q.call is not None and (n := option(q.call, "pending", 0)) is not None and source.source(n) != "0"
+               for q in source.of_role(here.role) if loop is not None and loop in q.around)  # fmt: skip
 
 
 def _places(errors: Sequence[Diagnostic]) -> list[tuple[float, int, int]]:
@@ -155,6 +182,10 @@ def suggested(text: str, program: Program, errors: Sequence[Diagnostic]) -> Fix 
     if own and (first.code, p.kind) not in BETTER and p.kind not in ("duplicate", "stages"):
         return None
     kinds = FIRST.get(first.code, ())
+    if p.kind == "view" and p.title == _unread(errors):
+        return p.fix("likely")
+    if p.kind in ("coordinate", "part", "view", "operands") and not any(lo <= p.line <= hi for _, lo, hi in _places(errors[:1])):
+        return None  # an operand of something that the fault does not speak of
     usual = p.kind in kinds and (first.code not in DOUBTFUL or p.kind in ("result", "staged"))
     return p.fix("likely" if usual else "idea")
 

@@ -41,7 +41,7 @@ def views(s: Source) -> Iterator[Proposal]:
             mine = p.views[n.id]
             for v in p.views.values():
                 if v.name != n.id and (v.shape, v.dtype, v.stages) == (mine.shape, mine.dtype, mine.stages):
-                    rank = 0.0 if uses[v.name] < uses[n.id] else 1.0
+                    rank = max(-0.5, 0.1 - 0.1 * uses[n.id]) if uses[v.name] < uses[n.id] else 1.0
                     if q.name in ("tma_load", "cp_async") and filled[n.id] > 1 and not filled[v.name]:
                         rank = -1.5  # one view is filled twice, this one never
                     yield Proposal("view", (s.replace(n, v.name),), f"use `{v.name}`", q.line, rank)

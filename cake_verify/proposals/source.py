@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -69,25 +70,33 @@ def option(call: ast.Call, name: str, position: int | None = None) -> ast.expr |
     return found
 
 
+_LONG, _AROUND = 600, 40
+"""Statements of a schedule that is too long to be looked at as a whole, and how many lines around a place are looked at then."""
+
+
 @dataclass
 class Source:
-    """One schedule: its text, syntax tree and program."""
+    """One schedule: its text, syntax tree and program; `places` are the lines where something is wrong."""
 
     text: str
     program: Program
+    places: tuple[int, ...] = ()
     lines: list[str] = field(init=False)
     function: ast.FunctionDef = field(init=False)
 
     def __post_init__(self) -> None:
         self.lines = self.text.split("\n")
-        found = [n for n in ast.parse(self.text).body if isinstance(n, ast.FunctionDef) and n.name == self.program.name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the frontend has read the text already
+            tree = ast.parse(self.text)
+        found = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == self.program.name]
         if not found:
             raise ValueError("the text does not hold the schedule")
         self.function = found[0]
 
     @cached_property
     def statements(self) -> list[Placed]:
-        """Every statement of every role block in text order."""
+        """Every statement of every role block in text order; of a very long schedule those around the places only."""
         out: list[Placed] = []
 
         def walk(body: list[ast.stmt], role: str, around: tuple[ast.For | ast.If, ...]) -> None:
@@ -102,6 +111,8 @@ class Source:
         for node in self.function.body:
             if isinstance(node, ast.With):
                 walk(node.body, self.source(node.items[0].context_expr), ())
+        if len(out) > _LONG:
+            out = [p for p in out if any(abs(p.line - line) <= _AROUND for line in self.places)]
         return out
 
     @cached_property

@@ -33,6 +33,8 @@ def swapped(s: Source) -> Iterator[Proposal]:
         if q is None or not _simple(p.node) or not _simple(q) or _defines(p.node) & _named(q):
             continue
         if _orders(p.node) or _orders(q):
+            if p.name in ("arrive", "commit") and isinstance(q, ast.Expr) and isinstance(q.value, ast.Call) and called(q.value) == "mma_wait":
+                yield Proposal("wait-first", (s.replace(p.node, s.source(q)), s.replace(q, s.source(p.node))), f"`{s.source(q)}` first, then `{s.source(p.node)}`", p.line, -1)
             late = isinstance(q, ast.Expr) and isinstance(q.value, ast.Call) and called(q.value) in ("wait", "fence_proxy", "mma_wait", "store_wait", "cp_wait") and _acts(p.node)
             yield Proposal("swap", (s.replace(p.node, s.source(q)), s.replace(q, s.source(p.node))), f"`{s.source(q)}` first", p.line, -1 if late else 0)
     for p in s.statements:

@@ -6,6 +6,7 @@ from cake_ir import parse, specialise
 from cake_verify import Question, verify_many, verify_text
 from cake_verify.proposals import applied, propose
 from cake_verify.repair import NOTE, search
+from cake_verify.repair_chain import difference
 from cake_verify.rules.examples import LOOP, TILE, edit
 
 BROKEN = {
@@ -35,7 +36,7 @@ def test_every_offered_edit_verifies(name):
     assert len(found) <= 3 and found[0].grade == "likely" and {f.grade for f in found[1:]} <= {"idea"}
     for fix in found:
         assert verify_text(applied(text, fix.edits)).verdict == "pass"
-    assert verdict.errors[0].facts["repairs_found"] == len(found)
+    assert verdict.repairs is not None and list(verdict.repairs.fixes) == found
 
 
 @pytest.mark.parametrize("name", ["a slot too late", "an arrival too many", "a round too many", "a view off its pattern", "a ring that is deeper than its views", "another barrier"])
@@ -46,10 +47,45 @@ def test_the_first_edit_of_a_plain_verdict_mends_it(name):
     assert verify_text(applied(text, fix.edits)).verdict == "pass"
 
 
+SEVERAL = {
+    "two releases and a fence": (("                lm.arrive(empty, stage=s)\n", ""), ("            lm.fence_proxy()\n", "")),
+    "a wait, a view that overlaps and a barrier that is not primed": (("                lm.wait(full, stage=s)\n", ""), ("offset=16384", "offset=8192"), (", primed=True", "")),
+    "names that do not exist": (("lm.wait(full, stage=s)", "lm.wait(ful, stage=s)"), ("lm.mma(acc, a[s]", "lm.mma(ac, a[s]")),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_faults_are_mended_in_one_edit(name):
+    text = edit(LOOP, *SEVERAL[name])
+    verdict = verify_text(text, repair=True, repair_seconds=6.0)
+    assert verdict.verdict == "fail" and verdict.repairs is not None and verdict.repairs.fixes, verdict.to_text()
+    assert verify_text(applied(text, verdict.repairs.fixes[0].edits)).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("a\nb\nc", "a\nx\nc"), ("a\nb", "a\nb\nc"), ("a\nb\nc", "a\nc"), ("a\nb\nc", "b\nc\nd"), ("a", "b"), ("a\nb", "a"), ("a\nb", "x\na\nb"), ("äö\nb", "äö!\n\nb")],
+)
+def test_a_difference_makes_one_text_of_the_other(old, new):
+    assert applied(old, difference(old, new)) == new
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("lm.wait(full", "lm.wait(ful"), ("lm.mma(acc,", "lm.mma(ac,"), ("lm.arrive(", "lm.arive("), ("stage=s, barrier=full", "stag=s, barrier=full"), ('arrive="tx"', 'arrive="txx"'),
+     ("a.tma_load", "a.tma_lod"), ("t.m * 64", "t.mm * 64"), ('swizzle="128b"', 'swizzle="128"'), ("dtype=lm.bf16", "dtype=lm.bff16"), ("kt = lm.cdiv", "kt = lm.cdv")],
+)  # fmt: skip
+def test_a_name_that_is_nearly_right_comes_with_an_edit(right, wrong):
+    text = edit(LOOP, (right, wrong))
+    first = verify_text(text).errors[0]
+    assert first.fixes and first.fixes[0].grade == "likely", (first.message, first.help)
+    assert applied(text, first.fixes[0].edits) == LOOP
+
+
 def test_a_good_text_is_not_searched():
     verdict = verify_text(LOOP, repair=True)
     assert verdict.verdict == "pass"
-    assert all("repairs_found" not in d.facts for d in verdict.diagnostics)
+    assert verdict.repairs is None and "repair" not in verdict.to_json()
 
 
 def test_a_search_stops_when_its_time_is_up():
@@ -58,7 +94,7 @@ def test_a_search_stops_when_its_time_is_up():
     assert program is not None
     tried = []
     found = search(text, program, verify_text(text).errors, lambda new: tried.append(new) is not None, seconds=0.0)
-    assert not found.fixes and not found.exhausted and not tried
+    assert not found.fixes and found.stopped == "limit" and not tried
 
 
 def test_a_search_tries_no_text_twice():
@@ -72,7 +108,7 @@ def test_a_search_tries_no_text_twice():
         return False
 
     found = search(text, program, verify_text(text).errors, passes, seconds=5.0)
-    assert found.exhausted and found.tried == len(tried) == len(set(tried))
+    assert found.stopped == "exhausted" and found.tried == len(tried) == len(set(tried))
 
 
 def test_edits_near_the_fault_come_first():

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bench.verify.cases import CASES
+from bench.verify.generate_copies import Copies
+from bench.verify.generate_copies import case as copies_case
 from bench.verify.mutate import IMPOSSIBLE, VALUES, Mutant, Subject, mutants
-from bench.verify.truth import judge
+from bench.verify.truth import judge, program_of
+from cake_backend.simulate import simulate
+from cake_verify import verify_text
 
 SAMPLE = ("gemm_multicast_m", "gated_linear_attention", "cp_async_single_sync", "tcgen05_gemm", "add_rmsnorm", "attention_varlen", "kmeans_resident_norms",
           "gemm_resident_b", "softmax_two_pass", "gemm_pingpong")  # fmt: skip
@@ -56,7 +60,7 @@ def mutant(name: str, cls: str, title: str) -> Mutant:
     [
         ("cp_async_single_sync", "drop-sync", "lm.sync(cta)", "X004"),
         ("gemm_resident_b", "drop-arrive", "lm.arrive(empty, stage=s)", "X001"),
-        ("add_rmsnorm", "drop-write", "lm.store(R2", "numbers"),
+        ("add_rmsnorm", "drop-output", "lm.store(R2", "numbers"),
     ],
 )
 def test_a_wrong_mutant_is_harmful_and_says_how(name: str, cls: str, title: str, kind: str) -> None:
@@ -69,3 +73,22 @@ def test_an_equivalent_mutant_is_harmless() -> None:
     truth = judge(mutant("add_rmsnorm", "swap-adjacent", "hf = lm.cast(h, lm.f32) before").text, "add_rmsnorm", most=4)
     assert truth.state == "harmless"
     assert truth.runs >= 4
+
+
+def test_copies_of_a_whole_view_and_of_half_of_it_are_told_apart() -> None:
+    shape = Copies(order="single", stages=3, ahead=1, spread=(4, 1))
+    c = copies_case(shape)
+    half = c.text().replace("                    sa.cp_async(A, coords=((k + 1) * 32, t.m * 64), stage=w)", "                    sa[w].rows(0, 32).cp_async(A, coords=((k + 1) * 32, t.m * 64), stage=w)\n"
+                            "                    sa[w].rows(32, 32).cp_async(A, coords=((k + 1) * 32, t.m * 64 + 32), stage=w)")  # fmt: skip
+    assert half != c.text()
+    program = program_of(half, c)
+    assert program is not None
+    filled = c.arguments(0)
+    run = simulate(program, filled.tensors, filled.scalars)
+    assert run.ok and c.wrong(run.outputs, filled) == ""
+
+
+def test_the_same_product_once_more_is_no_error() -> None:
+    m = mutant("kmeans_resident_norms", "duplicate-product", "lm.mma(acc, mine, sc[s], init=True) twice")
+    case = CASES[m.subject]
+    assert verify_text(m.text, params=case.params, target=case.target).verdict == "pass"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bench.verify.mutate import (
     arrive_kind,
     bad_alias,
+    drop_all_syncs,
     drop_arrive,
     drop_async_wait,
     drop_bounds,
@@ -38,6 +39,7 @@ from bench.verify.mutate import (
     register_pool,
     rows_tail,
     scope_flip,
+    skip_wait,
     stages_off_by_one,
     swap_adjacent,
     swizzle,
@@ -60,10 +62,10 @@ MAKERS = (
     wrong_stage, stages_off_by_one, bad_alias, trip_mismatch, drop_guard, guard_off_by_one, drop_step, wrong_barrier, wrong_role,
     named_participants, arrive_kind, primed_flip, scope_flip, multicast, register_pool, pool_size, misaligned_view, swizzle, rows_tail,
     drop_bounds, drop_fill_mask, mma_init, operand_swap, wrong_tile, drop_write, drop_copy, duplicate, wrong_view, wrong_slice,
-    reduction_scratch, tensor_memory, drop_init, wrong_base, pdl, wrong_flag,
+    reduction_scratch, tensor_memory, drop_init, wrong_base, pdl, skip_wait, drop_all_syncs, wrong_flag,
 )  # fmt: skip
 
-VALUES = frozenset({"wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product"})
+VALUES = frozenset({"drop-output", "wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product"})
 """Classes that change what is computed and nothing else: a schedule with other coordinates is another schedule, and only the numbers tell.
 They are measured apart."""
 

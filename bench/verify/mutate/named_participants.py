@@ -10,6 +10,9 @@ def make(s: Subject) -> None:
             if role != s.source(roles):
                 s.mutant("named-participants", f"`{name}` of {role} too", (roles, f"[{s.source(roles)}, {role}]"), roles=s.users(name))
                 s.mutant("named-participants", f"`{name}` of {role}", (roles, role), roles=s.users(name))
+        others = [r for r in s.program.roles if r != s.source(roles)]
+        if len(others) >= 2:  # two at once: no single change reaches this
+            s.mutant("named-participants", f"`{name}` of {others[0]} and {others[1]} too", (roles, f"[{s.source(roles)}, {others[0]}, {others[1]}]"), roles=s.users(name))
         if keyword(call, "per_member") is not None:
             s.mutant("named-participants", f"`{name}` of all members", (call, without(s, call, "per_member")), roles=s.users(name))
         elif s.program.roles.get(s.source(roles)) and s.program.roles[s.source(roles)].members > 1:

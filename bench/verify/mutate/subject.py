@@ -146,18 +146,19 @@ class Subject:
             lines[first : last + 1] = fresh
         return "\n".join(lines)
 
-    def mutant(self, cls: str, title: str, *pieces: Piece, at: Placed | None = None, roles: frozenset[str] | None = None, truth: str = "simulation") -> None:
+    def mutant(self, cls: str, title: str, *pieces: Piece, at: Placed | None = None, roles: frozenset[str] | None = None, truth: str = "simulation",
+               near: frozenset[int] = frozenset()) -> None:  # fmt: skip
         """Add a mutant, unless it changes nothing or has been made already."""
         text = self.change(*pieces)
         if text == self.text or any(m.text == text for m in self.made):
             return
         lines = frozenset(n for node, _ in pieces for n in range(node.lineno, node.end_lineno + 1))  # type: ignore[attr-defined]  # located nodes only
-        near = lines | (self._around(at) if at is not None else frozenset())
+        near = lines | near | (self.around(at) if at is not None else frozenset())
         concerned = roles if roles is not None else frozenset({at.role}) if at is not None else frozenset(self.program.roles)
         number = sum(m.cls == cls for m in self.made)
         self.made.append(Mutant(cls, self.case.name, number, title, text, lines, near, concerned, truth))
 
-    def _around(self, at: Placed) -> frozenset[int]:
+    def around(self, at: Placed) -> frozenset[int]:
         """The lines of the statements before and after one in its role, heads of loops and branches included, and of the nearest ones that
         synchronise, copy, multiply or touch memory."""
         mine = [p.node for p in self.statements if p.role == at.role]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.mma_groups import mma_groups
+from cake_ir.derive.structure import sites
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Drain, Issue
 from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.types import FragT
+from cake_verify.analyses import edits
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -36,10 +38,15 @@ def check(program: Program) -> Iterator[Fault]:
         yield from _Walk(program).run(block.body)
 
 
+_STEPS, _MOST = 20_000, 64
+"""Statements that are looked at, since loops inside loops are walked twice each; groups in flight that are kept apart."""
+
+
 class _Walk:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.found: list[Fault] = []
+        self.steps = 0
 
     def run(self, body: tuple[Stmt, ...]) -> list[Fault]:
         self.block(body, ())
@@ -48,6 +55,9 @@ class _Walk:
 
     def block(self, body: tuple[Stmt, ...], state: tuple[Group, ...]) -> tuple[Group, ...]:
         for s in body:
+            self.steps += 1
+            if self.steps > _STEPS:
+                return state
             if isinstance(s, For):
                 state = self.loop(s, state)
             elif isinstance(s, If):
@@ -82,15 +92,19 @@ class _Walk:
             elif isinstance(effect, Drain) and effect.engine == "wgmma":
                 pending = int(op.attrs.get("pending") or 0)  # type: ignore[arg-type]  # an integer by its kind
                 state = state[len(state) - pending :] if pending else ()
-        return state
+        return state[-_MOST:]
 
     def differ(self, s: If, then: tuple[Group, ...], orelse: tuple[Group, ...]) -> None:
         more = max(then, orelse, key=len)
-        at = self.program.ops[more[-1][1]].span
+        last = self.program.ops[more[-1][1]]
+        at, groups = last.span, mma_groups(self.program)
+        stmt = next((x.stmt for x in sites(self.program) if x.op is last), None)
+        alone = last.id in groups.opens and last.id in groups.closes
+        drain = (edits.after(stmt.span, "lm.mma_wait(pending=0)"),) if stmt is not None and alone else ()
         arm = "taken" if more is then else "not taken"
         self.found.append(Fault(
             "H012", f"this condition leaves {len(then)} MMA group{'' if len(then) == 1 else 's'} in flight when taken and {len(orelse)} when not", s.head,
-            ((at, f"in flight where the branch is {arm}"),), "drain both arms with `lm.mma_wait(pending=0)`, or peel the iteration that differs out of the loop", (),
+            ((at, f"in flight where the branch is {arm}"),), "drain both arms with `lm.mma_wait(pending=0)`, or peel the iteration that differs out of the loop", drain,
             {"then": [g for g, _ in then], "else": [g for g, _ in orelse]},
         ))  # fmt: skip
 

@@ -8,6 +8,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
 from cake_ir.types import FragT
+from cake_verify.analyses import edits
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
@@ -35,12 +36,16 @@ class _Walk:
     def __init__(self) -> None:
         self.empty: dict[str, Span] = {}
         self.branches = 0
+        self.tiles = 0
+        self.anew: set[str] = set()
         self.found: list[Fault] = []
 
     def body(self, body: tuple[Stmt, ...]) -> None:
         for s in body:
             if isinstance(s, For):
+                self.tiles += s.kind == "tiles"
                 self.body(s.body)
+                self.tiles -= s.kind == "tiles"
             elif isinstance(s, If):
                 before = dict(self.empty)
                 self.branches += 1
@@ -61,6 +66,7 @@ class _Walk:
             if isinstance(value, Expr) and value.op == "frag":
                 if value.attrs.get("init") is None:
                     self.empty.update({t: value.span for t in s.targets})
+                    self.anew |= set(s.targets) if self.tiles else set()
                 return
         if op.attrs.get("kind") is not None and op.name == "mma":
             self.mma(op)
@@ -98,7 +104,10 @@ class _Walk:
             if name not in self.empty or self.branches or _as_model(e, node):
                 continue
             declared = self.empty.pop(name)
-            if accumulates:
+            if accumulates and name in self.anew:
+                self.found.append(Fault("D009", f"`{name}` is declared without `init`, and the first thing that happens to it is a sum", declared, ((op.span, "accumulates into it"),),
+                                        "start each tile from zero: `init=0.0`", (edits.add_argument(declared, "init=0.0"),), {"place": name}))  # fmt: skip
+            elif accumulates:
                 self.found.append(Fault("D009", f"`{name}` is accumulated into before anything was written to it", op.span, ((declared, "declared without `init`"),),
                                         "start from zero: `init=True`, or `init=(k == 0)` in a loop", (), {"place": name}))  # fmt: skip
             else:

@@ -38,7 +38,7 @@ def check(program: Program) -> Iterator[Fault]:
                 (a.barrier.spans.get("prod", a.barrier.span), f"counts {share.count * a.ctas} arrivals of `{share.role}`"),
                 (waits[0].op.span, f"`{waits[0].role}` waits for it here"),
             )
-            facts = {"barrier": name, "role": share.role, "expected": a.count, "found": a.ctas * sum(s.count for s in a.shares if s.sites)}
+            facts = {"barrier": name, "role": share.role, "expected": a.count, "found": a.ctas * sum(s.count for s in a.shares if s.sites), "starved": True}
             given = any(s.sites for s in a.shares)
             where = a.barrier.spans.get("prod", a.barrier.span) if given else _likely(program, name, share.role)
             yield Fault("S008", message, where, related, facts=facts,

@@ -36,8 +36,11 @@ def check(program: Program) -> Iterator[Fault]:
             loads.setdefault(barrier.name, []).append(s)
         else:
             names = ", ".join(f"`{r}`" for r in barrier.prod)
+            right = [b.name for b in program.barriers.values() if b.pipeline == barrier.pipeline and b.arrive == "tx" and s.role in b.prod]
+            named = (Fix((Edit(s.op.spans["barrier"], right[0]),), "likely", f"complete on `{right[0]}`"),) if len(right) == 1 and "barrier" in s.op.spans else ()
             yield Fault("S018", f"the load completes on `{barrier.name}`, on which {names} arrives by {barrier.arrive}", s.op.spans.get("barrier", s.op.span),
-                        ((barrier.span, "declared here"),), help="name the barrier that is declared for this load", facts={"barrier": barrier.name, "role": s.role})  # fmt: skip
+                        ((barrier.span, "declared here"),), help=f"name the barrier that is declared for this load: `{right[0]}`" if right else "name the barrier that is declared for this load",
+                        fixes=named, facts={"barrier": barrier.name, "role": s.role})  # fmt: skip
     for name, found in loads.items():
         barrier = program.barriers[name]
         span = barrier.spans.get("arrive", barrier.span)

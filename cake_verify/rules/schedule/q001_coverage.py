@@ -10,9 +10,9 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT, TileT, ViewT
-from cake_verify.analyses import ranges
+from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import Affine, affine
-from cake_verify.analyses.grouped_rows import misplaced
+from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.analyses.tensors import read_tensors
@@ -62,12 +62,14 @@ def _group_rows(program: Program, stores: Sequence[Site]) -> Fault | None:
         return None
     s, tensor = wrong.site or stores[0], str(stores[0].op.attrs["tensor"])
     facts = {"tensor": tensor, "rows": wrong.rows, "row": wrong.row}
+    fix = rows_left(program, s)
+    fixes = (fix,) if fix is not None else ()
     of = f"a tile of {wrong.rows} row{'s' if wrong.rows > 1 else ''}"
     if wrong.site is None:
-        return Fault("Q001", f"row {wrong.row} of {of} is not written to `{tensor}`", s.op.span, (), "write the tile's rows from its first to its last", (), facts)
+        return Fault("Q001", f"row {wrong.row} of {of} is not written to `{tensor}`", s.op.spans.get("rows", s.op.span), (), "write the tile's rows from its first to its last", fixes, facts)
     who = f" by member {wrong.member}" if s.role.members > 1 else ""
     return Fault("Q001", f"{of} is written to `{tensor}` up to row {wrong.row}{who}, which belongs to the next group", s.op.spans.get("rows", s.op.span), (),
-                 "store as many rows as the tile has left", (), {**facts, "member": wrong.member})  # fmt: skip
+                 "store as many rows as the tile has left", fixes, {**facts, "member": wrong.member})  # fmt: skip
 
 
 def _in_turn(program: Program, s: Site) -> bool:
@@ -151,7 +153,8 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
     if len(several) > 1 and "member" not in mentioned and len(several) < s.role.members:
         guard = next(c for c in s.path if isinstance(c, If))
         return Fault("Q001", f"members {', '.join(map(str, several))} of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", guard.cond.span, ((s.op.span, "stored here"),),
-                     f"let one of them through: `{s.role.name}.index == {several[0]}`, or let a coordinate depend on `{s.role.name}.index`", (), {"members": several})  # fmt: skip
+                     f"let one of them through: `{s.role.name}.index == {several[0]}`, or let a coordinate depend on `{s.role.name}.index`",
+                     (edits.replace(guard.cond.span, f"{s.role.name}.index == {several[0] if len(several) == s.role.members else 0}"),), {"members": several})  # fmt: skip
     return None
 
 

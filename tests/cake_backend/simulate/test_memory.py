@@ -76,6 +76,16 @@ def test_a_rectangle_or_stage_outside_its_view_is_refused() -> None:
             place.rectangle("a", stage, row, rows, 0, 64)
 
 
+def test_a_fence_is_of_the_warp_that_wrote() -> None:
+    place, pool = Placement(program(copy(0, "None"))), Pool(2 * 64 * 64 * 2)
+    cells = place.rectangle("b", 0, 0, 2, 0, 8)
+    pool.write(cells, np.full((2, 8), 7, np.uint16), 1)
+    pool.fence(2)
+    assert pool.stale(cells)
+    pool.fence(1)
+    assert not pool.stale(cells)
+
+
 def test_the_async_proxy_sees_ordinary_writes_after_a_fence_and_copies_at_once() -> None:
     place, pool = Placement(program(copy(0, "None"))), Pool(2 * 64 * 64 * 2)
     cells = place.rectangle("b", 0, 0, 2, 0, 8)

@@ -99,6 +99,13 @@ def test_member_arrivals_need_a_barrier_only_where_ordinary_accesses_happen() ->
     assert [i.kind for i in named_ids(program)] == ["turns", "member"]
 
 
+def test_member_arrivals_after_loads_of_tensor_memory_need_a_barrier_too() -> None:
+    text = (EXAMPLES.parents[1] / "bench" / "verify" / "corpus" / "tcgen05_gemm.py").read_text("utf-8")
+    program = specialise(parse(text).schedules[0]).program
+    assert program is not None
+    assert needs_member_barrier(program, "epi") and not needs_member_barrier(program, "load") and not needs_member_barrier(program, "mma")
+
+
 def test_conditions_are_decided_for_a_member_where_constants_allow() -> None:
     zero, index = Expr("const", (), {"value": 0}), Expr("role_index")
     assert for_member(Expr("eq", (index, zero)), 0) is True

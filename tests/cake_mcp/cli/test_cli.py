@@ -77,6 +77,21 @@ def test_a_parameter_can_be_set_and_a_wrong_one_is_located(tmp_path: Path) -> No
     assert done.returncode == 1 and json.loads(done.stdout)["diagnostics"][0]["span"]["line"] > 1
 
 
+def test_repair_prints_edits_that_verify_and_what_was_not_checked(tmp_path: Path) -> None:
+    done = cake("verify", str(bad(tmp_path)), "--repair", "--format", "json", folder=tmp_path)
+    body = json.loads(done.stdout)
+    assert done.returncode == 1 and body["repair"]["fixes"] and body["repair"]["tried"] >= 1 and "none was checked" in body["repair"]["caveat"]
+    lines = bad(tmp_path).read_text("utf-8").split("\n")
+    (edit,) = body["repair"]["fixes"][0]["edits"]
+    row, column = edit["span"]["line"] - 1, edit["span"]["column"] - 1
+    assert edit["span"]["line"] == edit["span"]["end_line"] and edit["span"]["column"] == edit["span"]["end_column"]
+    lines[row] = lines[row][:column] + edit["text"] + lines[row][column:]
+    assert cake("verify", "-", folder=tmp_path, text="\n".join(lines)).returncode == 0
+    told = cake("verify", str(bad(tmp_path)), "--repair", folder=tmp_path)
+    assert told.returncode == 1 and "repair search: " in told.stdout and "none was checked for what the kernel computes" in told.stdout
+    assert "repair" not in json.loads(cake("verify", str(bad(tmp_path)), "--format", "json", folder=tmp_path).stdout)
+
+
 def test_text_can_come_from_standard_input(tmp_path: Path) -> None:
     done = cake("verify", "-", folder=tmp_path, text=GEMM.read_text("utf-8"))
     assert done.returncode == 0 and "pass" in done.stdout
@@ -91,6 +106,8 @@ def test_text_can_come_from_standard_input(tmp_path: Path) -> None:
         ["verify", "x.py", "-P", "=3"],
         ["verify", "x.py", "--extent", "M=large"],
         ["verify", "x.py", "--workspace", "nowhere"],
+        ["verify", "x.py", "--repair", "--repair-seconds", "0"],
+        ["verify", "x.py", "--repair-seconds", "nan"],
         ["explain", "X999"],
         ["run", "x.py"],
         ["rank", "x.py", "--task", "nothing"],

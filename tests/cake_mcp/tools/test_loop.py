@@ -91,6 +91,16 @@ def test_a_schedule_that_does_not_fit_its_task_is_told_where(server: BareServer)
     assert "epz" in found["message"] and "eps" in found["help"] and found["span"]["line"] > 1
 
 
+def test_an_output_of_the_task_that_nothing_writes_is_told_where_it_is_declared(server: BareServer) -> None:
+    text = TEXT["add_rmsnorm/hopper"]
+    line = next(x for x in text.split("\n") if "lm.store(" in x)
+    without = text.replace(line, line[: len(line) - len(line.lstrip())] + "pass")
+    task = next(name for name in json.loads(resource(server, "cake://tasks")) if name == "add_rmsnorm")
+    answer = call(server, "propose_candidate", text=without, task=task)
+    assert answer["verdict"] == "fail"
+    assert any("nothing writes" in d["message"] and "output of task" in d["message"] for d in answer["diagnostics"]), answer["diagnostics"]
+
+
 def test_an_evaluation_is_labelled_done_once_and_can_be_diagnosed(server: BareServer) -> None:
     candidate = call(server, "propose_candidate", text=RMSNORM, task="rmsnorm")["candidate_id"]
     answer = evaluated(server, candidate_id=candidate)

@@ -1,0 +1,27 @@
+"""The page of the mutation benchmark is the one that its recorded run gives."""
+
+import json
+
+from bench.verify.mutate import VALUES
+from bench.verify.page import PAGE, RESULTS, VALUE_CLASSES, page
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text("utf-8") == page(json.loads(RESULTS.read_text("utf-8")))
+
+
+def test_the_page_knows_the_classes_of_values() -> None:
+    assert VALUE_CLASSES == VALUES
+
+
+def test_the_recorded_run_meets_its_bars() -> None:
+    report = json.loads(RESULTS.read_text("utf-8"))
+    total = report["total"]
+    assert not [g for g in report["schedules"] if g["verdict"] != "pass"]
+    assert total["caught"] >= 0.99 * total["harmful"] and total["mutants"] > 1000
+    for r in report["classes"]:
+        if r["class"] not in VALUES and r["harmful"] >= 10:
+            assert r["caught"] >= 0.96 * r["harmful"], (r["class"], r["missed"])
+    assert len(total["false_alarms"]) <= 0.005 * total["harmless"] and total["undecided"] <= 0.01 * (total["harmful"] + total["harmless"])
+    assert total["primary"] >= 0.70 * total["caught"] and total["first_four"] >= 0.88 * total["caught"] and total["right_role"] >= 0.95 * total["role_known"]
+    assert total["repairs"].get("good", 0) >= 0.60 * total["repairs_tried"] and total["searches"].get("good", 0) >= 0.75 * total["searches_tried"]

@@ -1,0 +1,61 @@
+"""The first fix of the first error, for mistakes in schedules of the corpus whose diagnostics were once read without the change beside them."""
+
+import pytest
+
+from bench.verify.cases import CASES
+from cake_verify import verify_text
+from cake_verify.proposals import applied
+from cake_verify.rules.examples import edit
+
+RESTORED = {
+    "a load completes on the barrier that frees slots": ("shipped_kmeans", "smem_n.tma_load(MU_SQ, coords=(k * BN, t.b), stage=s, barrier=c_full)", "smem_n.tma_load(MU_SQ, coords=(k * BN, t.b), stage=s, barrier=c_empty)"),
+    "a slot is released in front of the wait": ("gemm_wgrad", "                lm.mma_wait(pending=0)\n                lm.arrive(empty, stage=s)\n", "                lm.arrive(empty, stage=s)\n                lm.mma_wait(pending=0)\n"),
+    "coordinates are exchanged": ("gemm_resident_b", "rows.tma_load(X, coords=(0, t.m * 64)", "rows.tma_load(X, coords=(t.m * 64, 0)"),
+    "a sum has no start": ("cp_async_fp8", ", warps=(2, 2), init=0.0)", ", warps=(2, 2))"),
+    "a condition is missing in front of what looks back": ("gemm_grouped", "                if k > 0:\n", "                if True:\n"),
+    "all members take one part": ("attention_varlen", "sq.rows(64 * math.index, 64)", "sq.rows(0, 64)"),
+    "a wait leaves one more in flight": ("shipped_gemm_hopper", "lm.mma_wait(pending=DEPTH)", "lm.mma_wait(pending=DEPTH + 1)"),
+    "an operand is read twice and another never": ("gated_linear_attention", "lm.mma(ot, sa, sq[s], init=True)", "lm.mma(ot, sa, sk[s], init=True)"),
+    "more members than one write": ("attention_paged_decode", "if work.index == 0:", "if work.index != 0:"),
+}
+
+VERIFIED = {
+    "a turn is passed on that nobody took": ("gemm_pingpong", "            lm.wait(turn)\n", "            pass\n"),
+    "the last product of a loop is not waited for": ("attention_varlen", "                    lm.mma_wait(pending=0)\n                    lm.arrive(v_empty", "                    lm.arrive(v_empty"),
+    "accumulators share columns": ("tcgen05_mlp", "result = lm.tmem(cols=2 * BF", "result = lm.tmem(cols=96"),
+    "a row too few of a group": ("gemm_grouped", "rows=rows)", "rows=rows - 1)"),
+    "a row too many of a group": ("gemm_grouped", "rows=rows)", "rows=rows + 1)"),
+    "all rows of a tile at the end of a group": ("gemm_grouped", ", rows=rows)", ")"),
+    "a product from zero throws a sum away": ("attention_causal", "            lm.mma(o, pa, skv[v].T)\n            lm.mma_wait(pending=0)\n", "            lm.mma(o, pa, skv[v].T, init=True)\n            lm.mma_wait(pending=0)\n"),
+}
+
+
+def mended(subject: str, right: str, wrong: str) -> tuple[str, str, str]:
+    """The good text, the broken one, and the broken one after its first fix."""
+    case = CASES[subject]
+    broken = edit(case.text(), (right, wrong))
+    errors = verify_text(broken, params=case.params, target=case.target).errors
+    assert errors and errors[0].fixes and errors[0].fixes[0].grade in ("certain", "likely"), [(e.code, e.message) for e in errors]
+    return case.text(), broken, applied(broken, errors[0].fixes[0].edits)
+
+
+@pytest.mark.parametrize("name", RESTORED)
+def test_the_first_fix_takes_the_mistake_back(name: str) -> None:
+    good, _, new = mended(*RESTORED[name])
+    assert new == good
+
+
+@pytest.mark.parametrize("name", VERIFIED)
+def test_the_first_fix_makes_it_verify(name: str) -> None:
+    subject = VERIFIED[name][0]
+    _, broken, new = mended(*VERIFIED[name])
+    assert new != broken
+    verdict = verify_text(new, params=CASES[subject].params, target=CASES[subject].target)
+    assert verdict.verdict == "pass", verdict.to_text()
+
+
+def test_nothing_is_put_in_front_of_an_elif() -> None:
+    case = CASES["shipped_gemm_hopper"]
+    broken = edit(case.text(), ("lm.mma_wait(pending=DEPTH)", "lm.mma_wait(pending=DEPTH + 1)"))
+    for fix in verify_text(broken, params=case.params, target=case.target).errors[0].fixes:
+        compile(applied(broken, fix.edits), "fixed", "exec")

@@ -1,0 +1,106 @@
+"""Texts that once broke the promise of an answer, found by `python -m bench.verify.fuzz`, each reduced to its cause."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.verify import fuzz
+from cake_verify import verify_text
+from cake_verify.rules.examples import LOOP, SYNC_MMA, TILE, edit
+
+HEAD = '@cake.schedule(target="sm_90a")\ndef f(lm, M: LM.i32):\n    work = lm.role(warps=range(0, 4))\n    with work:\n        '
+
+
+def nested(depth: int) -> str:
+    """Loops inside each other."""
+    lines = ["    " * d + f"for i{d} in lm.range(M):" for d in range(depth)]
+    return ("\n" + " " * 8).join([*lines, "    " * depth + "lm.fence_proxy()"])
+
+
+ONCE = {
+    "cases of a match statement have no place": (HEAD + "match M:\n            case 1: pass\n", "N005"),
+    "Python nests twenty blocks and no more": (HEAD + nested(22) + "\n", "N002"),
+    "a view is cut at a fraction": (edit(LOOP, ("lm.mma(acc, a[s], b[s], init", "lm.mma(acc, a[s], b[s].rows(0.5 * k, 128), init")), "D003"),
+    "a coordinate that is no number": (edit(LOOP, ("a.tma_load(A, coords=(k * 64,", "a.tma_load(A, coords=(lm.fence_proxy(),")), "N021"),
+    "a fragment is spread over one number of warps": (edit(SYNC_MMA, ("warps=(2, 2)", "warps=4")), "N057"),
+    "as many tiles as a fragment": (edit(LOOP, ("tiles=(lm.cdiv(M, 64), ", 'tiles=(lm.frag(shape=(64, 64), dtype=lm.f32, form="acc"), ')), "N021"),
+    "a shift by more bits than there are": (edit(LOOP, ("for k in lm.range(kt):", "for k in lm.range(M << 10**9):")), "N022"),
+    "a view of no pool": (edit(LOOP, ("b = pool.view", "b = lm.view")), "N028"),
+    "a view is cut at infinity": (edit(LOOP, ("lm.mma(acc, a[s], b[s], init", "lm.mma(acc, a[s], b[s].rows(1e400 * k, 128), init")), "D003"),
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_a_text_that_broke_the_verifier_gets_its_error(name: str) -> None:
+    text, code = ONCE[name]
+    verdict = verify_text(text)
+    assert [d.code for d in verdict.errors][:1] == [code], verdict.to_text()
+
+
+def test_loops_as_deep_as_the_language_allows_are_walked() -> None:
+    assert all(d.code != "N999" for d in verify_text(HEAD + nested(16) + "\n").diagnostics)
+
+
+def test_a_very_long_schedule_with_a_fault_is_told_in_time() -> None:
+    text = edit(LOOP, ("                lm.arrive(empty, stage=s)\n", "                lm.arrive(empty, stage=s)\n" * 400 + "                lm.wait(full, stage=s)\n" * 400))
+    started = time.process_time()
+    assert verify_text(text).verdict == "fail"
+    assert time.process_time() - started < 2.0
+
+
+TILES = """
+@cake.schedule(target="sm_90a")
+def f(lm, M: LM.i32, X: LM.gmem1d[LM.f32, "M"]):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(M,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            x = t.r + 3
+            for i in lm.range(64):
+                x = {value}
+            lm.store(X, lm.cast(x, lm.f32), coords=(lm.min(x, t.r),))
+"""
+
+
+@pytest.mark.parametrize("value", ["x * x", "x << 40", "1 << x", "x + x", "1 << M * M * M", "M << M"])
+def test_a_number_that_doubles_its_length_in_every_round_is_walked_in_time(value: str) -> None:
+    started = time.process_time()
+    verdict = verify_text(TILES.format(value=value))
+    assert all(d.code != "N999" for d in verdict.diagnostics)
+    assert time.process_time() - started < 2.0
+
+
+def test_a_division_by_zero_while_walking_is_not_decided() -> None:
+    verdict = verify_text(TILES.format(value="t.r // (M - M)"))
+    assert verdict.verdict == "undecided" and [d.code for d in verdict.diagnostics] == ["S090"]
+
+
+@pytest.mark.parametrize("head", ["for i{} in lm.static_range(1):", "for i{} in lm.range(2):", "if M > {}:", "for i{} in lm.range(M):"])
+@pytest.mark.parametrize("op", ["lm.mma(acc, a, b)", "lm.fence_proxy()", "s = lm.step(ring)"])
+def test_blocks_inside_each_other_are_told_in_time(head: str, op: str) -> None:
+    deep = "".join("    " * (d + 2) + head.format(d) + "\n" for d in range(15)) + "    " * 17 + op + "\n"
+    text = edit(TILE, ("        lm.mma_wait(pending=0)\n", "        lm.mma_wait(pending=0)\n" + deep), ("def tile(lm,", "def tile(lm, M: LM.i32,"))
+    started = time.process_time()
+    assert all(d.code != "N999" for d in verify_text(text).diagnostics)
+    assert time.process_time() - started < 2.0
+
+
+def test_the_fuzzer_runs_and_finds_nothing_in_a_few_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz.main(["--minutes", "0.1", "--seed", "11", "--found", str(tmp_path)]) == 0
+    assert " 0 broken" in capsys.readouterr().out
+
+
+def test_an_answer_that_json_cannot_hold_is_told() -> None:
+    class Broken:
+        diagnostics = ()
+
+        def to_json(self, limit: object) -> object:
+            return float("nan")
+
+        def to_text(self) -> str:
+            return ""
+
+    with pytest.raises(ValueError, match="JSON"):
+        fuzz.answered(Broken(), "x")
