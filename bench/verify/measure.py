@@ -55,8 +55,8 @@ def measure(task: Task) -> Record:
     started = time.perf_counter()
     truth = known or judge(m.text, m.subject).to_json()
     flagged = verdict.verdict == "fail"
-    if truth["state"] == "harmless" and flagged and truth["runs"] and known is None:
-        # The verifier objects where the simulator found nothing: look harder before calling it a false alarm.
+    if truth["state"] == "harmless" and flagged and truth["runs"]:
+        # The verifier objects where the simulator found nothing, perhaps long ago: look harder before calling it a false alarm.
         harder = judge(m.text, m.subject, seeds=(1, 2, 3))
         truth = {**harder.to_json(), "runs": truth["runs"] + harder.runs}
     record: Record = {
