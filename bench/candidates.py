@@ -142,62 +142,35 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
-    for name, params, shapes in (
-        ("share_128x160", {"STAGES": 6}, ("m256_n5120_*",)), ("share_128x256", {"BN": 256, "STAGES": 4}, ("m256_n8192_*",)),
-        ("share_256x160", {"ROWS": 128, "STAGES": 4, "REGS": 216}, ("m256_n10240_*",)),
-    ):  # fmt: skip
-        yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper_share", params=params, main=name == "share_128x160", shapes=shapes)
+    yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
     for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
 
 
 def _gemm_fp8() -> Iterator[BenchCandidate]:
-    """FP8 GEMM: tile shapes, clusters and turns where there are many tiles; where there are few, K shared by the CTAs of a cluster and by warpgroups.
-
-    What an SM can take in, 95 to 105 GB/s, decides where M is at most 256: a wide tile needs fewer bytes a product, sharing K makes enough of them.
-    """
+    """FP8 GEMM: tile shapes and clusters where there are many tiles; where there are few, K shared by the warpgroups of a CTA, or by a cluster too."""
     large, three = ("m4096_*", "square_*"), {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32, "STAGES": 4}
-    wide, both = {"BN": 192, "STAGES": 4}, {"P": 96, "CW": 96, "STAGES": 4, "CSTAGES": 1, "BOTH": True}
     for name, schedule, params, shapes, main in (
-        ("wide_c1", "hopper_wide", {"CLUSTER": 1}, (*large, "m256_n24576_*"), False),
-        ("192x128_c2", "hopper", {**three, "CLUSTER": 2}, large, True),  # B read by three members
-        ("192x128_c2_turns", "hopper", {**three, "CLUSTER": 2, "TURNS": True}, large, False),
-        ("128x192_turns", "hopper", {**wide, "TURNS": True}, (*large, "m256_n24576_*"), True),
-        ("128x192_c2_turns", "hopper", {**wide, "CLUSTER": 2, "TURNS": True}, large, False),
-        ("128x192_early", "hopper", {**wide, "EARLY": True}, ("m256_n24576_*",), False),
-        ("halves_128x256_c2", "hopper_halves", {"CLUSTER": 2}, large, False),
-        ("halves_128x256_turns", "hopper_halves", {"TURNS": True}, large, True),
-        ("both_128x192", "hopper_halves", both, (*large, "m256_n24576_*"), True),  # half of a product is promoted under the other half
-        ("both_128x192_turns", "hopper_halves", {**both, "TURNS": True}, ("m256_n24576_*",), False),
-        ("pair_c2", "hopper_pair", {}, ("m256_n7168_*",), True),
-        ("pair_128x112", "hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1, "STAGES": 6}, ("m256_n7168_*",), True),
-        ("share2_128x64", "hopper_share", {"BN": 64, "STAGES": 7}, ("m256_n2112_*",), True),  # 66 clusters
-        ("share2_128x64_s3", "hopper_share", {"BN": 64, "STAGES": 3}, ("m256_n2112_*",), False),  # two kernels fit an SM
-        ("share4_128x160", "hopper_share", {"SPLIT": 4, "BN": 160, "STAGES": 4, "REGS": 216}, ("m256_n2112_*",), True),  # 28 clusters
-        ("share2_128x128", "hopper_share", {"BN": 128, "STAGES": 5}, ("m256_n4096_*",), True),  # 64 clusters
-        ("share2_128x128_turns", "hopper_share", {"BN": 128, "STAGES": 5, "TURNS": True}, ("m256_n4096_*",), True),
+        ("wide_c1", "hopper_wide", {"CLUSTER": 1}, (*large, "m256_n24576_*"), True),
+        ("128x192", "hopper", {"BN": 192, "STAGES": 4}, large, True),
+        ("128x192_early", "hopper", {"BN": 192, "STAGES": 4, "EARLY": True}, ("m256_n24576_*",), True),
+        ("192x128_c2", "hopper", {**three, "CLUSTER": 2}, large, False),  # B read by three members
+        ("halves_128x256_c1", "hopper_halves", {}, large, True),
+        ("halves_128x256_c2", "hopper_halves", {"CLUSTER": 2}, large, True),
+        ("pair_c2", "hopper_pair", {}, ("m256_n7168_*",), False),
+        ("pair_128x112", "hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1}, ("m256_n7168_*",), True),
         ("128x112", "hopper_share", {"SPLIT": 1, "BN": 112, "STAGES": 6}, ("m256_n7168_*",), True),  # 128 tiles
-        ("128x112_turns", "hopper_share", {"SPLIT": 1, "BN": 112, "STAGES": 6, "TURNS": True}, ("m256_n7168_*",), True),
-        ("share2_128x224", "hopper_share_wide", {}, ("m256_n7168_*",), True),  # 64 clusters, the least bytes a product
-        ("share2_128x224_turns", "hopper_share_wide", {"TURNS": True}, ("m256_n7168_*",), True),
-        ("share2_128x256", "hopper_share_wide", {"P": 128}, ("m256_n7168_k16384",), False),
-        ("few2_144", "hopper_few", {"BN": 144, "STAGES": 3}, ("m256_n2112_*",), False),  # 60 clusters
-        ("split_64x64_m2", "hopper_split", {}, ("m64_n7168_*", "m256_n2112_*"), True),
-        ("split_64x64_m2_s2", "hopper_split", {"STAGES": 2}, ("m64_n7168_k2048", "m256_n2112_*"), True),  # two kernels fit an SM
-        ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, ("m64_n7168_*",), False),  # 128 tiles
-        ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3}, ("m256_n4096_*",), False),
-        ("split_64x16_m4", "hopper_split", {"BN": 16, "STAGES": 4, "MEMBERS": 4}, ("m64_n2112_*",), True),  # 132 tiles
+        ("share2_128x128", "hopper_share", {"BN": 128, "STAGES": 5}, ("m256_n4096_*",), True),  # 64 clusters
+        ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3}, ("m256_n4096_*",), True),  # 128 tiles
+        ("split_64x64_m2", "hopper_split", {}, ("m64_n7168_*", "m256_n2112_*"), True),  # 112 and 132 tiles
+        ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, ("m64_n7168_*",), True),  # 128 tiles
         ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, "MEMBERS": 4}, ("m64_n4096_*",), True),  # 128 tiles
+        ("split_64x16_m4", "hopper_split", {"BN": 16, "STAGES": 4, "MEMBERS": 4}, ("m64_n2112_*",), False),  # 132 tiles
         ("few2_32", "hopper_few", {"BN": 32, "STAGES": 6}, ("m64_n2112_*",), True),  # 66 clusters
-        ("few2_32_s3", "hopper_few", {"BN": 32, "STAGES": 3}, ("m64_n2112_*",), True),
-        ("few2_64", "hopper_few", {"BN": 64, "STAGES": 5}, ("m64_n4096_*",), True),  # 64 clusters
-        ("few2_64_s2", "hopper_few", {"BN": 64, "STAGES": 2}, ("m64_n4096_*",), True),
-        ("few2_112", "hopper_few", {"BN": 112, "STAGES": 3}, ("m64_n7168_*",), True),  # 64 clusters
-        ("share2_64x112", "hopper_share", {"BN": 112, "STAGES": 7, "MEMBERS": 1}, ("m64_n7168_*",), True),
-        ("share2_64x112_s3", "hopper_share", {"BN": 112, "STAGES": 3, "MEMBERS": 1}, ("m64_n7168_k2048",), True),
-        ("64x192", "hopper_share", {"SPLIT": 1, "BN": 192, "STAGES": 5, "MEMBERS": 1}, ("m64_n24576_*",), True),  # 128 tiles
+        ("few2_64", "hopper_few", {"BN": 64, "STAGES": 5}, ("m64_n4096_*",), False),  # 64 clusters
+        ("share2_64x112", "hopper_share", {"BN": 112, "STAGES": 7, "MEMBERS": 1}, ("m64_n7168_k16384",), False),  # 64 clusters
+        ("64x192", "hopper_share", {"SPLIT": 1, "BN": 192, "STAGES": 5, "MEMBERS": 1}, ("m64_n24576_*",), False),  # 128 tiles
         ("64x96_two", "hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}, ("m64_n24576_*",), True),  # 256 tiles, two an SM
-        ("wide_64x192", "hopper_wide", {"MEMBERS": 1, "CLUSTER": 1, "STAGES": 6}, ("m64_n24576_*",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
 

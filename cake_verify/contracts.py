@@ -46,7 +46,7 @@ HELD: dict[str, Held] = {
     "HW040": _h("H019", open="the address of a tensor, and lengths known at run time only: the launcher and the simulator"),
     "HW041": _h("Q005 S011 S025", "the operation fixes how it completes: loads name a barrier, stores make a bulk group"),
     "HW042": _h("D003 N061"),
-    "HW043": _h("H003", "ranks, box shapes, element strides, swizzle and fill of a map come from the view", "the tensor's address, extents and strides: the launcher, before it encodes the map"),
+    "HW043": _h("H003 H024", "ranks, box shapes, element strides, swizzle and fill of a map come from the view", "the tensor's address, extents and strides: the launcher, before it encodes the map"),
     "HW044": _h("D015 H003", "pools start on 1,024 bytes where a swizzle or a box asks for it"),
     "HW045": _h("D011", "the instruction's rank is the tensor's; `tma_gather` is known and not in this build"),
     "HW046": _h("S018", "the bytes of a phase are added up from its loads and announced once, in front of the first"),

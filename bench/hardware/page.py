@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.hardware.findings import FINDINGS
+from bench.hardware.questions import questions
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 HEAD = """# What a Hopper GPU answers
@@ -48,7 +49,7 @@ def page(report: Mapping[str, Any], assembler: Mapping[str, Any]) -> str:
     out = [HEAD.format(command=report["command"], gpu=report["gpu"], seconds=report["seconds"])]
     for name, question in report["questions"].items():
         out += [f"## {name.replace('_', ' ').capitalize()} ({question['contract']})", "", f"*{question['asks'][0].upper()}{question['asks'][1:]}.*", ""]
-        out += [FINDINGS[name], ""]
+        out += [FINDINGS.get(name, "Not read yet."), ""]
         cases = question["cases"]
         if name == "reduce_types":
             out += grid(cases)
@@ -59,6 +60,11 @@ def page(report: Mapping[str, Any], assembler: Mapping[str, Any]) -> str:
             out += ["| case | answer |", "|---|---|"]
             out += [f"| {case} | {shown(found)} |" for case, found in cases.items()]
         out.append("")
+    waiting = [f"`{n}` ({q.CONTRACT})" for n, q in questions().items() if n not in report["questions"]]
+    some = {n: [c for c in questions()[n].CASES if c not in q["cases"]] for n, q in report["questions"].items()}
+    partly = [f"`{n}`: {', '.join(cases)}" for n, cases in some.items() if cases]
+    if waiting or partly:
+        out += ["## Not asked yet", "", f"Whole questions: {', '.join(waiting) or 'none'}.", "", *(f"- {x}" for x in partly), ""]
     out += [f"## Merged products ({assembler['contract']})", "", FINDINGS["merged_products"], "", "| surroundings | written | in machine code |", "|---|---|---|"]
     out += [f"| {name} | {x['written']} | {x['in_machine_code']} |" for name, x in assembler["surroundings"].items()]
     return "\n".join(out) + "\n"

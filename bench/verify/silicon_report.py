@@ -35,11 +35,13 @@ KINDS = {
 def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(prog="python -m bench.verify.silicon_report", description=__doc__)
     p.add_argument("--mutants", type=Path, required=True)
-    p.add_argument("--silicon", type=Path, required=True)
+    p.add_argument("--silicon", type=Path, nargs="+", required=True, help="results; those of a later file replace an earlier one's of the same mutants")
     p.add_argument("--output", type=Path, default=RESULTS)
     p.add_argument("--recorded", action="store_true", help="verdicts from when the mutants were built")
     a = p.parse_args(argv)
-    mutants, silicon = json.loads((a.mutants / "index.json").read_text())["mutants"], json.loads(a.silicon.read_text())
+    mutants, (silicon, *later) = json.loads((a.mutants / "index.json").read_text())["mutants"], [json.loads(f.read_text()) for f in a.silicon]
+    again = {r["key"]: r for x in later for r in x["results"]}
+    silicon["results"] = [again.get(r["key"], r) for r in silicon["results"]]
     if not a.recorded:
         texts = json.loads((a.mutants / "texts.json").read_text())
         mutants = [judged(m, texts[m["key"]]) for m in mutants]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,14 +45,18 @@ def _arm(site: Site, warp: Warp, n: int, own: int, room: int) -> None:
         bar.complete(room - own)  # a real launch announces what will come; here it is known only now
 
 
-def _check_boxes(site: Site, warp: Warp, access: ViewAccess, vals: Vals, rank: int, slices: int = 1) -> None:
-    """Report a rectangle that the copy engine cannot move in boxes."""
+def _check_boxes(site: Site, warp: Warp, access: ViewAccess, vals: Vals, tensor: Tensor, coords: Sequence[int], slices: int = 1) -> None:
+    """Report a rectangle that the copy engine cannot move in boxes, or a first element of the tensor that it cannot start at."""
+    start = int(coords[0]) * tensor.raw.itemsize
+    if start % 16:
+        message = f"{label(site.op)} starts {start} bytes into a row of `{tensor.name}`, the copy engine starts on multiples of 16"
+        raise Abort(site.machine.located("X015", message, site.op, warp=warp))
     _, row, col = access.origin(vals)
     t, box = access.type, site.op.attrs.get("box")
     try:
         tma_boxes(
             site.machine.placement.layouts[access.view],
-            rank,
+            len(coords),
             row=row,
             rows=t.rows,
             col=col,
@@ -85,7 +89,7 @@ def _tma_load(site: Site) -> Step:
             return
         m.reach(site, warp, tensor)
         n, coords = at(vals), list(vals[coords_at])
-        _check_boxes(site, warp, access, vals, len(coords), slices)
+        _check_boxes(site, warp, access, vals, tensor, coords, slices)
         _arm(site, warp, n, rows * cols * size, rows * cols * size)
         part = warp.cta.place[axis] if slices > 1 else 0
         if slices > 1:
@@ -171,7 +175,7 @@ def _tma_store(site: Site) -> Step:
         if min(map(int, coords)) < 0:
             message = f"{label(op)} starts at {tuple(map(int, coords))} of `{tensor.name}`: a copy into a tensor may end outside it, but not start in front of it"
             raise Abort(m.located("X006", message, op, warp=warp))
-        _check_boxes(site, warp, access, vals, len(coords))
+        _check_boxes(site, warp, access, vals, tensor, coords)
         cells = access.whole(warp, vals, rows=rows)
         pool = access.pool(warp.cta)
         m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")

@@ -3,13 +3,13 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"].const, C: LM.tma2d[LM.bf16, "M", "N"],
-               M: LM.i32, N: LM.i32, K: LM.i32, *, ROWS=64, BN=160, BK=64, STAGES=5, EARLY=True, REGS=None, LOAD_REGS=40):
-    """Tiles of 2 ROWS x BN; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k."""
+               M: LM.i32, N: LM.i32, K: LM.i32, *, BN=160, BK=64, STAGES=5, EARLY=True):
+    """Tiles of 128 x BN; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k."""
     lm.launch(grid="tiles", cluster=(2, 1))
     lm.assume(K > 0)
     lm.assume(K % 8 == 0 and N % 8 == 0)
 
-    BM, W = 2 * ROWS, BN // 2
+    BM, W = 128, BN // 2
     CW = 32 if W % 32 == 0 else 16                                               # columns that are added up at a time
     a_bytes, b_bytes = STAGES * BM * BK * 2, STAGES * BN * BK * 2
     pool = lm.smem(a_bytes + b_bytes)
@@ -18,10 +18,9 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
     inbox = pool.view(offset=0, shape=(BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
     smem_c = pool.view(offset=BM * W * 4, shape=(BM, W), dtype=lm.bf16, swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b")
 
-    LW, LR = (1, None) if REGS is None else (4, LOAD_REGS)                       # budgets are for whole warpgroups
-    math = lm.role(warps=range(0, 8), regs=REGS, members=2)
-    load_b = lm.role(warps=range(8, 8 + LW), regs=LR)
-    load_a = lm.role(warps=range(8 + LW, 8 + 2 * LW), regs=LR)
+    math = lm.role(warps=range(0, 8), members=2)
+    load_b = lm.role(warps=range(8, 9))
+    load_a = lm.role(warps=range(9, 10))
     ab = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ab, prod=[load_b, load_a], cons=[math], arrive="tx")
     empty = lm.barrier(pipeline=ab, prod=[math], cons=[load_b, load_a], arrive="member", primed=True)
@@ -50,12 +49,12 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
     with math:
         if EARLY:
             lm.pdl_launch()
-        acc = lm.frag(shape=(ROWS, BN), dtype=lm.f32, form="acc")
+        acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             for k in lm.range(share):
                 s = lm.step(ab)
                 lm.wait(full, stage=s)
-                lm.mma(acc, smem_a[s].rows(ROWS * math.index, ROWS), smem_b[s], init=(k == 0))
+                lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s], init=(k == 0))
                 lm.mma_wait(pending=1)
                 if k > 0:
                     lm.arrive(empty, stage=s.prev())
@@ -64,13 +63,13 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
             box = lm.step(mail)
             lm.arrive(free, stage=box)
             lm.wait(free, stage=box)                                             # nobody in the cluster reads slots any more: they take the sums
-            mine = inbox.rows(ROWS * math.index, ROWS)
+            mine = inbox.rows(64 * math.index, 64)
             if lm.cta_rank() == 0:
                 mine.send(acc.cols(W, W), cta=1, barrier=arrived, stage=box)
             else:
                 mine.send(acc.cols(0, W), cta=0, barrier=arrived, stage=box)
             lm.wait(arrived, stage=box)
-            staged = smem_c.rows(ROWS * math.index, ROWS)
+            staged = smem_c.rows(64 * math.index, 64)
             for j in lm.static_range(W // CW):
                 found = mine.cols(CW * j, CW).load(form="acc")
                 if lm.cta_rank() == 0:
@@ -80,5 +79,5 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
             lm.fence_proxy()
             lm.sync(own)
             lm.pdl_wait()
-            staged.tma_store(C, coords=(t.n * BN + W * lm.cta_rank(), t.m * BM + ROWS * math.index))
+            staged.tma_store(C, coords=(t.n * BN + W * lm.cta_rank(), t.m * BM + 64 * math.index))
         lm.store_wait(pending=0)

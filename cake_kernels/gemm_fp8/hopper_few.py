@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_few(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.gmem2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
+def gemm_fp8_few(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                  C: LM.tma2d[LM.bf16, "M", "N"],
                  M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
                  *, SPLIT=2, MEMBERS=2, BN=64, STAGES=3, CTAS=1, EARLY=True):
@@ -16,19 +16,20 @@ def gemm_fp8_few(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "
     SLOTS = SPLIT * MEMBERS - 1                                                  # sums that a CTA gets beside those in its first member's registers
     b_stage = (BN * BK + 1023) // 1024 * 1024
     b_bytes, a_bytes, i_bytes, c_bytes = STAGES * b_stage, STAGES * 64 * BK, SLOTS * 64 * W * 4, 64 * W * 2
-    pool = lm.smem(a_bytes + b_bytes + i_bytes + c_bytes)
+    pool = lm.smem(a_bytes + b_bytes + i_bytes + c_bytes + STAGES * MEMBERS * 256)
     qa = pool.view(offset=0, shape=(64, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b", stage_bytes=b_stage)
     inbox = pool.view(offset=a_bytes + b_bytes, shape=(SLOTS * 64, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
     smem_c = pool.view(offset=a_bytes + b_bytes + i_bytes, shape=(64, W), dtype=lm.bf16,
                        swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b" if W % 16 == 0 else None)
+    scale_a = pool.view(offset=a_bytes + b_bytes + i_bytes + c_bytes, shape=(64 * MEMBERS,), dtype=lm.f32, stage=STAGES)
 
     math = lm.role(warps=range(0, 4 * MEMBERS), members=MEMBERS)
     load_b = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 1))
     load_a = lm.role(warps=range(4 * MEMBERS + 1, 4 * MEMBERS + 2))
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="member", primed=True)
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
     mail = lm.pipeline(stages=1)
     arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
     own = lm.named_barrier(math, per_member=True)
@@ -51,33 +52,31 @@ def gemm_fp8_few(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "
                 lm.wait(empty, stage=s)
                 at = (t.k * share + k) * MEMBERS
                 qa.tma_load(A, coords=(at * 128, t.m * 64), stage=s, barrier=full)
+                for i in lm.static_range(MEMBERS):
+                    scale_a.cols(64 * i, 64).tma_load(SA, coords=(t.m * 64, at + i), stage=s, barrier=full)
 
     with math:
         if EARLY:
             lm.pdl_launch()
-        lm.pdl_wait()
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
             row = t.n * BN // 128 * KB                                           # where the scales of the tile's first columns lie
             next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB                  # .. and of those it has in the next block
             begin = t.k * share * MEMBERS + math.index
-            sa_ahead = lm.load(SA, coords=(t.m * 64, lm.min(begin, KB - 1)), shape=(64,), form="rowvec", like=part, clip=True)
             ahead = lm.ld(SB, row + lm.min(begin, KB - 1))
             next_ahead = lm.ld(SB, next_row + lm.min(begin, KB - 1))
             for k in lm.range(share):
                 at = lm.min(begin + (k + 1) * MEMBERS, KB - 1)                   # beyond the last block A, B and SA are zero
                 s = lm.step(ring)
-                sa = sa_ahead
                 sb = ahead
+                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
                 if not ONE:
                     next_sb = next_ahead
+                    next_ahead = lm.ld(SB, next_row + at)
                 lm.wait(full, stage=s)
                 lm.mma(part, qa[s].cols(128 * math.index, 128), qb[s].cols(128 * math.index, 128), init=True)
-                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
-                sa_ahead = lm.load(SA, coords=(t.m * 64, at), shape=(64,), form="rowvec", like=part, clip=True)
-                if not ONE:
-                    next_ahead = lm.ld(SB, next_row + at)
+                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
                 lm.mma_wait(pending=0)
                 lm.arrive(empty, stage=s)
                 if ONE:
@@ -100,6 +99,7 @@ def gemm_fp8_few(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "
                         smem_c.store(lm.cast(acc.cols(W * q, W) + found, lm.bf16))
                 lm.fence_proxy()
                 lm.sync(own)
+                lm.pdl_wait()
                 smem_c.tma_store(C, coords=(t.n * BN + W * lm.cta_rank(), t.m * 64))
         if math.index == 0:
             lm.store_wait(pending=0)

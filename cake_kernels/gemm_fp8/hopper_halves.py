@@ -2,9 +2,9 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.gmem2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
+def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
              C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-             *, MEMBERS=2, P=128, STAGES=3, CW=64, CSTAGES=2, GROUP=8, CLUSTER=1, TURNS=False, BOTH=False, EARLY=False, REGS=232, LOAD_REGS=40):
+             *, MEMBERS=2, P=128, STAGES=3, CW=64, CSTAGES=2, GROUP=8, CLUSTER=1, EARLY=False, REGS=232, LOAD_REGS=40):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; 64 rows of each tile per math member."""
     lm.launch(grid="persistent", cluster=(CLUSTER, 1))
     lm.assume(K > 0)
@@ -13,21 +13,20 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
     BM, BN = 64 * MEMBERS, 2 * P
     ONE = 128 % P == 0
     a_bytes, b_bytes, c_bytes = STAGES * BM * 128, STAGES * BN * 128, CSTAGES * BM * CW * 2
-    pool = lm.smem(a_bytes + b_bytes + c_bytes)
+    pool = lm.smem(a_bytes + b_bytes + c_bytes + STAGES * BM * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, CW), dtype=lm.bf16, stage=CSTAGES,
                        swizzle="128b" if CW % 64 == 0 else "64b" if CW % 32 == 0 else "32b")
+    scale_a = pool.view(offset=a_bytes + b_bytes + c_bytes, shape=(BM,), dtype=lm.f32, stage=STAGES)
 
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="member", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
     cring = lm.pipeline(stages=CSTAGES)
     epi = lm.named_barrier(math, per_member=True)
-    if TURNS:
-        turn = lm.turns(math)
     sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, 1), raster="m", swizzle=GROUP)
 
     with load:
@@ -38,12 +37,13 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                 lm.wait(empty, stage=s)
                 qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full)
                 qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full, multicast="m" if CLUSTER > 1 else None)
+                scale_a.tma_load(SA, coords=(t.m * BM, k), stage=s, barrier=full)
 
     with math:
         if EARLY:
             lm.pdl_launch()
         lm.pdl_wait()
-        part = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", stage=2 if BOTH else 1)
+        part = lm.frag(shape=(64, P), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             left = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
             right = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
@@ -51,63 +51,32 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
             right_row = lm.min((t.n * BN + P) // 128, NB - 1) * KB
             left_next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB             # .. and of those it has in the next block
             right_next_row = lm.min((t.n * BN + P) // 128 + 1, NB - 1) * KB
-            sa_ahead = lm.load(SA, coords=(t.m * BM + 64 * math.index, 0), shape=(64,), form="rowvec", like=left, clip=True)
             left_ahead, right_ahead = lm.ld(SB, left_row), lm.ld(SB, right_row)
             left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row), lm.ld(SB, right_next_row)
             for k in lm.range(KB):
                 at = lm.min(k + 1, KB - 1)
                 s = lm.step(ring)
-                sa = sa_ahead
                 left_sb, right_sb = left_ahead, right_ahead
+                left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
                 if not ONE:
                     left_next, right_next = left_next_ahead, right_next_ahead
+                    left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
                 lm.wait(full, stage=s)
-                if BOTH:
-                    if TURNS:
-                        lm.wait(turn)
-                    lm.mma(part[0], qa[s].rows(64 * math.index, 64), qb[s].rows(0, P), init=True)
-                    lm.mma(part[1], qa[s].rows(64 * math.index, 64), qb[s].rows(P, P), init=True)
-                    if TURNS:
-                        lm.arrive(turn)
-                    left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
-                    sa_ahead = lm.load(SA, coords=(t.m * BM + 64 * math.index, at), shape=(64,), form="rowvec", like=left, clip=True)
-                    if not ONE:
-                        left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
-                    lm.mma_wait(pending=1)
-                    if ONE:
-                        left = left + part[0] * (sa * left_sb)
-                    else:
-                        left = left + part[0] * lm.where(lm.iota(left, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
+                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=left)
+                for h in lm.static_range(2):
+                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
                     lm.mma_wait(pending=0)
-                    lm.arrive(empty, stage=s)
-                    if ONE:
-                        right = right + part[1] * (sa * right_sb)
-                    else:
-                        right = right + part[1] * lm.where(lm.iota(left, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
-                else:
-                    for h in lm.static_range(2):
-                        if TURNS:
-                            lm.wait(turn)
-                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
-                        if TURNS:
-                            lm.arrive(turn)
-                        if h == 0:
-                            left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
-                            sa_ahead = lm.load(SA, coords=(t.m * BM + 64 * math.index, at), shape=(64,), form="rowvec", like=left, clip=True)
-                            if not ONE:
-                                left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
-                        lm.mma_wait(pending=0)
-                        if h == 0:
-                            if ONE:
-                                left = left + part * (sa * left_sb)
-                            else:
-                                left = left + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
+                    if h == 0:
+                        if ONE:
+                            left = left + part * (sa * left_sb)
                         else:
-                            lm.arrive(empty, stage=s)
-                            if ONE:
-                                right = right + part * (sa * right_sb)
-                            else:
-                                right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
+                            left = left + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
+                    else:
+                        lm.arrive(empty, stage=s)
+                        if ONE:
+                            right = right + part * (sa * right_sb)
+                        else:
+                            right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
             for j in lm.static_range(BN // CW):
                 c = lm.step(cring)
                 lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store

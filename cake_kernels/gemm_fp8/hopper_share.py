@@ -2,10 +2,10 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.gmem2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
+def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"],
                    M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, SPLIT=2, MEMBERS=2, BN=112, STAGES=5, CTAS=1, TURNS=False, EARLY=True, REGS=None, LOAD_REGS=40):
+                   *, SPLIT=2, MEMBERS=2, BN=112, STAGES=5, CTAS=1, EARLY=True, REGS=None, LOAD_REGS=40):
     """CTA t.k of a cluster multiplies blocks t.k * share on of K."""
     lm.launch(grid="tiles", cluster=(SPLIT, 1), ctas_per_sm=CTAS)
     lm.assume(K > 0)
@@ -14,13 +14,14 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     BM, W = 64 * MEMBERS, BN // SPLIT
     ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
     a_bytes, b_bytes, i_bytes = STAGES * BM * 128, STAGES * BN * 128, (SPLIT - 1) * BM * W * 4
-    pool = lm.smem(a_bytes + b_bytes + i_bytes + BM * W * 2)
+    pool = lm.smem(a_bytes + b_bytes + i_bytes + BM * W * 2 + STAGES * BM * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     if SPLIT > 1:
         inbox = pool.view(offset=a_bytes + b_bytes, shape=((SPLIT - 1) * BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
     smem_c = pool.view(offset=a_bytes + b_bytes + i_bytes, shape=(BM, W), dtype=lm.bf16,
                        swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b" if W % 16 == 0 else None)
+    scale_a = pool.view(offset=a_bytes + b_bytes + i_bytes + BM * W * 2, shape=(BM,), dtype=lm.f32, stage=STAGES)
 
     LW, LR = (1, None) if REGS is None else (4, LOAD_REGS)                       # budgets are for whole warpgroups
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
@@ -28,12 +29,10 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     load_a = lm.role(warps=range(4 * MEMBERS + LW, 4 * MEMBERS + 2 * LW), regs=LR)
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="member", primed=True)
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
     if SPLIT > 1:
         mail = lm.pipeline(stages=1)
         arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
-    if TURNS:
-        turn = lm.turns(math)
     own = lm.named_barrier(math, per_member=True)
     sched = lm.scheduler(kind="grid", tiles=(SPLIT, lm.cdiv(M, BM), lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(SPLIT, 1))
     share = lm.cdiv(KB, SPLIT)
@@ -54,36 +53,29 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 lm.wait(empty, stage=s)
                 at = t.k * share + k
                 qa.tma_load(A, coords=(at * 128, t.m * BM), stage=s, barrier=full)
+                scale_a.tma_load(SA, coords=(t.m * BM, at), stage=s, barrier=full)
 
     with math:
         if EARLY:
             lm.pdl_launch()
-        lm.pdl_wait()
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
             row = t.n * BN // 128 * KB                                           # where the scales of the tile's first columns lie
             next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB                  # .. and of those it has in the next block
-            sa_ahead = lm.load(SA, coords=(t.m * BM + 64 * math.index, lm.min(t.k * share, KB - 1)), shape=(64,), form="rowvec", like=part, clip=True)
             ahead = lm.ld(SB, row + lm.min(t.k * share, KB - 1))
             next_ahead = lm.ld(SB, next_row + lm.min(t.k * share, KB - 1))
             for k in lm.range(share):
                 at = lm.min(t.k * share + k + 1, KB - 1)                         # beyond the last block A, B and SA are zero
                 s = lm.step(ring)
-                sa = sa_ahead
                 sb = ahead
+                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
                 if not ONE:
                     next_sb = next_ahead
-                lm.wait(full, stage=s)
-                if TURNS:
-                    lm.wait(turn)
-                lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
-                if TURNS:
-                    lm.arrive(turn)
-                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
-                sa_ahead = lm.load(SA, coords=(t.m * BM + 64 * math.index, at), shape=(64,), form="rowvec", like=part, clip=True)
-                if not ONE:
                     next_ahead = lm.ld(SB, next_row + at)
+                lm.wait(full, stage=s)
+                lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
                 lm.mma_wait(pending=0)
                 lm.arrive(empty, stage=s)
                 if ONE:
@@ -109,5 +101,6 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                         mine.store(lm.cast(acc.cols(W * q, W) + found, lm.bf16))
             lm.fence_proxy()
             lm.sync(own)
+            lm.pdl_wait()
             mine.tma_store(C, coords=(t.n * BN + W * lm.cta_rank(), t.m * BM + 64 * math.index))
         lm.store_wait(pending=0)

@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target="sm_90a")
-def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.gmem2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
+def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
                    *, MEMBERS=2, BN=64, STAGES=5, CTAS=1, EARLY=True):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; tiles of 64 rows, one a CTA."""
@@ -12,20 +12,21 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
 
     BK = 128 * MEMBERS
     a_bytes, b_bytes, p_bytes, c_bytes = STAGES * 64 * BK, STAGES * lm.cdiv(BN * BK, 1024) * 1024, (MEMBERS - 1) * 64 * BN * 4, 64 * BN * 2
-    pool = lm.smem(a_bytes + b_bytes + p_bytes + c_bytes)
+    pool = lm.smem(a_bytes + b_bytes + p_bytes + c_bytes + STAGES * MEMBERS * 256)
     qa = pool.view(offset=0, shape=(64, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     partial = pool.view(offset=a_bytes + b_bytes, shape=(64, BN), dtype=lm.f32, stage=MEMBERS - 1,
                         swizzle="128b" if BN % 32 == 0 else "64b" if BN % 16 == 0 else "32b")
     smem_c = pool.view(offset=a_bytes + b_bytes + p_bytes, shape=(64, BN), dtype=lm.bf16,
                        swizzle="128b" if BN % 64 == 0 else "64b" if BN % 32 == 0 else "32b" if BN % 16 == 0 else None)
+    scale = pool.view(offset=a_bytes + b_bytes + p_bytes + c_bytes, shape=(64 * MEMBERS,), dtype=lm.f32, stage=STAGES)
 
     math = lm.role(warps=range(0, 4 * MEMBERS), members=MEMBERS)
     load_b = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 1))
     load_a = lm.role(warps=range(4 * MEMBERS + 1, 4 * MEMBERS + 2))
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="member", primed=True)
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
     all_math = lm.named_barrier(math)
     epi = lm.named_barrier(math, per_member=True)
     sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64), lm.cdiv(N, BN)))
@@ -45,32 +46,30 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
                 qa.tma_load(A, coords=(k * BK, t.m * 64), stage=s, barrier=full)
+                for i in lm.static_range(MEMBERS):
+                    scale.cols(64 * i, 64).tma_load(SA, coords=(t.m * 64, k * MEMBERS + i), stage=s, barrier=full)
 
     with math:
         if EARLY:
             lm.pdl_launch()                                                      # the next kernel sets up and fetches its weights meanwhile
-        lm.pdl_wait()
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
             row = t.n * BN // 128 * KB                                           # where the scales of the tile's first columns lie
             next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB                  # .. and of those it has in the next block
-            sa_ahead = lm.load(SA, coords=(t.m * 64, lm.min(math.index, KB - 1)), shape=(64,), form="rowvec", like=part, clip=True)
             ahead = lm.ld(SB, row + lm.min(math.index, KB - 1))
             next_ahead = lm.ld(SB, next_row + lm.min(math.index, KB - 1))
             for k in lm.range(kt):
                 at = lm.min((k + 1) * MEMBERS + math.index, KB - 1)              # beyond the last block A, B and SA are zero
                 s = lm.step(ring)
-                sa = sa_ahead
                 sb = ahead
+                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
                 if 128 % BN != 0:
                     next_sb = next_ahead
+                    next_ahead = lm.ld(SB, next_row + at)
                 lm.wait(full, stage=s)
                 lm.mma(part, qa[s].cols(128 * math.index, 128), qb[s].cols(128 * math.index, 128), init=True)
-                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
-                sa_ahead = lm.load(SA, coords=(t.m * 64, at), shape=(64,), form="rowvec", like=part, clip=True)
-                if 128 % BN != 0:
-                    next_ahead = lm.ld(SB, next_row + at)
+                sa = scale[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
                 lm.mma_wait(pending=0)
                 lm.arrive(empty, stage=s)
                 if 128 % BN == 0:
@@ -86,6 +85,7 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 smem_c.store(lm.cast(acc, lm.bf16))
                 lm.fence_proxy()
                 lm.sync(epi)
+                lm.pdl_wait()
                 smem_c.tma_store(C, coords=(t.n * BN, t.m * 64))
         if math.index == 0:
             lm.store_wait(pending=0)

@@ -30,8 +30,8 @@ from cake_verify.analyses.value_bounds import Bounds
 MOST_CLUSTERS = 31
 """Clusters of a persistent grid that are walked side by side."""
 
-ALWAYS_RESIDENT = 64
-"""Tiles up to which a persistent launch surely has a CTA for each: every device of the targets holds at least as many."""
+ALWAYS_RESIDENT = 48
+"""Tiles up to which a persistent launch has a CTA for each: the SMs of the smallest device of the tables (DGX Spark)."""
 
 
 @dataclass(slots=True, eq=False)

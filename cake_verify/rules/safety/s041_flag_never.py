@@ -13,5 +13,5 @@ PAGE = Page(
     why="The launch hangs. A persistent grid may be as small as the device makes it: a block has several tiles then, and one that waits for a later tile of its own never reaches it.",
     failing=edit(CHAIN, ("if t.g > 0:", "if t.g + 1 < G:"), ("lm.spin(FLAGS, t.g - 1, 1)", "lm.spin(FLAGS, t.g + 1, 1)"), ("coords=(0, t.g - 1)", "coords=(0, t.g + 1)")),
     passing=CHAIN,
-    limits="Grids of one cluster, of two and of one a tile are walked; where the number of tiles is bounded by 64, one a tile. Words that `lm.atomic` counts up are taken to get high enough, and give no order.",
+    limits="Grids of one cluster, of two and of one a tile are walked; where the number of tiles is bounded by 48, the SMs of the smallest device of the tables, one a tile. Words that `lm.atomic` counts up are taken to get high enough, and give no order.",
 )

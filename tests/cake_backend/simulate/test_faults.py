@@ -9,6 +9,8 @@ from sim_schedules import E4M3, caught, nan, normal, program
 from test_language_data import FP8, SOFTMAX, TRANSPOSED
 
 from cake_backend.simulate import MEANING, adversaries, policy_named, simulate
+from cake_verify import verify_text
+from cake_verify.rule import pages
 
 
 def fp8(*edits: tuple[str, str]) -> set[str]:
@@ -215,3 +217,14 @@ def test_a_swizzled_view_that_threads_use_must_start_where_the_pattern_repeats()
     arrays = {"X": normal(1, 64, 64), "Y": nan(64, 64), **{n: nan(64, dtype=np.float32) for n in "RC"}, "S": nan(2, dtype=np.float32)}
     r = simulate(program(text), arrays, {})
     assert [f.code for f in r.faults] == ["X015"] and "`tile`" in r.faults[0].message
+
+
+def test_a_tensor_copy_starts_on_16_bytes() -> None:
+    page = pages()["H024"]
+    assert verify_text(page.passing).verdict == "pass"
+    for text, code in ((page.failing, "X015"), (page.passing, "")):
+        p = program(text)
+        m, n, k = 64, 128, 256
+        args = {"A": normal(1, m, k), "B": normal(2, n, k), "C": nan(m, n)}
+        run = simulate(p, args, {"M": m, "N": n, "K": k})
+        assert {f.code for f in run.faults} == ({code} if code else set())

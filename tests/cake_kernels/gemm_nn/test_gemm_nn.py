@@ -37,7 +37,7 @@ def test_a_simulated_run_is_right(family: str, params: dict[str, Any]) -> None:
 
 
 
-@pytest.mark.parametrize("params", [{}, {"ROWS": 128, "STAGES": 4, "REGS": 216}], ids=str)
+@pytest.mark.parametrize("params", [{}, {"BN": 256, "STAGES": 4}], ids=str)
 def test_ctas_that_send_each_other_their_sums_are_proved_safe_and_right(params: dict[str, Any]) -> None:
     verdict = verify_text(TEXTS["gemm", "hopper_share"], params=params)
     assert verdict.verdict == "pass", verdict.to_text()
