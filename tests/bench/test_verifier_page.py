@@ -5,7 +5,6 @@ import json
 from bench.verify.mutate import VALUES
 from bench.verify.page import PAGE, RESULTS, VALUE_CLASSES, page
 
-
 OWN_OUTPUT = ("running_sum/", "gemm_serial_k/")
 """Schedules that read what they write: whether a tensor holds something before the launch, and what its flags mean after it, no text says."""
 
