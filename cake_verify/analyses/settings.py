@@ -63,7 +63,7 @@ class Settings:
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
-        self.divides: list[tuple[str, int]] = []
+        self.divides: list[tuple[str, int, str]] = []
         self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
         self.dependents = self._dependents()
         self.unknown: list[trips.Loop] = []
@@ -136,7 +136,7 @@ class Settings:
                         continue
                     free.discard(str(x.attrs["name"]))
                     if divide:
-                        self.divides += [(u, int(divide[4:])) for u in uses]
+                        self.divides += [(u, int(divide[4:]), str(x.attrs["name"])) for u in uses]
                     break
         return found
 
@@ -179,12 +179,15 @@ class Settings:
             if self.scheduler.block and self.scheduler.offsets:
                 divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
         lets = trips.resolver_of(self.program, "")
+        through: dict[str, set[int]] = {}
         for source in sources:
             for n in lets(source).walk():
                 if n.op in ("cdiv", "floordiv", "mod") and n.args[1].op == "const":
                     c = n.args[1].attrs["value"]
                     for inner in n.args[0].walk():
                         key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
+                        if key in self.dependents and isinstance(c, int) and c > 1:
+                            through.setdefault(key, set()).add(c)
                         if key in divisors and isinstance(c, int) and c > 1:
                             divisors[key].add(c)
                             divisors[key] |= {c * d for d in _blocks_of(n.args[0], inner)}  # parts of a number of blocks
@@ -197,9 +200,9 @@ class Settings:
                         if name in divisors and c:
                             at = -constant // c
                             edges.setdefault(name, []).extend((at, at + 1, at - 1))
-        for name, c in self.divides:
+        for name, c, counted in self.divides:
             if name in divisors:
-                divisors[name].add(c)
+                divisors[name] |= {c, *(c * d for d in through.get(counted, ()))}  # blocks, and parts of their number
         units = self.units = self._units()
         self.blocks = {name: (max(cs), units.get(name, 1)) for name, cs in divisors.items() if cs and max(cs) > units.get(name, 1)}
         counts = [1, 2, 3, self.stages + 1, self.stages + 2, self.window]
@@ -311,7 +314,11 @@ class Settings:
                 choices.append(choice)
         if found:
             i = min(range(len(found)), key=lambda i: (found[i].mixed, abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
-            found[i] = telling(self, found[i], choices[i])
+            told = telling(self, found[i], choices[i])
+            if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
+                found.append(told)  # as few tiles a block would not bring it back to a slot
+            else:
+                found[i] = told
         lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
         return found, [*lost, *self.unknown]
 

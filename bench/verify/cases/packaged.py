@@ -66,5 +66,6 @@ def packaged() -> dict[str, Packaged]:
         small.sort(key=lambda x: sum(int(np.prod(layout.shape)) for layout in task.layouts(x.axes).values()), reverse=True)
         if small:
             name = f"{s.family}/{s.name}".replace("/", ".")
-            out[name] = Packaged(name, f"{s.name}.py", tuple({"shape": x.name} for x in small[:2]), _no_fill, family=s.family, schedule=s.name, tolerance=8e-3)
+            few = {"ctas": program.launch.cluster[0] * program.launch.cluster[1]} if program.launch.grid == "persistent" else {}  # one cluster takes all tiles
+            out[name] = Packaged(name, f"{s.name}.py", tuple({"shape": x.name, **few} for x in small[:2]), _no_fill, family=s.family, schedule=s.name, tolerance=8e-3)
     return out
