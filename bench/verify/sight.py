@@ -10,6 +10,7 @@ from bench.verify.cases import CASES
 from cake_ir.fault import Edit
 from cake_ir.span import Span
 from cake_verify import Verdict, verify_text
+from cake_verify.proposals import applied
 
 
 def verdict_of(text: str, name: str, best_of: int = 1) -> tuple[Verdict, float]:
@@ -52,7 +53,7 @@ def repaired(text: str, errors: Sequence[dict[str, Any]]) -> str | None:
     for e in errors:
         for fix in e["fixes"]:
             if fix["grade"] in ("certain", "likely"):
-                return applied(text, [Edit(Span(*edit[:4]), edit[4]) for edit in fix["edits"]])
+                return applied(text, tuple(Edit(Span(*edit[:4]), edit[4]) for edit in fix["edits"]))
     return None
 
 
@@ -63,13 +64,3 @@ def searched(text: str, name: str) -> str | None:
     if verdict.repairs is None or not verdict.repairs.fixes:
         return None
     return applied(text, verdict.repairs.fixes[0].edits)
-
-
-def applied(text: str, edits: Sequence[Edit]) -> str:
-    """Text with edits applied, last first, so that earlier positions stay valid."""
-    lines = text.split("\n")
-    for e in sorted(edits, key=lambda e: (e.span.line, e.span.column), reverse=True):
-        first, last = e.span.line - 1, e.span.end_line - 1
-        head, tail = lines[first][: e.span.column - 1], lines[last][e.span.end_column - 1 :]
-        lines[first : last + 1] = (head + e.text + tail).split("\n")
-    return "\n".join(lines)

@@ -71,7 +71,6 @@ class Machine:
         self.work: list[Work] = []
         self.ctas: list[Cta] = []
         self.issue_only = issue_roles(program)
-        self.completions = 0
         self.flags: dict[tuple[str, int], Gate] = {}
         self.upstream: Work | None = None
         # Blocks that follow each other by flags may write what another has written; where they do not, the numbers show it.
@@ -142,7 +141,6 @@ class Machine:
         """Make the next step of a piece of work."""
         work.run(work)
         work.done += 1
-        self.completions += 1
         if work.complete:
             self.work.remove(work)
         work.gate.wake()

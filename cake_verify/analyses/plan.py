@@ -44,7 +44,7 @@ class Plan:
         self.followed = tuple(b.name for b in program.barriers.values() if b.arrive == "cp_async")
         self.arrivals = arrivals(program)
         self.issuers = issue_roles(program)
-        self.sets, self.tx_faults = transactions(program)
+        self.sets, _ = transactions(program)  # what is wrong with them is S018's to say
         self.set_of: dict[int, TxSet] = {s.op.id: t for t in self.sets for s in t.loads}
         self.places, self.registers = register_touches(program, self.code)
         self.regions = Regions(program)
