@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def kmeans_assign_resident(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma3d[LM.bf16, "NB", "NK", "D"], MU_SQ: LM.gmem2d[LM.f32, "NB", "NK"],
                   IDX: LM.gmem2d[LM.i32, "NB", "NP"], DIST: LM.gmem2d[LM.f32, "NB", "NP"], NB: LM.i32, NP: LM.i32, NK: LM.i32,
-                  *, D=128, MEMBERS=2, BN=256, STAGES=2, XSTAGES=2, NKMAX=1024, REGS=232, LOAD_REGS=40):
+                  *, D=128, MEMBERS=2, BN=256, STAGES=2, XSTAGES=2, NKMAX=1024, REGS=232, LOAD_REGS=40, EARLY=False):
     """idx[b,i] = argmin_j |mu_j|^2 - 2 <x_i, mu_j>, ties to the lowest j; DIST is that minimum (without |x_i|^2)."""
     lm.launch(grid="persistent")
     lm.assume(NK > 0)
@@ -49,9 +49,12 @@ def kmeans_assign_resident(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma
             for k in lm.range(kt):
                 s = lm.step(cp)
                 lm.wait(c_full, stage=s)
-                lm.mma(acc, x, smem_c[s], init=True)
+                if not EARLY:
+                    lm.mma(acc, x, smem_c[s], init=True)
                 nrm = smem_n[sx].cols(k * BN, BN).load(form="colvec", like=acc)
                 nrm = lm.where(lm.iota(acc, axis=1, base=k * BN) < NK, nrm, lm.inf)  # what lies past NK is not a norm
+                if EARLY:
+                    lm.mma(acc, x, smem_c[s], init=True)
                 lm.mma_wait(pending=0)
                 lm.arrive(c_empty, stage=s)
                 best = lm.argmin(nrm - 2.0 * acc, axis=1, base=k * BN, into=best)

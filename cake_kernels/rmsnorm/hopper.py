@@ -3,7 +3,7 @@
 
 @cake.schedule(target=("sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
 def rmsnorm(lm, X: LM.gmem2d[LM.bf16, "ROWS", "D"], W: LM.gmem1d[LM.bf16, "D"].const, Y: LM.gmem2d[LM.bf16, "ROWS", "D"], ROWS: LM.i32, eps: LM.f32,
-            *, D=4096, WARPS=8, CTAS=4, ONCE=False, LATE=False):
+            *, D=4096, WARPS=8, CTAS=4, ONCE=False, LATE=False, EARLY=False):
     """y = x * rsqrt(mean(x^2) + eps) * w; bound by memory bandwidth. With ONCE a CTA lives for one row and the hardware
     hands out the next; with LATE the weights are fetched after the sum of squares, when the registers are free."""
     lm.launch(grid="tiles" if ONCE else "persistent", ctas_per_sm=CTAS)
@@ -16,6 +16,8 @@ def rmsnorm(lm, X: LM.gmem2d[LM.bf16, "ROWS", "D"], W: LM.gmem1d[LM.bf16, "D"].c
     sched = lm.scheduler(kind="grid" if ONCE else "static", tiles=(ROWS,), names=("r",))
 
     with work:
+        if EARLY:
+            lm.pdl_launch()                                                         # the next launch sets up and fetches weights while this one ends
         if not LATE:
             w = lm.load(W, coords=(0,), shape=(D,), form="vec", cache="keep")   # weights: not written upstream
         lm.pdl_wait()                                                           # X comes from the kernel before
@@ -28,4 +30,5 @@ def rmsnorm(lm, X: LM.gmem2d[LM.bf16, "ROWS", "D"], W: LM.gmem1d[LM.bf16, "D"].c
                 w = lm.load(W, coords=(0,), shape=(D,), form="vec", cache="keep")
             y = xf * lm.rsqrt(ss * (1.0 / D) + eps) * lm.cast(w, lm.f32)
             lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.r))
-        lm.pdl_launch()
+        if not EARLY:
+            lm.pdl_launch()

@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
-def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False, TWICE=False, STREAM=True):
+def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False, TWICE=False, STREAM=True, EARLY=False):
     """y = exp(x - max x) / sum exp(x - max x). With ONCE a CTA lives for one row and the hardware hands out the next.
 
     With TWICE exponentials are computed for the sum and again for the result, so that only bf16 values stay in registers. STREAM
@@ -20,6 +20,9 @@ def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS"
     log2e = 1.4426950408889634
 
     with work:
+        if EARLY:
+            lm.pdl_launch()                                                         # the next launch sets up while this one ends
+            lm.pdl_wait()
         for t in lm.tiles(sched):
             x = lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="stream" if STREAM else None)
             s = lm.step(ring)

@@ -2,7 +2,7 @@
 
 
 @cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
-def softmax_long(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=131072, WARPS=32, PART=1024):
+def softmax_long(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=131072, WARPS=32, PART=1024, EARLY=False):
     """y = exp(x - max x) / sum exp(x - max x); each warp has N / WARPS consecutive elements and takes PART of them at a time."""
     lm.launch(grid="persistent")
     lm.assume(N % (WARPS * PART) == 0 and PART % 256 == 0)
@@ -17,6 +17,9 @@ def softmax_long(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "
     mine = N // WARPS
 
     with work:
+        if EARLY:
+            lm.pdl_launch()                                                         # the next launch sets up while this one ends
+            lm.pdl_wait()
         for t in lm.tiles(sched):
             x = lm.cast(lm.load(X, coords=(work.index * mine, t.r), shape=(PART,), form="vec"), lm.f32)
             m = lm.max(lm.reduce(x, "max") * log2e, -1e30)
