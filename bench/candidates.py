@@ -136,13 +136,17 @@ def _attention() -> Iterator[BenchCandidate]:
 
 def _gemm_llm() -> Iterator[BenchCandidate]:
     """bf16 GEMM: widths that fill the SMs at few rows, and B with N contiguous."""
-    few = ("m256_*",)
-    for name, params, main in (
-        ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True), ("bn224", {"BN": 224, "CW": 32}, False),
-        ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
-    ):  # fmt: skip
-        yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
+    widths: tuple[tuple[str, dict[str, Any], bool, tuple[str, ...]], ...] = (
+        ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True, ("m256_n10240_*",)), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True, ("m256_n57344_*",)),
+        ("bn224", {"BN": 224, "CW": 32}, False, ("m256_n57344_*",)), ("bn128s6", {"BN": 128, "STAGES": 6}, True, ("m256_n8192_*",)),
+        ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, False, ("m256_n5120_*",)),
+    )  # fmt: skip
+    for name, params, main, shapes in widths:
+        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
+            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end != "_c2_early", shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
+    for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
+        yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
     for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
 

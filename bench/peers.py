@@ -118,7 +118,12 @@ def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
         torch.cuda.synchronize()
         return Contender("flashlib_cute", call, note="0.4.0, CuTe DSL as shipped; launches on a stream of its own, so timed eagerly only", graph=False)
 
-    own = _hand("k_", ("k_base", "k_cl1", "k_n4x2"), sets, gpu, lambda k, s: hand_written.kmeans(k, s["X"], s["MU"], s["MU_SQ"], s["IDX"]))
+    def launches(k: Any, s: Any) -> Any:
+        if axes["D"] != 128 or axes["NK"] > 1024:
+            raise ValueError("takes 128 dimensions and up to 1024 centroids")
+        return hand_written.kmeans(k, s["X"], s["MU"], s["MU_SQ"], s["IDX"])
+
+    own = _hand("k_", ("k_base", "k_cl1", "k_n4x2"), sets, gpu, launches)
     return [attempt("flash_kmeans", flash_kmeans), attempt("flashlib", flashlib), attempt("flashlib_swept", flashlib_swept), attempt("flashlib_cute", flashlib_cute), *own]
 
 

@@ -15,36 +15,28 @@ from cake_ir.types import ViewT
 
 
 def fenced_releases(program: Program, role: Role, body: tuple[Stmt, ...]) -> frozenset[int]:
-    """Ids of the operations of a role in front of which a proxy fence stands, for its threads' loads of slots that they then release.
+    """Ids of a role's arrivals in front of which its threads' loads of the released slots need a proxy fence.
 
-    That is the arrival, or a wait for products that comes between the loads and it: the fence then takes its time under the products and not
-    behind them. A meeting releases as well, to a role that takes part in it and refills: a role that fetches for itself has no other way.
+    A meeting releases as well, to a role that takes part in it and refills: a role that fetches for itself has no other way.
     """
     rings = view_rings(program)
     refilled = _refilled(program)
     found: set[int] = set()
 
     def scan(block: tuple[Stmt, ...], read: frozenset[str]) -> frozenset[str]:
-        waits: list[int] = []  # for products, of this block, since the last load
         for s in block:
             if isinstance(s, For):
-                waits.clear()
                 read |= scan(s.body, read)
                 read |= scan(s.body, read)
             elif isinstance(s, If):
-                waits.clear()
                 read = scan(s.then, read) | scan(s.orelse, read)
             elif (op := op_of(s)) is not None:
                 effects = effects_of(op, program)
                 if any(isinstance(e, FenceProxy) for e in effects):
                     read = frozenset()
-                if loaded := _loads(program, op) & refilled.keys():
-                    waits.clear()
-                    read |= loaded
-                if op.name == "mma_wait":
-                    waits.append(op.id)
+                read |= _loads(program, op) & refilled.keys()
                 if _released(program, op, read, rings, refilled):
-                    found.add(waits[0] if waits else op.id)
+                    found.add(op.id)
                     read = frozenset()
         return read
 

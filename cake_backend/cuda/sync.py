@@ -212,8 +212,6 @@ def _fence_proxy(ctx: Context, op: Op) -> None:
 
 
 def _mma_wait(ctx: Context, op: Op) -> None:
-    if op.id in ctx.role.fenced_releases:
-        ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
     if not ctx.has("WGMMA") or not ctx.role.inflight.accumulators:
         return  # warp-level MMAs are synchronous: nothing to wait for
     pending = int(op.attrs["pending"] or 0)  # type: ignore[call-overload]  # an int option

@@ -45,8 +45,8 @@ DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" :::
 DEVICE void load_shared_f32x2(float& x, float& y, u32 address) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(address) : "memory");
 }
-DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void mbarrier_arrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory"); }
 template <int N> DEVICE void pin_int(int* x) {
   #pragma unroll
@@ -166,10 +166,10 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
             nrm[i_] = ((k * 256 + 8 * (i_ / 2) + (i_ % 2) + 2 * (int)(lane & 3u)) < NK) ? nrm[i_] : __int_as_float(0x7f800000); // L54
           }
         }
-        fence_proxy_async();                                                                         // L55: lm.mma_wait(pending=0)
-        wgmma_wait<0>();                                                                             // L55
+        wgmma_wait<0>();                                                                             // L55: lm.mma_wait(pending=0)
         pin<128>(acc);                                                                               // L55
-        __syncwarp();                                                                                // L56: lm.arrive(c_empty, stage=s)
+        fence_proxy_async();                                                                         // L56: lm.arrive(c_empty, stage=s)
+        __syncwarp();                                                                                // L56
         if (lane == 0) mbarrier_arrive(c_empty + 8u * (s % 2u));                                     // L56
         {
           float best[2], kept[2][3];                                                                 // L57: best = lm.argmin(nrm - 2.0 * acc, axis=1, base=k * BN, into=best)

@@ -47,8 +47,8 @@ DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" :::
 DEVICE void load_shared_f32x2(float& x, float& y, u32 address) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(address) : "memory");
 }
-DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void mbarrier_arrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory"); }
 template <int N> DEVICE void pin_int(int* x) {
   #pragma unroll
@@ -168,10 +168,10 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         for (int i_ = 0; i_ < 16; ++i_) {                                                            // L52
           load_shared_f32x2(nrm[2 * i_], nrm[2 * i_ + 1], smem_n + 512u * (s % 2u) + (8u * i_ + 2u * (lane & 3u)) * 4u); // L52
         }
-        fence_proxy_async();                                                                         // L53: lm.mma_wait(pending=0)
-        wgmma_wait<0>();                                                                             // L53
+        wgmma_wait<0>();                                                                             // L53: lm.mma_wait(pending=0)
         pin<128>(acc);                                                                               // L53
-        __syncwarp();                                                                                // L54: lm.arrive(c_empty, stage=s)
+        fence_proxy_async();                                                                         // L54: lm.arrive(c_empty, stage=s)
+        __syncwarp();                                                                                // L54
         if (lane == 0) mbarrier_arrive(c_empty + 8u * (s % 2u));                                     // L54
         float d[128];                                                                                // L55: d = nrm - 2.0 * acc
         #pragma unroll
