@@ -161,6 +161,8 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("192x128_c2", "hopper", {**three, "CLUSTER": 2}, large, False),  # B read by three members
         ("halves_128x256_c1", "hopper_halves", {}, large, True),
         ("halves_128x256_c2", "hopper_halves", {"CLUSTER": 2}, large, True),
+        ("tall_c1", "hopper_tall", {}, large, True),
+        ("tall_c2", "hopper_tall", {"CLUSTER": 2}, large, True),
         ("pair_c2", "hopper_pair", {}, ("m256_n7168_*",), False),
         ("pair_128x112", "hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1}, ("m256_n7168_*",), True),
         ("128x112", "hopper_share", {"SPLIT": 1, "BN": 112, "STAGES": 6}, ("m256_n7168_*",), True),  # 128 tiles

@@ -12,7 +12,8 @@ from cake_backend.cuda.move import arm
 from cake_backend.cuda.rings import counter, position, step_slots
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.cuda.webs import Web
-from cake_ir.program import Assign, Do, Expr, For, If, Op, Stmt
+from cake_ir.program import Assign, Do, Expr, For, If, Op, Stmt, op_of
+from cake_ir.program import statements as all_statements
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, TileT, TmemT, Type, ViewT
 
 
@@ -215,8 +216,8 @@ def _range(ctx: Context, s: For) -> None:
     bound = scalar(ctx, s.hi)
     with ctx.out.block(f"for (int {var} = {scalar(ctx, s.lo)}; {var} < {bound}; ++{var})"):
         block(ctx, s.body)
-        if s.kind != "static":
-            _end_of_body(ctx, s)
+        if s.kind != "static" or any((op := op_of(x)) is not None and op.name == "mma" for x in all_statements(s.body)):
+            _end_of_body(ctx, s)  # an unrolled round's products come behind what the round before computed, too
 
 
 def _tiles(ctx: Context, s: For) -> None:

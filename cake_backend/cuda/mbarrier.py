@@ -62,9 +62,12 @@ DEVICE bool {name}(u32 bar, u32 parity) {{
     )
 
 
-TRY = _test("mbarrier_try", "mbarrier.try_wait.parity.shared::cta.b64")
-TRY_CLUSTER = _test("mbarrier_try_cluster", "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64")
-TEST_SM80 = _test("mbarrier_try", "mbarrier.test_wait.parity.shared.b64")
+TRY_WAIT = "mbarrier.try_wait.parity.shared::cta.b64"
+TRY_WAIT_CLUSTER = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
+TEST_WAIT_SM80 = "mbarrier.test_wait.parity.shared.b64"
+TRY = _test("mbarrier_try", TRY_WAIT)
+TRY_CLUSTER = _test("mbarrier_try_cluster", TRY_WAIT_CLUSTER)
+TEST_SM80 = _test("mbarrier_try", TEST_WAIT_SM80)
 
 NANOSECONDS = Device(
     "global_nanoseconds", 'DEVICE u64 global_nanoseconds() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }'
@@ -93,10 +96,11 @@ DEVICE void hang_report(volatile u32* hang, u32 role, u32 barrier, u32 stage, u3
 def wait(*, report: bool, cluster: bool = False, sm80: bool = False) -> Device:
     """A bounded wait for the phase of `parity`; it never returns without it.
 
-    The exit that does not return is not only for hangs: without it ptxas serialises wgmma around the loop. `cluster` acquires at
-    cluster scope, for barriers whose arrivals are released at cluster scope.
+    The exit that does not return is not only for hangs: without it ptxas serialises wgmma around the loop. The polls are one asm statement:
+    as a loop in C++ they made ptxas spill where an unrolled round waits between products. The first try stands apart, so that arithmetic
+    moves between it and its branch. `cluster` acquires at cluster scope, for barriers whose arrivals are released at cluster scope.
     """
-    test = TEST_SM80 if sm80 else TRY_CLUSTER if cluster else TRY
+    test, instruction = (TEST_SM80, TEST_WAIT_SM80) if sm80 else (TRY_CLUSTER, TRY_WAIT_CLUSTER) if cluster else (TRY, TRY_WAIT)
     name = "mbarrier_wait_cluster" if cluster else "mbarrier_wait"
     if report:
         return Device(
@@ -115,10 +119,9 @@ DEVICE void {name}(u32 bar, u32 parity, u32* hang, u32 role, u32 barrier, u32 st
         f"""
 DEVICE void {name}(u32 bar, u32 parity) {{
   if ({test.name}(bar, parity)) return;
-  u32 polls = 0;
-  #pragma unroll 1
-  while (!{test.name}(bar, parity))
-    if (++polls == 0x{TRAP_AFTER_POLLS:x}u) {{ asm volatile("trap;"); __builtin_unreachable(); }}
+  asm volatile("{{ .reg .pred p, q; .reg .u32 n; mov.u32 n, 0;\\n"
+               "AGAIN: {instruction} p, [%0], %1;\\n@p bra DONE;\\nadd.u32 n, n, 1;\\nsetp.eq.u32 q, n, 0x{TRAP_AFTER_POLLS:x};\\n@q trap;\\nbra AGAIN;\\nDONE: }}"
+               :: "r"(bar), "r"(parity) : "memory");
 }}""",
         (test,),
     )

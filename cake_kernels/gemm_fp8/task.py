@@ -93,6 +93,8 @@ TASK = Task(
         Shape("sim_ragged", {"M": 130, "N": 200, "K": 384}, "sim"),
         Shape("sim_tails", {"M": 70, "N": 136, "K": 640}, "sim"),
         Shape("sim_one_tile", {"M": 64, "N": 128, "K": 128}, "sim"),
+        Shape("sim_fours", {"M": 150, "N": 200, "K": 512}, "sim"),  # the blocks along K come in fours
+        Shape("sim_eights", {"M": 70, "N": 264, "K": 1024}, "sim"),
         Shape("square_1024", {"M": 1024, "N": 1024, "K": 1024}),
         Shape("decode_64", {"M": 64, "N": 2112, "K": 1536}),
         Shape("edge_thin", {"M": 1, "N": 8, "K": 128}, "edge"),

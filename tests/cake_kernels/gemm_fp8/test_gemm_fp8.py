@@ -23,6 +23,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1}), ("hopper_split", {}), ("hopper_split", {"BN": 16, "MEMBERS": 4, "STAGES": 4}),
     ("hopper_split", {"BN": 56, "STAGES": 6}), ("hopper_share", {"STAGES": 3}), ("hopper_share", {"SPLIT": 4, "BN": 160, "STAGES": 4, "REGS": 216}),
     ("hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}), ("hopper_few", {"BN": 112}), ("hopper_few", {}),
+    ("hopper_tall", {"CLUSTER": 2}), ("hopper_tall", {"BN": 96, "CW": 32, "CSTAGES": 6}), ("hopper_tall_share", {}), ("hopper_tall_share", {"SPLIT": 1, "BN": 96}),
 )  # fmt: skip
 
 
@@ -77,7 +78,8 @@ def test_the_schedule_is_proved_safe(schedule: str, params: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
 def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None:
-    for number, shape in enumerate(s for s in SMALL if s.axes["K"] < 1000):
+    multiple = 512 * params.get("SPLIT", 2 if schedule == "hopper_tall_share" else 1) if "tall" in schedule else 128
+    for number, shape in enumerate(s for s in SMALL if s.axes["K"] <= 1024 and s.axes["K"] % multiple == 0):
         distribution = TASK.distributions[(number + len(params)) % 5].name
         assert not failures(judged("gemm_fp8", schedule, params, shape.name, distribution, seed=number)), shape.name
 
