@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def kmeans_assign(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma3d[LM.bf16, "NB", "NK", "D"], MU_SQ: LM.tma2d[LM.f32, "NB", "NK"],
                   IDX: LM.gmem2d[LM.i32, "NB", "NP"], DIST: LM.gmem2d[LM.f32, "NB", "NP"], NB: LM.i32, NP: LM.i32, NK: LM.i32,
-                  *, D=128, MEMBERS=2, BN=256, STAGES=2, XSTAGES=2, REGS=232, LOAD_REGS=40, EARLY=False, TURNS=False, FENCED=False):
+                  *, D=128, MEMBERS=2, BN=256, STAGES=2, XSTAGES=2, REGS=232, LOAD_REGS=40, LATE=False):
     """idx[b,i] = argmin_j |mu_j|^2 - 2 <x_i, mu_j>, ties to the lowest j; DIST is that minimum (without |x_i|^2)."""
     lm.launch(grid="persistent")
     lm.assume(NK > 0)
@@ -24,8 +24,6 @@ def kmeans_assign(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma3d[LM.bf1
     cp = lm.pipeline(stages=STAGES)
     c_full = lm.barrier(pipeline=cp, prod=[load], cons=[math], arrive="tx")     # a chunk of centroids and its norms
     c_empty = lm.barrier(pipeline=cp, prod=[math], cons=[load], arrive="warp", primed=True)  # every warp reads the norms
-    if TURNS:
-        turn = lm.turns(math)                                                   # one member's products, then the next one's
     sched = lm.scheduler(kind="static", tiles=(lm.cdiv(NP, BM), NB), names=("m", "b"))
     kt = lm.cdiv(NK, BN)
 
@@ -51,21 +49,15 @@ def kmeans_assign(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma3d[LM.bf1
             for k in lm.range(kt):
                 s = lm.step(cp)
                 lm.wait(c_full, stage=s)
-                if TURNS:
-                    lm.wait(turn)
-                if not EARLY:
-                    lm.mma(acc, x, smem_c[s], init=True)
-                    if TURNS:
-                        lm.arrive(turn)
+                lm.mma(acc, x, smem_c[s], init=True)
                 nrm = smem_n[s].load(form="colvec", like=acc)
                 nrm = lm.where(lm.iota(acc, axis=1, base=k * BN) < NK, nrm, lm.inf)  # rows past NK are zero-filled, not far away
-                if FENCED:
-                    lm.fence_proxy()
-                if EARLY:
-                    lm.mma(acc, x, smem_c[s], init=True)
                 lm.mma_wait(pending=0)
-                lm.arrive(c_empty, stage=s)
+                if not LATE:
+                    lm.arrive(c_empty, stage=s)
                 best = lm.argmin(nrm - 2.0 * acc, axis=1, base=k * BN, into=best)
+                if LATE:
+                    lm.arrive(c_empty, stage=s)
             lm.arrive(x_empty, stage=sx)
             val, idx = lm.finish(best)
             rows = lm.iota(acc, axis=0, base=row0)
