@@ -19,10 +19,9 @@ DEVICE bool mbarrier_try(u32 bar, u32 parity) {
 }
 DEVICE void mbarrier_wait(u32 bar, u32 parity) {
   if (mbarrier_try(bar, parity)) return;
-  u32 polls = 0;
-  #pragma unroll 1
-  while (!mbarrier_try(bar, parity))
-    if (++polls == 0x4000000u) { asm volatile("trap;"); __builtin_unreachable(); }
+  asm volatile("{ .reg .pred p, q; .reg .u32 n; mov.u32 n, 0;\n"
+               "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nadd.u32 n, n, 1;\nsetp.eq.u32 q, n, 0x4000000;\n@q trap;\nbra AGAIN;\nDONE: }"
+               :: "r"(bar), "r"(parity) : "memory");
 }
 DEVICE void mbarrier_expect_tx(u32 bar, u32 bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(bytes) : "memory"); }
 DEVICE void tma_load_4d(u32 dst, const TensorMap* map, int x, int y, int z, int u, u32 bar) { asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" :: "r"(dst), "l"(map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(bar) : "memory"); }
