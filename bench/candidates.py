@@ -193,8 +193,9 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
 
 
 def _kmeans() -> Iterator[BenchCandidate]:
-    """k-means assignment: two members of 256 centroids a chunk or four of 128; norms resident where they fit; long vectors in slices."""
+    """k-means assignment: two members of 256 centroids a chunk, four of 128 or six of 64; norms resident where they fit; long vectors in slices."""
     four = {"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}
+    six = {"D": 64, "MEMBERS": 6, "BN": 64, "STAGES": 8, "XSTAGES": 3, "REGS": 80, "LOAD_REGS": 24}
     resident = ("assign_2m*", "assign_8k_b32")
     for name, schedule, params, shapes, main in (
         ("", "hopper", {}, (), True), ("_resident", "hopper_resident", {}, resident, True), ("_four", "hopper", four, (), False),
@@ -205,6 +206,8 @@ def _kmeans() -> Iterator[BenchCandidate]:
         ("_d64_resident_four", "hopper_resident", {"D": 64, "STAGES": 4, "XSTAGES": 3, "NKMAX": 256, **four}, (), False),
         ("_d64_four_late", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3, "LATE": True, **four}, (), False),
         ("_d64_resident_four_late", "hopper_resident", {"D": 64, "STAGES": 4, "XSTAGES": 3, "NKMAX": 256, "LATE": True, **four}, (), False), ("_d64_x4", "hopper", {"D": 64, "STAGES": 2, "XSTAGES": 4, **four}, (), False),
+        ("_d64_six", "hopper", six, (), False), ("_d64_six_late", "hopper", {**six, "LATE": True}, (), False),
+        ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, "LATE": True}, (), False),
         ("_d512", "hopper_deep", {}, (), True), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
