@@ -197,18 +197,19 @@ def _kmeans() -> Iterator[BenchCandidate]:
     four = {"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}
     six = {"D": 64, "MEMBERS": 6, "BN": 64, "STAGES": 8, "XSTAGES": 3, "REGS": 80, "LOAD_REGS": 24}
     resident = ("assign_2m*", "assign_8k_b32")
+    d64 = {"D": 64, "STAGES": 4, "XSTAGES": 3}
+    late, early = {"LATE": True}, {"EARLY": True}
     for name, schedule, params, shapes, main in (
-        ("", "hopper", {}, (), True), ("_resident", "hopper_resident", {}, resident, True), ("_four", "hopper", four, (), False),
-        ("_resident_four", "hopper_resident", four, resident, False), ("_four_late", "hopper", {**four, "LATE": True}, (), False),
-        ("_late", "hopper", {"LATE": True}, (), False), ("_resident_four_late", "hopper_resident", {**four, "LATE": True}, resident, False),
-        ("_d64", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3}, (), True),
-        ("_d64_four", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3, **four}, (), True),
-        ("_d64_resident_four", "hopper_resident", {"D": 64, "STAGES": 4, "XSTAGES": 3, "NKMAX": 256, **four}, (), False),
-        ("_d64_four_late", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3, "LATE": True, **four}, (), False),
-        ("_d64_resident_four_late", "hopper_resident", {"D": 64, "STAGES": 4, "XSTAGES": 3, "NKMAX": 256, "LATE": True, **four}, (), False), ("_d64_x4", "hopper", {"D": 64, "STAGES": 2, "XSTAGES": 4, **four}, (), False),
-        ("_d64_six", "hopper", six, (), False), ("_d64_six_late", "hopper", {**six, "LATE": True}, (), False),
-        ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, "LATE": True}, (), False),
-        ("_d512", "hopper_deep", {}, (), True), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
+        ("", "hopper", {}, (), True), ("_late", "hopper", late, (), False), ("_resident", "hopper_resident", {}, resident, True),
+        ("_four", "hopper", four, (), False), ("_four_late", "hopper", {**four, **late}, (), False), ("_four_early", "hopper", {**four, **early}, (), False),
+        ("_four_late_early", "hopper", {**four, **late, **early}, (), False), ("_resident_four", "hopper_resident", four, resident, False),
+        ("_resident_four_late", "hopper_resident", {**four, **late}, resident, False), ("_d64", "hopper", d64, (), True),
+        ("_d64_four", "hopper", {**d64, **four}, (), True), ("_d64_four_early", "hopper", {**d64, **four, **early}, (), False),
+        ("_d64_four_late", "hopper", {**d64, **four, **late}, (), False),
+        ("_d64_resident_four_late", "hopper_resident", {**d64, **four, "NKMAX": 256, **late}, (), False),
+        ("_d64_six", "hopper", six, (), False), ("_d64_six_early", "hopper", {**six, **early}, (), False), ("_d64_six_late", "hopper", {**six, **late}, (), False),
+        ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, **late}, (), False),
+        ("_d512", "hopper_deep", {}, (), True), ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
 
