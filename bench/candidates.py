@@ -195,7 +195,8 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
 def _kmeans() -> Iterator[BenchCandidate]:
     """k-means assignment: two members of 256 centroids a chunk, four of 128 or six of 64; norms resident where they fit; long vectors in slices."""
     four = {"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}
-    six = {"D": 64, "MEMBERS": 6, "BN": 64, "STAGES": 8, "XSTAGES": 3, "REGS": 80, "LOAD_REGS": 24}
+    many = {"MEMBERS": 6, "BN": 64, "REGS": 80, "LOAD_REGS": 24}
+    six = {"D": 64, "STAGES": 8, "XSTAGES": 3, **many}
     resident = ("assign_2m*", "assign_8k_b32")
     d64 = {"D": 64, "STAGES": 4, "XSTAGES": 3}
     late, early = {"LATE": True}, {"EARLY": True}
@@ -209,7 +210,7 @@ def _kmeans() -> Iterator[BenchCandidate]:
         ("_d64_resident_four_late", "hopper_resident", {**d64, **four, "NKMAX": 256, **late}, (), False),
         ("_d64_six", "hopper", six, (), False), ("_d64_six_early", "hopper", {**six, **early}, (), False), ("_d64_six_late", "hopper", {**six, **late}, (), False),
         ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, **late}, (), False),
-        ("_d512", "hopper_deep", {}, (), True), ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
+        ("_six_late", "hopper", {**many, **late}, ("assign_2m*",), False), ("_d512", "hopper_deep", {}, (), True), ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
 
