@@ -153,8 +153,8 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, False, ("m256_n5120_*",)),
     )  # fmt: skip
     for name, params, main, shapes in widths:
-        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
-            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end != "_c2_early", shapes=shapes)
+        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2}), ("_once_early", {"EARLY": True, "ONCE": True})):
+            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
         yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
