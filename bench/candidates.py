@@ -90,7 +90,8 @@ def _softmax() -> Iterator[BenchCandidate]:
     for n, warps, part, main in ((131072, 32, 1024, True), (131072, 32, 512, False), (131072, 16, 2048, False), (32768, 32, 512, False)):
         params = {"N": n, "WARPS": warps, "PART": part}
         yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}", "softmax", "hopper_long", params=params, main=main)
-        yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}_keep_early", "softmax", "hopper_long", params={**params, "KEEP": True, "EARLY": True}, main=False)
+        both = {**params, "KEEP": True, "EARLY": True}
+        yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}_keep_early", "softmax", "hopper_long", params=both, main=False)
 
 
 def _silu() -> Iterator[BenchCandidate]:
@@ -210,7 +211,8 @@ def _kmeans() -> Iterator[BenchCandidate]:
         ("_d64_resident_four_late", "hopper_resident", {**d64, **four, "NKMAX": 256, **late}, (), False),
         ("_d64_six", "hopper", six, (), False), ("_d64_six_early", "hopper", {**six, **early}, (), False), ("_d64_six_late", "hopper", {**six, **late}, (), False),
         ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, **late}, (), False),
-        ("_six_late", "hopper", {**many, **late}, ("assign_2m*",), False), ("_d512", "hopper_deep", {}, (), True), ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
+        ("_six_late", "hopper", {**many, **late}, ("assign_2m*",), False), ("_d512", "hopper_deep", {}, (), True),
+        ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
 
