@@ -154,7 +154,7 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, False, ("m256_n5120_*",)),
     )  # fmt: skip
     for name, params, main, shapes in widths:
-        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2}), ("_once_early", {"EARLY": True, "ONCE": True})):
+        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
             yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
@@ -194,10 +194,8 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
 
 
 def _kmeans() -> Iterator[BenchCandidate]:
-    """k-means assignment: two members of 256 centroids a chunk, four of 128 or six of 64; norms resident where they fit; long vectors in slices."""
+    """k-means assignment: two members of 256 centroids a chunk or four of 128; norms resident where they fit; long vectors in slices."""
     four = {"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}
-    many = {"MEMBERS": 6, "BN": 64, "REGS": 80, "LOAD_REGS": 24}
-    six = {"D": 64, "STAGES": 8, "XSTAGES": 3, **many}
     resident = ("assign_2m*", "assign_8k_b32")
     d64 = {"D": 64, "STAGES": 4, "XSTAGES": 3}
     late, early = {"LATE": True}, {"EARLY": True}
@@ -209,9 +207,7 @@ def _kmeans() -> Iterator[BenchCandidate]:
         ("_d64_four", "hopper", {**d64, **four}, (), True), ("_d64_four_early", "hopper", {**d64, **four, **early}, (), False),
         ("_d64_four_late", "hopper", {**d64, **four, **late}, (), False),
         ("_d64_resident_four_late", "hopper_resident", {**d64, **four, "NKMAX": 256, **late}, (), False),
-        ("_d64_six", "hopper", six, (), False), ("_d64_six_early", "hopper", {**six, **early}, (), False), ("_d64_six_late", "hopper", {**six, **late}, (), False),
-        ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, **late}, (), False),
-        ("_six_late", "hopper", {**many, **late}, ("assign_2m*",), False), ("_d512", "hopper_deep", {}, (), True),
+        ("_d512", "hopper_deep", {}, (), True),
         ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)

@@ -13,7 +13,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 FAMILIES = {
-    "gemm": ("GEMM, bf16", ("gemm.json", "gemm_m256.json")),
+    "gemm": ("GEMM, bf16", ("gemm.json", "gemm_m256.json", "gemm_m256_n5120.json", "gemm_m4096_n5120.json")),
     "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json",)),
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
     "tiny_gemm-late": ("The same before Cake's kernels let the next launch start early", ("tiny_gemm-late.json",)),
@@ -21,15 +21,15 @@ FAMILIES = {
     "kmeans_assign-cute": ("k-means assignment beside CuTe DSL, an earlier build", ("kmeans-cute.json",)),
     "attention": ("attention forward, bf16", ("attention.json",)),
     "attention-older": ("attention forward, the run before", ("attention-older.json",)),
-    "rmsnorm": ("RMSNorm, bf16", ("rmsnorm.json",)),
+    "rmsnorm": ("RMSNorm, bf16", ("rmsnorm.json", "rmsnorm-8192.json")),
     "add_rmsnorm": ("residual add and RMSNorm, bf16", ("add_rmsnorm.json",)),
-    "softmax": ("softmax, bf16", ("softmax.json",)),
+    "softmax": ("softmax, bf16", ("softmax.json", "softmax-32768.json", "softmax-131072.json")),
     "silu_mul_quant": ("SiLU-mul and e4m3 quantisation in groups of 128", ("silu_mul_quant.json",)),
 }
 SHUFFLE = "The pool's base went through a shuffle in this run's bf16 kernels, which was withdrawn for them afterwards"
 EARLY = "Variants named `early` let the next launch start at their beginning (programmatic dependent launch); it waits ahead of whatever this one may write"
 NOTES = {
-    "gemm": f"{EARLY}. `deep_gemm_pdl` does the same.",
+    "gemm": f"{EARLY}.\n`deep_gemm_pdl` does the same. M 256, N 5120 is of the run before, whose machine code is today's; M 4096, N 5120 of an earlier build.",
     "tiny_gemm": "Cake's kernels and `flashinfer_pdl` release the next launch at their start (programmatic dependent launch), so that in a graph it sets up and\n"
     "fetches weights while they finish, as in a decode step; cuBLAS, DeepGEMM and `flashinfer` do not. Each launch waits for the one before it ahead\n"
     "of what that one may write. FlashInfer's programs are those of its table for a bias, in their form without one.",
@@ -38,10 +38,10 @@ NOTES = {
     "kmeans_assign-cute": "The only run with CuTe DSL's wheel: before the fences of `docs/decisions/0003` and with `argmin` column by column.",
     "attention": f"{SHUFFLE} (`docs/decisions/0004`): D = 64 lost by it. The run ended before its last five shapes; they are in the next table.",
     "attention-older": "The schedules and the lowering of an earlier build: the only times of D = 64 causal and of grouped query heads.",
-    "add_rmsnorm": f"{EARLY}. `keep` has rows that are read leave both caches last.",
-    "rmsnorm": f"{EARLY}. `keep` has rows that are read leave both caches last.",
-    "softmax": f"{EARLY}. `keep` has rows that are read leave both caches last.",
-    "silu_mul_quant": f"{EARLY}.",
+    "add_rmsnorm": f"{EARLY}.\n`keep` has rows that are read leave both caches last.",
+    "rmsnorm": f"{EARLY}.\n`keep` has rows that are read leave both caches last. 4096 x 8192 is of an earlier build, without either.",
+    "softmax": f"{EARLY}.\n`keep` has rows that are read leave both caches last. Rows of 32,768 and 131,072 are of earlier runs, without either; today's machine code of those is the same.",
+    "silu_mul_quant": "Of an earlier run; today's machine code of these kernels is the same.",
 }
 HEAD = """# Measured speeds
 
