@@ -83,6 +83,8 @@ def _count(e: Expr, warps: int, out: Count) -> None:
         out.alu += n if e.attrs.get("init") is not None else 0.0
     elif op == "cast":
         _cast(e, n, out)
+    elif op == "excess":
+        out.alu += held(e.args[0].type, warps) / 2  # one operation looks at two signs; what follows a find is rare
     elif op in ("reduce", "sum", "finish", "argmin", "argmax", "topk", "amax_scale"):
         _reduction(e, warps, out)
     elif op in _SPECIAL and n:

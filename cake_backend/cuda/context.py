@@ -68,11 +68,15 @@ class Rect:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A register array: its C name and what it holds. `stages` > 1 are consecutive fragments."""
+    """A register array: its C name and what it holds. `stages` > 1 are consecutive fragments.
+
+    `some`, if not empty, is the C name of a flag: false where the warp's values are all zero.
+    """
 
     name: str
     type: FragT
     count: int
+    some: str = ""
 
 
 @dataclass(frozen=True, slots=True)

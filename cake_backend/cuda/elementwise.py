@@ -23,7 +23,7 @@ from cake_ir.types import FragT, PairT, ScalarT
 BINARY = ARITH | COMPARE | LOGIC
 _RANK = {"scalar": 0, "rowvec": 1, "colvec": 1}
 _LEAVES = frozenset({"worst", "var", "const", "iota", "in_bounds", "item", "frag_cols", "frag_rows", "frag_stage", "param"})
-_MATERIALISED = frozenset({"reduce", "sum", "finish", "argmin", "argmax", "transpose", "scan", "amax_scale"})
+_MATERIALISED = frozenset({"reduce", "sum", "finish", "argmin", "argmax", "transpose", "scan", "amax_scale", "excess"})
 
 
 def rank(t: object) -> int:

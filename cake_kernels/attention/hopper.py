@@ -5,9 +5,11 @@
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
               *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False,
-              REGS=232, LOAD_REGS=40):
+              LAG=False, MARGIN=24.0, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
+    With LAG weights are taken relative to a reference that only moves where a score outgrows it by MARGIN (in powers of two), which a vote
+    over signs finds: no row maximum, no shuffle and no rescaling in an ordinary block. Any reference gives the same quotient.
     Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache. With a causal mask a unit of work is
     the n-th tile of a head from the end and the n-th from the start: all units take equally long. With ONCE a CTA lives for one unit.
     """
@@ -15,6 +17,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     lm.assume(S > 0)
     lm.assume(HK > 0 and H % HK == 0)
     BM = 64 * MEMBERS
+    LAGS = LAG and (not CAUSAL or BN % BM == 0 or (SKIP and BN % 64 == 0))      # a row's reference is a score of its own: it sees a key of its first block
     q_bytes, kv_bytes = QSTAGES * BM * D * 2, STAGES * BN * D * 2
     pool = lm.smem(q_bytes + 2 * kv_bytes + (BM * D * 2 if STAGED else 0))
     smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=QSTAGES, swizzle="128b")
@@ -100,7 +103,11 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 m = lm.reduce(sc, "max", axis=1)
                 if CAUSAL and not SKIP and BN % BM != 0:
                     m = lm.max(m, -1e30)                                        # a row may see no key of this block: no inf - inf
-                p = lm.exp2(sc * scale_log2 - m * scale_log2)
+                if LAGS:
+                    ref = m * scale_log2 + MARGIN                               # every weight is at most 2^-MARGIN
+                    p = lm.exp2(sc * scale_log2 - ref)
+                else:
+                    p = lm.exp2(sc * scale_log2 - m * scale_log2)
                 l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
                 if SPLIT:
                     pa = lm.cast(p.cols(0, SPLIT), lm.bf16, form="a")
@@ -128,27 +135,43 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     lm.arrive(k_empty, stage=s)
                     if CAUSAL and not SKIP and BN % BM != 0:
                         sc = lm.where(lm.iota(sc, axis=1, base=(mine - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
-                    m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
-                    fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
+                    if LAGS:                                                     # rows that outgrow their reference are rare: warps without one go on
+                        sc = sc * scale_log2 - ref
+                        by = lm.excess(sc, margin=MARGIN)
+                        sc = sc - by
+                        ref = ref + by
+                        l = l * lm.exp2(-by)
+                    else:
+                        m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
+                        fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
                     if SPLIT:                                                   # P V of the block before runs behind the first columns
-                        p1 = lm.exp2(sc.cols(0, SPLIT) * scale_log2 - m_new * scale_log2)
-                        l = l * fix + lm.reduce(p1, "add", axis=1, partial=True)
+                        if LAGS:
+                            p1 = lm.exp2(sc.cols(0, SPLIT))
+                            l = l + lm.reduce(p1, "add", axis=1, partial=True)
+                        else:
+                            p1 = lm.exp2(sc.cols(0, SPLIT) * scale_log2 - m_new * scale_log2)
+                            l = l * fix + lm.reduce(p1, "add", axis=1, partial=True)
                         lm.wait(q_full, stage=sq)                               # long passed: the assembler moves no wait for P V in front of it
                         lm.mma_wait(pending=0)
                         lm.arrive(v_empty, stage=sv)
-                        p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT) * scale_log2 - m_new * scale_log2)
+                        p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT)) if LAGS else lm.exp2(sc.cols(SPLIT, BN - SPLIT) * scale_log2 - m_new * scale_log2)
                         l = l + lm.reduce(p2, "add", axis=1, partial=True)
-                        o = o * fix
+                        o = o * lm.exp2(-by) if LAGS else o * fix
                         pa = lm.cast(p1, lm.bf16, form="a")
                         pb = lm.cast(p2, lm.bf16, form="a")
                     else:
-                        p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
-                        l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
+                        if LAGS:
+                            p = lm.exp2(sc)
+                            l = l + lm.reduce(p, "add", axis=1, partial=True)
+                        else:
+                            p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
+                            l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
                         lm.mma_wait(pending=0)
                         lm.arrive(v_empty, stage=sv)
-                        o = o * fix
+                        o = o * lm.exp2(-by) if LAGS else o * fix
                         pa = lm.cast(p, lm.bf16, form="a")
-                    m = m_new
+                    if not LAGS:
+                        m = m_new
 
                 if STAGED:
                     lm.arrive(q_empty, stage=sq)

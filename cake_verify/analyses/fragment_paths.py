@@ -72,7 +72,7 @@ def _visit(e: Expr, row: Axis, col: Axis, out: Paths, slot: tuple[int | None, in
     if e.op == "transpose":
         _visit(e.args[0], _flip(row), _flip(col), out, slot)
         return
-    if e.op in ("reduce", "sum"):
+    if e.op in ("reduce", "sum", "excess"):
         keep = {1: 0, 0: 1}.get(e.attrs.get("axis"))  # type: ignore[call-overload]  # an axis number or None
         _visit(e.args[0], _only(row, keep), _only(col, keep), out)
         return
