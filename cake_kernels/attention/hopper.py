@@ -5,7 +5,7 @@
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
               *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False,
-              LAG=False, MARGIN=24.0, REGS=232, LOAD_REGS=40):
+              LAG=False, MARGIN=24.0, DEAL=0, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     With LAG weights are taken relative to a reference that only moves where a score outgrows it by MARGIN (in powers of two), which a vote
@@ -42,37 +42,80 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     own = lm.named_barrier(math, per_member=True)
     mt = lm.cdiv(S, BM)
     units = lm.cdiv(mt, 2) if CAUSAL else mt
-    sched = lm.scheduler(kind="grid" if ONCE else "static", tiles=(units, H, B), raster="h" if GROUP > 1 else None, swizzle=GROUP, names=("m", "h", "b"))
+    kind = "grid" if ONCE else "static"
     group = H // HK
+    if DEAL:
+        odd = mt % 2
+        heads = H * B
+        late = lm.min(heads, lm.cdiv(DEAL, units))
+        pairs = (heads - late) * units
+        items = pairs + late * mt
+        sched = lm.scheduler(kind=kind, tiles=(items,), names=("w",))
+    else:
+        sched = lm.scheduler(kind=kind, tiles=(units, H, B), raster="h" if GROUP > 1 else None, swizzle=GROUP, names=("m", "h", "b"))
 
     with load:
         for t in lm.tiles(sched):
-            for half in lm.range(lm.min(2, mt - 2 * t.m) if CAUSAL else 1):
-                at = t.m if half == 1 or not CAUSAL else mt - 1 - t.m
+            if DEAL:
+                row = t.w // DEAL
+                col = t.w % DEAL
+                turned = lm.min(DEAL, items - row * DEAL) - 1 - col
+                w = row * DEAL + (turned if row % 2 == 1 else col)
+                twin = w < pairs
+                x = w if twin else w - pairs
+                over = units if twin else late
+                across, down = x // over, x % over
+                flat = across if twin else heads - late + down
+                b, h = flat // H, flat % H
+                last, first = mt - 1 - (down if twin else across), down - odd
+                parts = 2 if twin and first >= 0 else 1
+            else:
+                b, h = t.b, t.h
+                last, first = mt - 1 - t.m, t.m
+                parts = lm.min(2, mt - 2 * t.m) if CAUSAL else 1
+            for half in lm.range(parts):
+                at = first if half == 1 or not CAUSAL else last
                 m0 = at * BM
                 nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
-                hk = t.h // group
+                hk = h // group
                 s = lm.step(kv)
                 lm.wait(k_empty, stage=s)
-                smem_k.tma_load(K, coords=(0, (nblk - 1) * BN, hk, t.b), stage=s, barrier=k_full)
+                smem_k.tma_load(K, coords=(0, (nblk - 1) * BN, hk, b), stage=s, barrier=k_full)
                 sq = lm.step(qp)
                 lm.wait(q_empty, stage=sq)
-                smem_q.tma_load(Q, coords=(0, m0, t.h, t.b), stage=sq, barrier=q_full)
+                smem_q.tma_load(Q, coords=(0, m0, h, b), stage=sq, barrier=q_full)
                 for j in lm.range(1, nblk):                                     # right to left: the masked block comes first
                     sv = lm.at(kv)
                     s = lm.step(kv)
                     lm.wait(k_empty, stage=s)
-                    smem_k.tma_load(K, coords=(0, (nblk - 1 - j) * BN, hk, t.b), stage=s, barrier=k_full)
+                    smem_k.tma_load(K, coords=(0, (nblk - 1 - j) * BN, hk, b), stage=s, barrier=k_full)
                     lm.wait(v_empty, stage=sv)
-                    smem_v.tma_load(V, coords=(0, (nblk - j) * BN, hk, t.b), stage=sv, barrier=v_full)
+                    smem_v.tma_load(V, coords=(0, (nblk - j) * BN, hk, b), stage=sv, barrier=v_full)
                 sv = lm.at(kv)
                 lm.wait(v_empty, stage=sv)
-                smem_v.tma_load(V, coords=(0, 0, hk, t.b), stage=sv, barrier=v_full)
+                smem_v.tma_load(V, coords=(0, 0, hk, b), stage=sv, barrier=v_full)
 
     with math:
         for t in lm.tiles(sched):
-            for half in lm.range(lm.min(2, mt - 2 * t.m) if CAUSAL else 1):
-                at = t.m if half == 1 or not CAUSAL else mt - 1 - t.m
+            if DEAL:
+                row = t.w // DEAL
+                col = t.w % DEAL
+                turned = lm.min(DEAL, items - row * DEAL) - 1 - col
+                w = row * DEAL + (turned if row % 2 == 1 else col)
+                twin = w < pairs
+                x = w if twin else w - pairs
+                over = units if twin else late
+                across, down = x // over, x % over
+                flat = across if twin else heads - late + down
+                b, h = flat // H, flat % H
+                last, first = mt - 1 - (down if twin else across), down - odd
+                parts = 2 if twin and first >= 0 else 1
+            else:
+                b, h = t.b, t.h
+                last, first = mt - 1 - t.m, t.m
+                parts = lm.min(2, mt - 2 * t.m) if CAUSAL else 1
+            for half in lm.range(parts):
+                at = first if half == 1 or not CAUSAL else last
                 m0 = at * BM
                 nblk = lm.min(lm.cdiv(m0 + BM, BN), lm.cdiv(S, BN)) if CAUSAL else lm.cdiv(S, BN)
                 row0 = m0 + 64 * math.index
@@ -195,7 +238,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 out.store(lm.cast(o * lm.rcp(l), lm.bf16))
                 lm.fence_proxy()
                 lm.sync(own)
-                out.tma_store(O, coords=(0, row0, t.h, t.b))
+                out.tma_store(O, coords=(0, row0, h, b))
                 if not STAGED:
                     lm.store_wait(pending=0)
                     lm.sync(own)
