@@ -19,6 +19,9 @@ from cake_backend.cuda.scalars import number
 from cake_ir.program import Expr
 from cake_ir.types import FragT
 
+CHAINS = 4
+"""Independent chains of logic operations over the signs: the latency of one would be the wait of the vote."""
+
 OVER = Device(
     "over_zero",
     "DEVICE float over_zero(float highest, float margin) { return __float_as_int(highest) >= 0 && highest == highest ? highest + margin : 0.0f; }",
@@ -33,11 +36,12 @@ def excess_into(ctx: Context, target: Place, e: Expr) -> Place:
     assert isinstance(t, FragT)
     signs, some = ctx.role.names.take(f"{target.name}_signs"), ctx.role.names.take(f"{target.name}_some")
     out = ctx.out
-    out.line(f"u32 {signs} = 0x80000000u;")
+    out.line(f"u32 {signs}[{CHAINS}] = {{{', '.join(['0x80000000u'] * CHAINS)}}};")
     with out.unrolled("i_", elements(t, ctx.role.warps) // 2):
         a, b = (element(ctx, x, At(t, loop("i_", 2, k))) for k in (0, 1))
-        out.line(f"{signs} &= __float_as_uint({a}) & __float_as_uint({b});")
-    out.line(f"const bool {some} = __any_sync(0xffffffffu, (int){signs} >= 0);")
+        out.line(f"{signs}[i_ % {CHAINS}] &= __float_as_uint({a}) & __float_as_uint({b});")
+    together = " & ".join(f"{signs}[{i}]" for i in range(CHAINS))
+    out.line(f"const bool {some} = __any_sync(0xffffffffu, (int)({together}) >= 0);")
     with out.unrolled("i_", target.count):
         out.line(f"{target.name}[i_] = 0.0f;")
     with out.block(f"if ({some})"):

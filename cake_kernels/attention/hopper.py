@@ -5,7 +5,7 @@
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
               *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False,
-              LAG=False, MARGIN=24.0, DEAL=0, REGS=232, LOAD_REGS=40):
+              LAG=False, MARGIN=24.0, LATE=False, SHORT=False, DEAL=0, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     With LAG weights are taken relative to a reference that only moves where a score outgrows it by MARGIN (in powers of two), which a vote
@@ -158,6 +158,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 else:
                     pa = lm.cast(p, lm.bf16, form="a")
 
+                if LATE and not LAGS:
+                    fix = lm.rowvec(sc, init=1.0)
                 for j in lm.range(1, mine):
                     sv = lm.at(kv)                                              # V of the block before
                     s = lm.step(kv)
@@ -165,6 +167,10 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     if PINGPONG:
                         lm.wait(turn)
                     lm.mma(sc, q, smem_k[s], init=True)
+                    if PINGPONG and SHORT:
+                        lm.arrive(turn)
+                    if LATE and not LAGS:
+                        o = o * fix                                             # under the product that was just issued
                     lm.wait(v_full, stage=sv)
                     if SPLIT:
                         with lm.mma_group():
@@ -172,52 +178,71 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                             lm.mma(o, pb, smem_v[sv].rows(SPLIT, BN - SPLIT).T)
                     else:
                         lm.mma(o, pa, smem_v[sv].T)
-                    if PINGPONG:
+                    if PINGPONG and not SHORT:
                         lm.arrive(turn)                                         # another member issues while this one does its softmax
                     lm.mma_wait(pending=1)                                      # the scores are there, P V still runs
                     lm.arrive(k_empty, stage=s)
                     if CAUSAL and not SKIP and BN % BM != 0:
                         sc = lm.where(lm.iota(sc, axis=1, base=(mine - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
-                    if LAGS:                                                     # rows that outgrow their reference are rare: warps without one go on
-                        sc = sc * scale_log2 - ref
-                        by = lm.excess(sc, margin=MARGIN)
-                        sc = sc - by
+                    if LAGS:                                                    # rows that outgrow their reference are rare: warps without one go on
+                        p1 = sc.cols(0, SPLIT if SPLIT else BN) * scale_log2 - ref
+                        by = lm.excess(p1, margin=MARGIN)
+                        p1 = p1 - by
                         ref = ref + by
                         l = l * lm.exp2(-by)
+                        if SPLIT:                                               # the second part is looked at under the first one's exponentials
+                            p1 = lm.exp2(p1)
+                            l = l + lm.reduce(p1, "add", axis=1, partial=True)
+                            p2 = sc.cols(SPLIT, BN - SPLIT) * scale_log2 - ref
+                            more = lm.excess(p2, margin=MARGIN)
+                            p2 = p2 - more
+                            ref = ref + more
+                            l = l * lm.exp2(-more)
+                            p1 = p1 * lm.exp2(-more)
+                            lm.mma_wait(pending=0)
+                            lm.arrive(v_empty, stage=sv)
+                            o = o * lm.exp2(-by - more)
+                            pa = lm.cast(p1, lm.bf16, form="a")
+                            p2 = lm.exp2(p2)
+                            l = l + lm.reduce(p2, "add", axis=1, partial=True)
+                            pb = lm.cast(p2, lm.bf16, form="a")
+                        else:
+                            lm.mma_wait(pending=0)
+                            lm.arrive(v_empty, stage=sv)
+                            o = o * lm.exp2(-by)
+                            p1 = lm.exp2(p1)
+                            l = l + lm.reduce(p1, "add", axis=1, partial=True)
+                            pa = lm.cast(p1, lm.bf16, form="a")
                     else:
                         m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
                         fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
-                    if SPLIT:                                                   # P V of the block before runs behind the first columns
-                        if LAGS:
-                            p1 = lm.exp2(sc.cols(0, SPLIT))
-                            l = l + lm.reduce(p1, "add", axis=1, partial=True)
-                        else:
+                        if SPLIT:                                               # P V of the block before runs behind the first columns
                             p1 = lm.exp2(sc.cols(0, SPLIT) * scale_log2 - m_new * scale_log2)
                             l = l * fix + lm.reduce(p1, "add", axis=1, partial=True)
-                        lm.wait(q_full, stage=sq)                               # long passed: the assembler moves no wait for P V in front of it
-                        lm.mma_wait(pending=0)
-                        lm.arrive(v_empty, stage=sv)
-                        p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT)) if LAGS else lm.exp2(sc.cols(SPLIT, BN - SPLIT) * scale_log2 - m_new * scale_log2)
-                        l = l + lm.reduce(p2, "add", axis=1, partial=True)
-                        o = o * lm.exp2(-by) if LAGS else o * fix
-                        pa = lm.cast(p1, lm.bf16, form="a")
-                        pb = lm.cast(p2, lm.bf16, form="a")
-                    else:
-                        if LAGS:
-                            p = lm.exp2(sc)
-                            l = l + lm.reduce(p, "add", axis=1, partial=True)
+                            lm.wait(q_full, stage=sq)                           # long passed: the assembler moves no wait for P V in front of it
+                            lm.mma_wait(pending=0)
+                            lm.arrive(v_empty, stage=sv)
+                            p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT) * scale_log2 - m_new * scale_log2)
+                            l = l + lm.reduce(p2, "add", axis=1, partial=True)
+                            if not LATE:
+                                o = o * fix
+                            pa = lm.cast(p1, lm.bf16, form="a")
+                            pb = lm.cast(p2, lm.bf16, form="a")
                         else:
                             p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
                             l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
-                        lm.mma_wait(pending=0)
-                        lm.arrive(v_empty, stage=sv)
-                        o = o * lm.exp2(-by) if LAGS else o * fix
-                        pa = lm.cast(p, lm.bf16, form="a")
+                            lm.mma_wait(pending=0)
+                            lm.arrive(v_empty, stage=sv)
+                            if not LATE:
+                                o = o * fix
+                            pa = lm.cast(p, lm.bf16, form="a")
                     if not LAGS:
                         m = m_new
 
                 if STAGED:
                     lm.arrive(q_empty, stage=sq)
+                if LATE and not LAGS:
+                    o = o * fix
                 s = lm.at(kv)
                 lm.wait(v_full, stage=s)
                 if SPLIT:

@@ -251,7 +251,10 @@ static u32 shared_address(const void*) { return 1024 + 16; }
 static bool elect_one() { return emu::cur->tid % 32 == 0; }
 template <int N> static void setmaxnreg_inc() {}
 template <int N> static void setmaxnreg_dec() {}
+static void demand(bool holds) { if (!holds) std::abort(); }
 template <int ID, int N> static void named_sync() { emu::meet(emu::cur->cta->named[ID], 0, N, nullptr, [](void**) {}); }
+static void named_sync_at(int id, int n) { emu::meet(emu::cur->cta->named[id], 0, n, nullptr, [](void**) {}); }
+static void named_arrive_at(int id, int n) { emu::Meet& m = emu::cur->cta->named[id]; if (++m.arrived == n) { m.arrived = 0; m.generation++; } emu::progress(); }
 template <int ID, int N> static void named_arrive() { emu::Meet& m = emu::cur->cta->named[ID]; if (++m.arrived == N) { m.arrived = 0; m.generation++; } emu::progress(); }
 static void cluster_sync() { emu::meet(emu::cluster_meet, 0, (int)emu::fibers.size(), nullptr, [](void**) {}); }
 static u32 cluster_rank() { return emu::cur->cta->rank; }
