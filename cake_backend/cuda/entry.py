@@ -12,7 +12,7 @@ from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
-from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, DEMAND, SHARED_ADDRESS
+from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, DEMAND, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
 from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
 from cake_backend.cuda.rings import counts_slots

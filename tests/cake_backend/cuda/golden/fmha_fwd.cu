@@ -70,11 +70,13 @@ DEVICE void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensorma
 DEVICE void mbarrier_init(u32 bar, u32 count) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(count) : "memory"); }
 DEVICE void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+DEVICE void demand(bool holds) { if (!holds) asm volatile("trap;"); }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ TensorMap K_map, const __grid_constant__ TensorMap V_map, const __grid_constant__ TensorMap O_map, float* LSE, u64 LSE_stride0, u64 LSE_stride1, int B, int H, int S, float scale_log2) {
-  extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  extern __shared__ __align__(1024) u8 smem_raw[];
+  const u32 pool = shared_address(smem_raw);
+  demand((pool & 1023u) == 0);
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_q = pool;                                                                           // L12: smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, swizzle="128b")
   const u32 smem_k = pool + 32768u;                                                                  // L13: smem_k = pool.view(offset=q_bytes, shape=(BN, D), dtype=lm.bf16, stage=2, swizzle="128b")
