@@ -164,7 +164,7 @@ def fingerprint(program: Program) -> Counter[str]:
     for b in program.barriers.values():
         out[f"barrier {b.arrive} {b.primed:d} {b.scope}"] += 1
     for s in program.schedulers.values():
-        out[f"scheduler {s.kind} {s.raster} {s.swizzle} {len(s.names)}"] += 1
+        out[f"scheduler {s.kind} {s.raster} {s.swizzle} {len(s.names)}{f' {s.deal}' if s.deal else ''}"] += 1
     for i, block in enumerate(program.body):
         _features(block.body, f"{i}", out)
     return out

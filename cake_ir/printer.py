@@ -321,6 +321,8 @@ def _scheduler(p: _Printer, d: Scheduler) -> Arguments:
         yield "raster", f'"{d.raster}"'
     if d.swizzle != 1:
         yield "swizzle", str(d.swizzle)
+    if d.deal:
+        yield "deal", f'"{d.deal}"'
     yield "cluster", literal(d.cluster)
     for key in ("offsets", "counter", "fetch", "block"):
         if getattr(d, key) is not None:

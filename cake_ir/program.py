@@ -302,6 +302,7 @@ class Scheduler:
     block: int | None
     span: Span
     spans: dict[str, Span] = field(default_factory=dict)
+    deal: str | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:

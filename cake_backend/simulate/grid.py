@@ -23,7 +23,7 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import GridDependency
 from cake_ir.placement import tile_order
 from cake_ir.program import Expr, Program, Scheduler
-from cake_ir.scheduler import cluster_total, cta_tile, decode_group, group_totals
+from cake_ir.scheduler import cluster_total, cta_tile, dealt, decode_group, group_totals
 from cake_ir.walk.agents import Agent
 from cake_ir.walk.code import Context, RoleCode
 
@@ -93,8 +93,10 @@ class Tiles:
                 mine.append(self.next)
                 self.next += 1
             return mine[k] if k < len(mine) else None
-        step = self.total if self.s.kind == "grid" else self.clusters
-        number = cluster + k * max(1, step)
+        if self.s.kind == "grouped":
+            number = cluster + k * max(1, self.clusters)
+        else:
+            number = dealt(self.order, self.s.kind, cluster, self.clusters, k)
         return number if number < self.total else None
 
     def of(self, cta: Cta) -> Iterator[tuple[int, ...]]:

@@ -19,7 +19,7 @@ PARAMS: dict[str, tuple[str, ...]] = {
     "role": ("warps", "regs", "members"), "pipeline": ("stages",),
     "barrier": ("pipeline", "prod", "cons", "arrive", "primed", "scope", "count", "init_count"), "named_barrier": ("roles", "per_member"),
     "turns": ("role",), "cluster_barrier": (),
-    "scheduler": ("kind", "tiles", "names", "raster", "swizzle", "cluster", "offsets", "counter", "fetch", "block"),
+    "scheduler": ("kind", "tiles", "names", "raster", "swizzle", "cluster", "offsets", "counter", "fetch", "block", "deal"),
 }  # fmt: skip
 """Parameters of each declaration, in positional order."""
 

@@ -50,19 +50,15 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
         late = lm.min(heads, lm.cdiv(DEAL, units))
         pairs = (heads - late) * units
         items = pairs + late * mt
-        sched = lm.scheduler(kind=kind, tiles=(items,), names=("w",))
+        sched = lm.scheduler(kind=kind, tiles=(items,), names=("w",), deal=None if ONCE else "snake")
     else:
         sched = lm.scheduler(kind=kind, tiles=(units, H, B), raster="h" if GROUP > 1 else None, swizzle=GROUP, names=("m", "h", "b"))
 
     with load:
         for t in lm.tiles(sched):
             if DEAL:
-                row = t.w // DEAL
-                col = t.w % DEAL
-                turned = lm.min(DEAL, items - row * DEAL) - 1 - col
-                w = row * DEAL + (turned if row % 2 == 1 else col)
-                twin = w < pairs
-                x = w if twin else w - pairs
+                twin = t.w < pairs
+                x = t.w if twin else t.w - pairs
                 over = units if twin else late
                 across, down = x // over, x % over
                 flat = across if twin else heads - late + down
@@ -98,12 +94,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     with math:
         for t in lm.tiles(sched):
             if DEAL:
-                row = t.w // DEAL
-                col = t.w % DEAL
-                turned = lm.min(DEAL, items - row * DEAL) - 1 - col
-                w = row * DEAL + (turned if row % 2 == 1 else col)
-                twin = w < pairs
-                x = w if twin else w - pairs
+                twin = t.w < pairs
+                x = t.w if twin else t.w - pairs
                 over = units if twin else late
                 across, down = x // over, x % over
                 flat = across if twin else heads - late + down

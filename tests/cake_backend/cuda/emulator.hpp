@@ -247,7 +247,7 @@ static float __ull2float_rn(u64 x) { return (float)x; }
 template <class A, class B> static auto min(A a, B b) -> decltype(a + b) { return a < b ? a : b; }
 template <class A, class B> static auto max(A a, B b) -> decltype(a + b) { return a > b ? a : b; }
 
-static u32 shared_address(const void*) { return 1024 + 16; }
+static u32 shared_address(const void* p) { return (u32)(u64)p; }
 static bool elect_one() { return emu::cur->tid % 32 == 0; }
 template <int N> static void setmaxnreg_inc() {}
 template <int N> static void setmaxnreg_dec() {}

@@ -26,7 +26,8 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "SPLIT": 64}, {"D": 128, "BN": 176, "SPLIT": 96},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "SPLIT": 32, "PINGPONG": False, "REGS": 160, "LOAD_REGS": 32},
     {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "LAG": True}, {"D": 128, "QSTAGES": 2, "STAGED": True, "LAG": True, "SPLIT": 64},
-    {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "LAG": True, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "LAG": True, "SPLIT": 32, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "LATE": True, "SHORT": True, "DEAL": 2}, {"D": 64, "CAUSAL": True, "LATE": True, "SPLIT": 64, "DEAL": 132},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "CAUSAL": True, "SPLIT": 64, "SKIP": True, "REGS": 160, "LOAD_REGS": 32},
 )  # fmt: skip
 SKIPPING = VARIANTS[-1] | {"QSTAGES": 2}
@@ -103,7 +104,7 @@ def test_a_simulated_run_is_right(params: dict[str, Any]) -> None:
         assert not failures(judged("attention", "hopper", params, shape + suffix, distribution, seed=number))
 
 
-@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}, {"LAG": True}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}, {"LAG": True, "DEAL": 2}], ids=str)
 def test_members_may_leave_out_blocks_that_their_rows_do_not_see(more: dict[str, Any]) -> None:
     params = SKIPPING | more
     verdict = verify_text(TEXTS["attention", "hopper"], params=params)
