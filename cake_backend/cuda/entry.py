@@ -127,7 +127,7 @@ def _narrow_products(program: Program) -> bool:
 
 
 def _base(ctx: Context, alignment: int, names: set[str]) -> None:
-    if "pool" in names:
+    if "pool" in names or "pool_low" in names:
         # Where members take turns at the tensor core, address arithmetic between a turn and its first MMA is time of that unit. Then the base
         # is not rounded but demanded to be aligned: 1 to 2.5 % of attention's time on an H200.
         declared = alignment if ctx.program.turns else GUARANTEED
@@ -137,6 +137,8 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
             ctx.out.line(f"const u32 pool = {base};")
             if declared > GUARANTEED:
                 ctx.out.line(f"{ctx.use(DEMAND)}((pool & {declared - 1}u) == 0);")
+            if "pool_low" in names:
+                ctx.out.line("const u32 pool_low = (pool & 0x3ffffu) >> 4;")
         else:
             rounded = f"({base} + {alignment - 1}u) & ~{alignment - 1}u"
             # Behind a shuffle the assembler does not round the address again in every pass of a loop. Short loops of 8-bit products gain by

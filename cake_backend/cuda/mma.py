@@ -15,6 +15,7 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import packing, tile_blocks, tile_columns
 from cake_backend.cuda.inflight import place_name
 from cake_backend.cuda.pins import flush, pin_places
+from cake_backend.cuda.resources import shared_memory
 from cake_backend.cuda.rings import known_position
 from cake_backend.cuda.scalars import plus, scalar
 from cake_ir.derive.mma_groups import mma_groups
@@ -102,6 +103,12 @@ def _descriptor(ctx: Context, e: Expr, span_op: Op) -> tuple[str, str, MatrixDes
     start = ctx.lookup(f"view {r.view}")
     assert isinstance(start, Rect)
     whole = plus(r.base, linear_column(r, layout))
+    if ctx.program.turns and (whole == start.base or whole.startswith(f"{start.base} + ")):
+        # as below, and what is known is one constant: on the way from a turn to the first MMA there is one addition
+        view = ctx.program.views[r.view]
+        known = (shared_memory(ctx.program).pools[view.pool] + view.offset) >> 4 | d.lbo >> 4 << 16
+        slot = _sixteenth(whole.removeprefix(f"{start.base} + ")) if whole != start.base else ""
+        return plus(f"pool_low + {known}u", slot), wgmma.high_word(layout.swizzle, d.sbo), d
     make = ctx.use(wgmma.DESCRIPTOR_LOW)
     if whole.startswith(f"{start.base} + "):
         # the view's own part does not change: with the way to the slot added behind the mask, a loop adds once and masks never
