@@ -31,7 +31,7 @@ OVER = Device(
 def excess_into(ctx: Context, target: Place, e: Expr) -> Place:
     """Write the excess of every row; the place comes back with the flag that says whether the warp has any."""
     x = prepared(ctx, e.args[0])
-    x = x if x.op == "var" else temporary(ctx, x)
+    x = x if x.op in ("var", "frag_cols") else temporary(ctx, x)
     t = x.type
     assert isinstance(t, FragT)
     signs, some = ctx.role.names.take(f"{target.name}_signs"), ctx.role.names.take(f"{target.name}_some")

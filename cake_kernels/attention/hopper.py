@@ -177,17 +177,16 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     if CAUSAL and not SKIP and BN % BM != 0:
                         sc = lm.where(lm.iota(sc, axis=1, base=(mine - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
                     if LAGS:                                                    # rows that outgrow their reference are rare: warps without one go on
-                        p1 = sc.cols(0, SPLIT if SPLIT else BN) * scale_log2 - ref
-                        by = lm.excess(p1, margin=MARGIN)
-                        p1 = p1 - by
+                        sc = sc * scale_log2 - ref
+                        by = lm.excess(sc.cols(0, SPLIT), margin=MARGIN) if SPLIT else lm.excess(sc, margin=MARGIN)
+                        sc = sc - by
                         ref = ref + by
                         l = l * lm.exp2(-by)
-                        if SPLIT:                                               # the second part is looked at under the first one's exponentials
-                            p1 = lm.exp2(p1)
+                        if SPLIT:                                               # the other columns are looked at under the first ones' exponentials
+                            p1 = lm.exp2(sc.cols(0, SPLIT))
                             l = l + lm.reduce(p1, "add", axis=1, partial=True)
-                            p2 = sc.cols(SPLIT, BN - SPLIT) * scale_log2 - ref
-                            more = lm.excess(p2, margin=MARGIN)
-                            p2 = p2 - more
+                            more = lm.excess(sc.cols(SPLIT, BN - SPLIT), margin=MARGIN)
+                            sc = sc - more
                             ref = ref + more
                             l = l * lm.exp2(-more)
                             p1 = p1 * lm.exp2(-more)
@@ -195,16 +194,16 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                             lm.arrive(v_empty, stage=sv)
                             o = o * lm.exp2(-by - more)
                             pa = lm.cast(p1, lm.bf16, form="a")
-                            p2 = lm.exp2(p2)
+                            p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT))
                             l = l + lm.reduce(p2, "add", axis=1, partial=True)
                             pb = lm.cast(p2, lm.bf16, form="a")
                         else:
                             lm.mma_wait(pending=0)
                             lm.arrive(v_empty, stage=sv)
                             o = o * lm.exp2(-by)
-                            p1 = lm.exp2(p1)
-                            l = l + lm.reduce(p1, "add", axis=1, partial=True)
-                            pa = lm.cast(p1, lm.bf16, form="a")
+                            p = lm.exp2(sc)
+                            l = l + lm.reduce(p, "add", axis=1, partial=True)
+                            pa = lm.cast(p, lm.bf16, form="a")
                     else:
                         m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
                         fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
