@@ -31,12 +31,14 @@ class Scalar:
 class Slot:
     """A ring position: C text of the running count; `value` where it is known while the text is printed.
 
-    With `parity` (C text) the position is kept as what it is used for: `text` is then the slot's index and `parity` its phase.
+    With `parity` (C text) the position is kept as what it is used for: `text` is then the slot's index and `parity` its phase. A ring whose
+    last step is asked for again (`lm.at`) keeps index and phase of that too, in `last`.
     """
 
     text: str
     value: int | None = None
     parity: str = ""
+    last: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

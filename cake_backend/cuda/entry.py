@@ -15,7 +15,7 @@ from cake_backend.cuda.launch_manifest import dtype_of, modes
 from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, DEMAND, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
 from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
-from cake_backend.cuda.rings import counts_slots
+from cake_backend.cuda.rings import counts_slots, names_last
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
 from cake_ir.derive.arrivals import arrivals
@@ -241,7 +241,10 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
         if counts_slots(ctx, ring, b.body):
             slot, parity = state.names.take(f"{ring}_slot"), state.names.take(f"{ring}_phase")
             ctx.out.line(f"u32 {slot} = 0, {parity} = 0;")
-            state.env[f"ring {ring}"] = Slot(slot, parity=parity)
+            last = (state.names.take(f"{ring}_last"), state.names.take(f"{ring}_last_phase")) if names_last(ring, b.body) else None
+            if last is not None:
+                ctx.out.line(f"u32 {last[0]} = 0, {last[1]} = 0;")
+            state.env[f"ring {ring}"] = Slot(slot, parity=parity, last=last)
             continue
         counter = state.names.take(f"{ring}_n")
         ctx.out.line(f"u32 {counter} = 0;")

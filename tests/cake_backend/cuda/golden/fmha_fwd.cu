@@ -149,7 +149,8 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
     const u32 warp = thread >> 5;                                                                    // L46
     const u32 lane = thread & 31u;                                                                   // L46
     u32 qp_n = 0;                                                                                    // L46
-    u32 kv_n = 0;                                                                                    // L46
+    u32 kv_slot = 0, kv_phase = 0;                                                                   // L46
+    u32 kv_last = 0, kv_last_phase = 0;                                                              // L46
     if (math_index == 1) named_arrive<3, 256>();                                                     // L46
     #pragma unroll 1
     for (int t = (int)blockIdx.x; t < sched_tiles; t += (int)gridDim.x) {                            // L47: for t in lm.tiles(sched):
@@ -167,11 +168,16 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       const u32 sq = qp_n++;                                                                         // L52: sq = lm.step(qp)
       mbarrier_wait(q_full, sq & 1u);                                                                // L53: lm.wait(q_full, stage=sq)
       const u32 q = smem_q + 8192u * math_index;                                                     // L54: q = smem_q[sq].rows(64 * math.index, 64)
-      u32 s = kv_n++;                                                                                // L57: s = lm.step(kv)
-      mbarrier_wait(k_full + 8u * (s % 2u), (s / 2u) & 1u);                                          // L58: lm.wait(k_full, stage=s)
+      u32 s = kv_slot;                                                                               // L57: s = lm.step(kv)
+      u32 s_2_phase = kv_phase;                                                                      // L57
+      kv_slot = s == 1u ? 0u : s + 1u;                                                               // L57
+      kv_phase ^= s == 1u;                                                                           // L57
+      kv_last = s;                                                                                   // L57
+      kv_last_phase = s_2_phase;                                                                     // L57
+      mbarrier_wait(k_full + 8u * s, s_2_phase);                                                     // L58: lm.wait(k_full, stage=s)
       pin<64>(sc);                                                                                   // L59: lm.mma(sc, q, smem_k[s], init=True)
       {
-        const u32 a_ = descriptor_low(q, 16u), b_ = pool_low + 67584u + 2048u * (s % 2u);            // L59
+        const u32 a_ = descriptor_low(q, 16u), b_ = pool_low + 67584u + 2048u * s;                   // L59
         wgmma_fence();                                                                               // L59
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L59
@@ -182,7 +188,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       wgmma_wait<0>();                                                                               // L60: lm.mma_wait(pending=0)
       pin<64>(sc);                                                                                   // L60
       __syncwarp();                                                                                  // L61: lm.arrive(k_empty, stage=s)
-      if (lane == 0) mbarrier_arrive(k_empty + 8u * (s % 2u));                                       // L61
+      if (lane == 0) mbarrier_arrive(k_empty + 8u * s);                                              // L61
       float x[64];                                                                                   // L66: x = lm.where(ok, sc, -lm.inf)
       #pragma unroll
       for (int i_ = 0; i_ < 64; ++i_) {                                                              // L66
@@ -243,13 +249,19 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       pin_u32<32>(pa);                                                                               // L72
       #pragma unroll 1
       for (int j = 1; j < nblk; ++j) {                                                               // L72
-        const u32 sv = (kv_n - 1u);                                                                  // L73: sv = lm.at(kv)
-        s = kv_n++;                                                                                  // L74: s = lm.step(kv)
-        mbarrier_wait(k_full + 8u * (s % 2u), (s / 2u) & 1u);                                        // L75: lm.wait(k_full, stage=s)
+        const u32 sv = kv_last;                                                                      // L73: sv = lm.at(kv)
+        const u32 sv_phase = kv_last_phase;                                                          // L73
+        s = kv_slot;                                                                                 // L74: s = lm.step(kv)
+        s_2_phase = kv_phase;                                                                        // L74
+        kv_slot = s == 1u ? 0u : s + 1u;                                                             // L74
+        kv_phase ^= s == 1u;                                                                         // L74
+        kv_last = s;                                                                                 // L74
+        kv_last_phase = s_2_phase;                                                                   // L74
+        mbarrier_wait(k_full + 8u * s, s_2_phase);                                                   // L75: lm.wait(k_full, stage=s)
         if (math_index == 0) named_sync<3, 256>(); else named_sync<4, 256>();                        // L76: lm.wait(turn)
         pin<64>(sc);                                                                                 // L77: lm.mma(sc, q, smem_k[s], init=True)
         {
-          const u32 a_ = descriptor_low(q, 16u), b_ = pool_low + 67584u + 2048u * (s % 2u);          // L77
+          const u32 a_ = descriptor_low(q, 16u), b_ = pool_low + 67584u + 2048u * s;                 // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L77
@@ -257,11 +269,11 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
           }
           wgmma_commit();                                                                            // L77
         }
-        mbarrier_wait(v_full + 8u * (sv % 2u), (sv / 2u) & 1u);                                      // L78: lm.wait(v_full, stage=sv)
+        mbarrier_wait(v_full + 8u * sv, sv_phase);                                                   // L78: lm.wait(v_full, stage=sv)
         pin<64>(o);                                                                                  // L79: lm.mma(o, pa, smem_v[sv].T)
         pin_u32<32>(pa);                                                                             // L79
         {
-          const u32 b_ = pool_low + 67115008u + 2048u * (sv % 2u);                                   // L79
+          const u32 b_ = pool_low + 67115008u + 2048u * sv;                                          // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L79
@@ -273,7 +285,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         wgmma_wait<1>();                                                                             // L81: lm.mma_wait(pending=1)
         pin<64>(sc);                                                                                 // L81
         __syncwarp();                                                                                // L82: lm.arrive(k_empty, stage=s)
-        if (lane == 0) mbarrier_arrive(k_empty + 8u * (s % 2u));                                     // L82
+        if (lane == 0) mbarrier_arrive(k_empty + 8u * s);                                            // L82
         float m_new[2];                                                                              // L83: m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
         float reduced[2];                                                                            // L83
         #pragma unroll
@@ -328,7 +340,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         pin<64>(o);                                                                                  // L87
         pin_u32<32>(pa);                                                                             // L87
         __syncwarp();                                                                                // L88: lm.arrive(v_empty, stage=sv)
-        if (lane == 0) mbarrier_arrive(v_empty + 8u * (sv % 2u));                                    // L88
+        if (lane == 0) mbarrier_arrive(v_empty + 8u * sv);                                           // L88
         #pragma unroll
         for (int i_ = 0; i_ < 64; ++i_) {                                                            // L89: o = o * fix
           o[i_] = __fmul_rn(o[i_], fix[(i_ >> 1) & 1]);                                              // L89
@@ -346,12 +358,13 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         pin_u32<32>(pa);                                                                             // L72
         pin<2>(m);                                                                                   // L72
       }
-      u32 s_2 = (kv_n - 1u);                                                                         // L93: s = lm.at(kv)
-      mbarrier_wait(v_full + 8u * (s_2 % 2u), (s_2 / 2u) & 1u);                                      // L94: lm.wait(v_full, stage=s)
+      u32 s_2 = kv_last;                                                                             // L93: s = lm.at(kv)
+      u32 s_2_phase_1 = kv_last_phase;                                                               // L93
+      mbarrier_wait(v_full + 8u * s_2, s_2_phase_1);                                                 // L94: lm.wait(v_full, stage=s)
       pin<64>(o);                                                                                    // L95: lm.mma(o, pa, smem_v[s].T)
       pin_u32<32>(pa);                                                                               // L95
       {
-        const u32 b_ = pool_low + 67115008u + 2048u * (s_2 % 2u);                                    // L95
+        const u32 b_ = pool_low + 67115008u + 2048u * s_2;                                           // L95
         wgmma_fence();                                                                               // L95
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L95
@@ -363,7 +376,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       pin<64>(o);                                                                                    // L96
       pin_u32<32>(pa);                                                                               // L96
       __syncwarp();                                                                                  // L97: lm.arrive(v_empty, stage=s)
-      if (lane == 0) mbarrier_arrive(v_empty + 8u * (s_2 % 2u));                                     // L97
+      if (lane == 0) mbarrier_arrive(v_empty + 8u * s_2);                                            // L97
       float l_1[2];                                                                                  // L99: l = lm.finish(l)
       #pragma unroll
       for (int i_ = 0; i_ < 2; ++i_) {                                                               // L99

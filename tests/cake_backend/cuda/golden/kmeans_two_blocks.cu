@@ -124,8 +124,8 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
     const u32 thread = threadIdx.x & 127u;                                                           // L38
     const u32 warp = thread >> 5;                                                                    // L38
     const u32 lane = thread & 31u;                                                                   // L38
-    u32 xp_n = 0;                                                                                    // L38
-    u32 cp_n = 0;                                                                                    // L38
+    u32 xp_slot = 0, xp_phase = 0;                                                                   // L38
+    u32 cp_slot = 0, cp_phase = 0;                                                                   // L38
     if (math_index == 1) named_arrive<1, 256>();                                                     // L38
     float acc[128];                                                                                  // L39: acc = lm.frag(shape=(128, BN), dtype=lm.f32, form="acc")
     #pragma unroll 1
@@ -133,9 +133,12 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
       const int t_m = t % sched_m;                                                                   // L40
       const int t_b = t / sched_m;                                                                   // L40
       const int row0 = t_m * 256 + 128 * math_index;                                                 // L41: row0 = t.m * BM + 128 * math.index
-      const u32 sx = xp_n++;                                                                         // L42: sx = lm.step(xp)
-      mbarrier_wait(x_full + 8u * (sx % 2u), (sx / 2u) & 1u);                                        // L43: lm.wait(x_full, stage=sx)
-      const u32 x = smem_x + 65536u * (sx % 2u) + 16384u * math_index;                               // L44: x = smem_x[sx].rows(128 * math.index, 128)
+      const u32 sx = xp_slot;                                                                        // L42: sx = lm.step(xp)
+      const u32 sx_2_phase = xp_phase;                                                               // L42
+      xp_slot = sx == 1u ? 0u : sx + 1u;                                                             // L42
+      xp_phase ^= sx == 1u;                                                                          // L42
+      mbarrier_wait(x_full + 8u * sx, sx_2_phase);                                                   // L43: lm.wait(x_full, stage=sx)
+      const u32 x = smem_x + 65536u * sx + 16384u * math_index;                                      // L44: x = smem_x[sx].rows(128 * math.index, 128)
       float best_value[8];                                                                           // L45: best = (lm.rowvec(acc, init=lm.inf), lm.rowvec(acc, init=0))
       int best_index[8];                                                                             // L45
       #pragma unroll
@@ -148,12 +151,15 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
       }
       #pragma unroll 1
       for (int k = 0; k < kt; ++k) {                                                                 // L46: for k in lm.range(kt):
-        const u32 s = cp_n++;                                                                        // L47: s = lm.step(cp)
-        mbarrier_wait(c_full + 8u * (s % 2u), (s / 2u) & 1u);                                        // L48: lm.wait(c_full, stage=s)
+        const u32 s = cp_slot;                                                                       // L47: s = lm.step(cp)
+        const u32 s_2_phase = cp_phase;                                                              // L47
+        cp_slot = s == 1u ? 0u : s + 1u;                                                             // L47
+        cp_phase ^= s == 1u;                                                                         // L47
+        mbarrier_wait(c_full + 8u * s, s_2_phase);                                                   // L48: lm.wait(c_full, stage=s)
         if (math_index == 0) named_sync<1, 256>(); else named_sync<2, 256>();                        // L49: lm.wait(turn)
         pin<128>(acc);                                                                               // L50: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = descriptor_low(x, 16u), b_ = pool_low + 73728u + 2048u * (s % 2u);          // L50
+          const u32 a_ = descriptor_low(x, 16u), b_ = pool_low + 73728u + 2048u * s;                 // L50
           wgmma_fence();                                                                             // L50
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L50
@@ -168,13 +174,13 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         float nrm[32];                                                                               // L52: nrm = smem_n[s].load(form="colvec")
         #pragma unroll
         for (int i_ = 0; i_ < 16; ++i_) {                                                            // L52
-          load_shared_f32x2(nrm[2 * i_], nrm[2 * i_ + 1], smem_n + 512u * (s % 2u) + (8u * i_ + 2u * (lane & 3u)) * 4u); // L52
+          load_shared_f32x2(nrm[2 * i_], nrm[2 * i_ + 1], smem_n + 512u * s + (8u * i_ + 2u * (lane & 3u)) * 4u); // L52
         }
         wgmma_wait<0>();                                                                             // L53: lm.mma_wait(pending=0)
         pin<128>(acc);                                                                               // L53
         fence_proxy_async();                                                                         // L54: lm.arrive(c_empty, stage=s)
         __syncwarp();                                                                                // L54
-        if (lane == 0) mbarrier_arrive(c_empty + 8u * (s % 2u));                                     // L54
+        if (lane == 0) mbarrier_arrive(c_empty + 8u * s);                                            // L54
         float d[128];                                                                                // L55: d = nrm - 2.0 * acc
         #pragma unroll
         for (int i_ = 0; i_ < 128; ++i_) {                                                           // L55
@@ -234,7 +240,7 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         pin_int<8>(best_index);                                                                      // L46
       }
       __syncwarp();                                                                                  // L58: lm.arrive(x_empty, stage=sx)
-      if (lane == 0) mbarrier_arrive(x_empty + 8u * (sx % 2u));                                      // L58
+      if (lane == 0) mbarrier_arrive(x_empty + 8u * sx);                                             // L58
       float pair_value[4];                                                                           // L59: val, idx = lm.finish(best)
       int pair_index[4];                                                                             // L59
       #pragma unroll
