@@ -103,29 +103,34 @@ def _silu() -> Iterator[BenchCandidate]:
 
 
 def _attention() -> Iterator[BenchCandidate]:
-    """Attention: members, where the softmax is cut around the wait for P V (`split`), turns, own staging of O; a headline for each head size and mask.
+    """Attention: a lagging reference in two parts of the columns (`lag..`) or a running maximum (`max..`), own staging of O (`st`); a headline a head size and mask.
 
-    `skip`: a member leaves out a block that its rows do not see.
+    Causal ones deal the last heads out singly, `pairs` does not; `deal264` does so with twice as many. At D = 64 causal ones leave out blocks that a member does not see.
     """
-    three = {"BN": 128, "MEMBERS": 3, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32}
-    deep, free = {**three, "STAGES": 4}, {"PINGPONG": False}
-    two = {"BN": 128, "QSTAGES": 2}
-    staged = {**two, "STAGED": True}
+    three = {"BN": 128, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32}
+    staged = {"BN": 128, "QSTAGES": 2, "STAGED": True}
+    deal, seen, own = {"DEAL": 132}, {"SKIP": True}, {"STAGED": True}
+
+    def lag(columns: int) -> dict[str, Any]:
+        return {"LAG": True, "SPLIT": columns}
+
     variants: dict[tuple[int, bool], dict[str, dict[str, Any]]] = {
         (128, False): {
-            "": {**staged, "SPLIT": 48}, "whole": two, "split64_st": {**staged, "SPLIT": 64}, "split80": {**two, "SPLIT": 80},
+            "": {**staged, **lag(32)}, "lag16": {**staged, **lag(16)}, "lag48": {**staged, **lag(48)}, "lag64": {**staged, **lag(64)},
+            "lag": {**staged, "LAG": True}, "max": staged, "max_split64": {**staged, "SPLIT": 64}, "lag32_q": {"BN": 128, "QSTAGES": 2, **lag(32)},
         },
         (128, True): {
-            "": {**staged, "SPLIT": 48}, "whole": two, "whole_heads4": {**two, "GROUP": 4}, "split64_st": {**staged, "SPLIT": 64},
-            "split80_st": {**staged, "SPLIT": 80}, "split64_st_heads4": {**staged, "SPLIT": 64, "GROUP": 4},
+            "": {**staged, **lag(32), **deal}, "lag16": {**staged, **lag(16), **deal}, "lag48": {**staged, **lag(48), **deal}, "lag64": {**staged, **lag(64), **deal},
+            "max": {**staged, **deal}, "max_pairs": staged, "lag32_pairs": {**staged, **lag(32)}, "lag32_deal264": {**staged, **lag(32), "DEAL": 264},
         },
         (64, False): {
-            "": {**deep, "SPLIT": 64}, "whole": {**three, **free}, "whole_turns": three, "split96": {**deep, **free, "SPLIT": 96},
-            "split96_turns": {**deep, "SPLIT": 96}, "two_split32": {**two, "STAGES": 4, "SPLIT": 32},
+            "": {**three, **lag(32)}, "lag16": {**three, **lag(16)}, "lag48": {**three, **lag(48)}, "lag64": {**three, **lag(64)},
+            "lag32_st": {**three, **lag(32), **own}, "max": three, "max_st": {**three, **own}, "max_split64": {**three, "SPLIT": 64},
         },
         (64, True): {
-            "": three, "split64": {**deep, "SPLIT": 64}, "skip": {**deep, "SKIP": True, "SPLIT": 64}, "skip_whole": {**three, "SKIP": True}, "two": two,
-            "two_split32_st": {**staged, "STAGES": 4, "SPLIT": 32},
+            "": {**three, **seen, **deal}, "max_st": {**three, **seen, **deal, **own}, "max_pairs": {**three, **seen}, "max_deal264": {**three, **seen, "DEAL": 264},
+            "lag32": {**three, **seen, **deal, **lag(32)}, "lag32_st": {**three, **seen, **deal, **lag(32), **own}, "lag16": {**three, **seen, **deal, **lag(16)},
+            "lag48": {**three, **seen, **deal, **lag(48)},
         },
     }  # fmt: skip
     for (d, causal), named in variants.items():
