@@ -103,34 +103,35 @@ def _silu() -> Iterator[BenchCandidate]:
 
 
 def _attention() -> Iterator[BenchCandidate]:
-    """Attention: a lagging reference in two parts of the columns (`lag..`) or a running maximum (`max..`), own staging of O (`st`); a headline a head size and mask.
+    """Attention: a lagging reference in two parts of the columns (`lag..`) or a running maximum (`max..`), columns whose exponentials are polynomials (`poly..`).
 
-    Causal ones deal the last heads out singly, `pairs` does not; `deal264` does so with twice as many. At D = 64 causal ones leave out blocks that a member does not see.
+    `st`: O is staged apart from Q, as always at D = 128. Causal ones deal the last heads out singly, `pairs` does not; `deal264` does so with twice as many. At D = 64 causal ones leave out blocks that a member does not see.
     """
     three = {"BN": 128, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32}
     staged = {"BN": 128, "QSTAGES": 2, "STAGED": True}
     deal, seen, own = {"DEAL": 132}, {"SKIP": True}, {"STAGED": True}
 
-    def lag(columns: int) -> dict[str, Any]:
-        return {"LAG": True, "SPLIT": columns}
+    def lag(columns: int, poly: int = 0) -> dict[str, Any]:
+        return {"LAG": True, "SPLIT": columns, "POLY": poly}
 
     variants: dict[tuple[int, bool], dict[str, dict[str, Any]]] = {
         (128, False): {
-            "": {**staged, **lag(32)}, "lag16": {**staged, **lag(16)}, "lag48": {**staged, **lag(48)}, "lag64": {**staged, **lag(64)},
-            "lag": {**staged, "LAG": True}, "max": staged, "max_split64": {**staged, "SPLIT": 64}, "lag32_q": {"BN": 128, "QSTAGES": 2, **lag(32)},
+            "": {**staged, **lag(32, 16)}, "lag32": {**staged, **lag(32)}, "poly32": {**staged, **lag(32, 32)}, "lag64": {**staged, **lag(64)},
+            "lag64_poly16": {**staged, **lag(64, 16)}, "lag64_poly32": {**staged, **lag(64, 32)}, "lag16_poly16": {**staged, **lag(16, 16)}, "max": staged,
         },
         (128, True): {
-            "": {**staged, **lag(32), **deal}, "lag16": {**staged, **lag(16), **deal}, "lag48": {**staged, **lag(48), **deal}, "lag64": {**staged, **lag(64), **deal},
-            "max": {**staged, **deal}, "max_pairs": staged, "lag32_pairs": {**staged, **lag(32)}, "lag32_deal264": {**staged, **lag(32), "DEAL": 264},
+            "": {**staged, **lag(32, 16), **deal}, "lag32": {**staged, **lag(32), **deal}, "poly32": {**staged, **lag(32, 32), **deal},
+            "lag64_poly16": {**staged, **lag(64, 16), **deal}, "lag64_poly32": {**staged, **lag(64, 32), **deal}, "max": {**staged, **deal},
+            "pairs": {**staged, **lag(32, 16)}, "deal264": {**staged, **lag(32, 16), "DEAL": 264},
         },
         (64, False): {
-            "": {**three, **lag(32)}, "lag16": {**three, **lag(16)}, "lag48": {**three, **lag(48)}, "lag64": {**three, **lag(64)},
-            "lag32_st": {**three, **lag(32), **own}, "max": three, "max_st": {**three, **own}, "max_split64": {**three, "SPLIT": 64},
+            "": {**three, **lag(32, 16)}, "lag32": {**three, **lag(32)}, "poly32": {**three, **lag(32, 32)}, "lag64_poly16": {**three, **lag(64, 16)},
+            "lag64_poly32": {**three, **lag(64, 32)}, "st": {**three, **lag(32, 16), **own}, "max": three, "poly48": {**three, **lag(32, 48)},
         },
         (64, True): {
-            "": {**three, **seen, **deal}, "max_st": {**three, **seen, **deal, **own}, "max_pairs": {**three, **seen}, "max_deal264": {**three, **seen, "DEAL": 264},
-            "lag32": {**three, **seen, **deal, **lag(32)}, "lag32_st": {**three, **seen, **deal, **lag(32), **own}, "lag16": {**three, **seen, **deal, **lag(16)},
-            "lag48": {**three, **seen, **deal, **lag(48)},
+            "": {**three, **seen, **deal, **lag(32, 16)}, "lag32": {**three, **seen, **deal, **lag(32)}, "poly32": {**three, **seen, **deal, **lag(32, 32)},
+            "st": {**three, **seen, **deal, **lag(32, 16), **own}, "lag64_poly32": {**three, **seen, **deal, **lag(64, 32)},
+            "max": {**three, **seen, **deal}, "max_st": {**three, **seen, **deal, **own}, "max_deal264": {**three, **seen, "DEAL": 264},
         },
     }  # fmt: skip
     for (d, causal), named in variants.items():

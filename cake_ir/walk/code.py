@@ -75,7 +75,7 @@ BOUNDED: dict[str, Callable[[Any, Any], Any]] = {
 """Operations that double the length of a number at once."""
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "exp2": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
+    "exp2": lambda x: 2.0**x, "exp2_fma": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
     "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
 }  # fmt: skip
 

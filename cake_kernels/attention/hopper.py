@@ -5,7 +5,7 @@
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
               *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False,
-              LAG=False, MARGIN=24.0, LATE=False, SHORT=False, DEAL=0, REGS=232, LOAD_REGS=40):
+              LAG=False, MARGIN=24.0, POLY=0, LATE=False, SHORT=False, DEAL=0, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     With LAG weights are taken relative to a reference that only moves where a score outgrows it by MARGIN (in powers of two), which a vote
@@ -18,6 +18,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     lm.assume(HK > 0 and H % HK == 0)
     BM = 64 * MEMBERS
     LAGS = LAG and (not CAUSAL or BN % BM == 0 or (SKIP and BN % 64 == 0))      # a row's reference is a score of its own: it sees a key of its first block
+    TAIL = POLY if LAGS and SPLIT else 0
     q_bytes, kv_bytes = QSTAGES * BM * D * 2, STAGES * BN * D * 2
     pool = lm.smem(q_bytes + 2 * kv_bytes + (BM * D * 2 if STAGED else 0))
     smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=QSTAGES, swizzle="128b")
@@ -146,7 +147,9 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
                 if SPLIT:
                     pa = lm.cast(p.cols(0, SPLIT), lm.bf16, form="a")
-                    pb = lm.cast(p.cols(SPLIT, BN - SPLIT), lm.bf16, form="a")
+                    pb = lm.cast(p.cols(SPLIT, BN - SPLIT - TAIL), lm.bf16, form="a")
+                    if TAIL:
+                        pc = lm.cast(p.cols(BN - TAIL, TAIL), lm.bf16, form="a")
                 else:
                     pa = lm.cast(p, lm.bf16, form="a")
 
@@ -167,7 +170,9 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     if SPLIT:
                         with lm.mma_group():
                             lm.mma(o, pa, smem_v[sv].rows(0, SPLIT).T)
-                            lm.mma(o, pb, smem_v[sv].rows(SPLIT, BN - SPLIT).T)
+                            lm.mma(o, pb, smem_v[sv].rows(SPLIT, BN - SPLIT - TAIL).T)
+                            if TAIL:
+                                lm.mma(o, pc, smem_v[sv].rows(BN - TAIL, TAIL).T)
                     else:
                         lm.mma(o, pa, smem_v[sv].T)
                     if PINGPONG and not SHORT:
@@ -194,9 +199,13 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                             lm.arrive(v_empty, stage=sv)
                             o = o * lm.exp2(-by - more)
                             pa = lm.cast(p1, lm.bf16, form="a")
-                            p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT))
+                            p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT - TAIL))
                             l = l + lm.reduce(p2, "add", axis=1, partial=True)
                             pb = lm.cast(p2, lm.bf16, form="a")
+                            if TAIL:                                            # in the gaps between the others' exponentials
+                                p3 = lm.exp2_fma(sc.cols(BN - TAIL, TAIL))
+                                l = l + lm.reduce(p3, "add", axis=1, partial=True)
+                                pc = lm.cast(p3, lm.bf16, form="a")
                         else:
                             lm.mma_wait(pending=0)
                             lm.arrive(v_empty, stage=sv)
@@ -239,7 +248,9 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 if SPLIT:
                     with lm.mma_group():
                         lm.mma(o, pa, smem_v[s].rows(0, SPLIT).T)
-                        lm.mma(o, pb, smem_v[s].rows(SPLIT, BN - SPLIT).T)
+                        lm.mma(o, pb, smem_v[s].rows(SPLIT, BN - SPLIT - TAIL).T)
+                        if TAIL:
+                            lm.mma(o, pc, smem_v[s].rows(BN - TAIL, TAIL).T)
                 else:
                     lm.mma(o, pa, smem_v[s].T)
                 lm.mma_wait(pending=0)

@@ -10,7 +10,7 @@ from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT
 from cake_verify.analyses.places import MODELS
 
-_THROUGH = frozenset("cast finish pair item add sub mul div floordiv mod min max neg not abs exp2 log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf "
+_THROUGH = frozenset("cast finish pair item add sub mul div floordiv mod min max neg not abs exp2 exp2_fma log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf "
                      "where select fma lt le gt ge eq ne and or bitand bitor bitxor shl shr".split())  # fmt: skip
 """Operations that work element by element."""
 

@@ -25,7 +25,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"D": 64, "MEMBERS": 3, "BN": 128, "CAUSAL": True, "REGS": 160, "LOAD_REGS": 32},
     {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "SPLIT": 64}, {"D": 128, "BN": 176, "SPLIT": 96},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "SPLIT": 32, "PINGPONG": False, "REGS": 160, "LOAD_REGS": 32},
-    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "LAG": True}, {"D": 128, "QSTAGES": 2, "STAGED": True, "LAG": True, "SPLIT": 64},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "LAG": True}, {"D": 128, "QSTAGES": 2, "STAGED": True, "LAG": True, "SPLIT": 32, "POLY": 32},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "LAG": True, "SPLIT": 32, "REGS": 160, "LOAD_REGS": 32},
     {"D": 128, "CAUSAL": True, "QSTAGES": 2, "LATE": True, "SHORT": True, "DEAL": 2}, {"D": 64, "CAUSAL": True, "LATE": True, "SPLIT": 64, "DEAL": 132},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "CAUSAL": True, "SPLIT": 64, "SKIP": True, "REGS": 160, "LOAD_REGS": 32},
@@ -104,7 +104,7 @@ def test_a_simulated_run_is_right(params: dict[str, Any]) -> None:
         assert not failures(judged("attention", "hopper", params, shape + suffix, distribution, seed=number))
 
 
-@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}, {"LAG": True, "DEAL": 2}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}, {"LAG": True, "SPLIT": 32, "POLY": 16, "DEAL": 2}], ids=str)
 def test_members_may_leave_out_blocks_that_their_rows_do_not_see(more: dict[str, Any]) -> None:
     params = SKIPPING | more
     verdict = verify_text(TEXTS["attention", "hopper"], params=params)
@@ -116,7 +116,7 @@ def test_members_may_leave_out_blocks_that_their_rows_do_not_see(more: dict[str,
 @pytest.mark.parametrize("distribution", ["peaked", "rising", "special"])
 def test_a_reference_that_lags_behind_gives_the_same_weights(distribution: str) -> None:
     """Scores that outgrow it by far, in every block, and rows of NaN that exceed all the time."""
-    for params in ({"D": 128, "LAG": True, "MARGIN": 4.0}, SKIPPING | {"LAG": True}):
+    for params in ({"D": 128, "LAG": True, "MARGIN": 4.0}, {"D": 128, "LAG": True, "SPLIT": 32, "POLY": 16}, SKIPPING | {"LAG": True}):
         suffix = f"_d{params['D']}{'_causal' if params.get('CAUSAL') else ''}"
         assert not failures(judged("attention", "hopper", params, "sim_200" + suffix, distribution, seed=2))
 
