@@ -117,20 +117,20 @@ def _attention() -> Iterator[BenchCandidate]:
     variants: dict[tuple[int, bool], dict[str, dict[str, Any]]] = {
         (128, False): {
             "": {**staged, **lag(32, 16)}, "lag32": {**staged, **lag(32)}, "poly32": {**staged, **lag(32, 32)}, "lag64": {**staged, **lag(64)},
-            "lag64_poly16": {**staged, **lag(64, 16)}, "lag64_poly32": {**staged, **lag(64, 32)}, "lag16_poly16": {**staged, **lag(16, 16)}, "max": staged,
+            "lag64_poly16": {**staged, **lag(64, 16)}, "lag16_poly32": {**staged, **lag(16, 32)}, "lag16_poly16": {**staged, **lag(16, 16)}, "max": staged,
         },
         (128, True): {
             "": {**staged, **lag(32, 16), **deal}, "lag32": {**staged, **lag(32), **deal}, "poly32": {**staged, **lag(32, 32), **deal},
-            "lag64_poly16": {**staged, **lag(64, 16), **deal}, "lag64_poly32": {**staged, **lag(64, 32), **deal}, "max": {**staged, **deal},
+            "lag64_poly16": {**staged, **lag(64, 16), **deal}, "lag16_poly32": {**staged, **lag(16, 32), **deal}, "max": {**staged, **deal},
             "pairs": {**staged, **lag(32, 16)}, "deal264": {**staged, **lag(32, 16), "DEAL": 264},
         },
         (64, False): {
             "": {**three, **lag(32, 16)}, "lag32": {**three, **lag(32)}, "poly32": {**three, **lag(32, 32)}, "lag64_poly16": {**three, **lag(64, 16)},
-            "lag64_poly32": {**three, **lag(64, 32)}, "st": {**three, **lag(32, 16), **own}, "max": three, "poly48": {**three, **lag(32, 48)},
+            "lag16_poly32": {**three, **lag(16, 32)}, "st": {**three, **lag(32, 16), **own}, "max": three, "poly32_st": {**three, **lag(32, 32), **own},
         },
         (64, True): {
             "": {**three, **seen, **deal, **lag(32, 16)}, "lag32": {**three, **seen, **deal, **lag(32)}, "poly32": {**three, **seen, **deal, **lag(32, 32)},
-            "st": {**three, **seen, **deal, **lag(32, 16), **own}, "lag64_poly32": {**three, **seen, **deal, **lag(64, 32)},
+            "st": {**three, **seen, **deal, **lag(32, 16), **own}, "lag16_poly32": {**three, **seen, **deal, **lag(16, 32)},
             "max": {**three, **seen, **deal}, "max_st": {**three, **seen, **deal, **own}, "max_deal264": {**three, **seen, "DEAL": 264},
         },
     }  # fmt: skip
