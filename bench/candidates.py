@@ -167,6 +167,7 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("128x112_turns_c2", "hopper_turns", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128, "CLUSTER": 2}, two, False),
         ("parts_128x112", "hopper_parts", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128}, two, False),
         ("share2_256x112", "hopper_share_tall", {"UNROLL": 4}, two, True),  # 64 clusters
+        ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), False),
         ("share2_128x128", "hopper_share", {"BN": 128, "UNROLL": 4}, ("m256_n4096_*",), True),  # 64 clusters
         ("share2_parts_128x128", "hopper_share_parts", {"UNROLL": 4}, ("m256_n4096_*",), False),
         ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3, "UNROLL": 4, **stream}, ("m256_n4096_*",), False),  # 128 tiles
