@@ -159,6 +159,8 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("quarters_128x256", "hopper_quarters", {"UNROLL": 4}, large, False),
         ("quarters_128x256_turns", "hopper_quarters", {"UNROLL": 4, "TURNS": True}, ("m4096_n4096_*",), False),
         ("tall_256x128_c2", "hopper_tall", {"CLUSTER": 2}, ("m4096_n4096_*", "m4096_n7168_k2048"), False),
+        ("slices_128x264", "hopper_slices", {"UNROLL": 4}, ("m4096_n2112_*", "m4096_n4096_*", "m4096_n7168_*", "square_*"), False),
+        ("slices_128x240", "hopper_slices", {"UNROLL": 4, "W": 80}, ("m4096_n24576_*", "square_8192"), False),
         ("128x192_turns", "hopper_turns", wide, mixed, True),
         ("128x192", "hopper_turns", {**wide, "LEAD": 0}, mixed, True),
         ("192x120_turns", "hopper_turns", {"MEMBERS": 3, "BN": 120, "STAGES": 4, "REGS": 144, "LOAD_REGS": 24, "UNROLL": 4, "KMAX": 64}, ("m4096_n2112_*",), False),
