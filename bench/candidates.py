@@ -28,21 +28,24 @@ class BenchCandidate:
         return not self.shapes or any(fnmatch(shape, pattern) for pattern in self.shapes)
 
 
-_ONCE: dict[str, tuple[tuple[int, int, int, bool], ...]] = {  # D, warps, CTAs an SM, weights last; the first of each D is the headline
+_ONCE: dict[str, tuple[tuple[int, int, int, str], ...]] = {  # D, warps, CTAs an SM, options; the first of each D is the headline
     "rmsnorm": (
-        (2048, 4, 12, False), (2048, 4, 8, False), (2048, 8, 6, False), (2048, 2, 16, False),
-        (4096, 8, 4, False), (4096, 8, 6, False), (4096, 16, 3, False), (4096, 4, 8, False),
-        (7168, 7, 4, False), (7168, 7, 4, True), (7168, 4, 6, False), (7168, 14, 3, False),
-        (8192, 8, 4, False), (8192, 16, 3, False),
+        (2048, 4, 8, "keep early"), (2048, 4, 12, "keep early"), (2048, 4, 8, "early"), (2048, 4, 8, ""),
+        (4096, 8, 6, "keep early"), (4096, 4, 8, "keep early"), (4096, 8, 4, "keep early"), (4096, 8, 6, "early"), (4096, 8, 6, ""),
+        (7168, 7, 4, "keep early"), (7168, 14, 3, "keep early"), (7168, 7, 4, "late keep early"), (7168, 7, 4, "early"), (7168, 7, 4, ""),
+        (8192, 8, 4, "keep early"), (8192, 16, 3, "keep early"), (8192, 8, 4, "early"), (8192, 8, 4, ""),
     ),
     "add_rmsnorm": (
-        (2048, 8, 4, False), (2048, 8, 6, False), (2048, 4, 8, False),
-        (4096, 16, 3, False), (4096, 16, 2, False), (4096, 8, 4, False),
-        (7168, 14, 2, False), (7168, 28, 2, True), (7168, 7, 4, False),
-        (8192, 16, 2, False), (8192, 32, 2, True), (8192, 16, 3, False),
+        (2048, 8, 4, "keep early"), (2048, 8, 6, "keep early"), (2048, 4, 8, "keep early"), (2048, 8, 4, "early"), (2048, 8, 4, ""),
+        (4096, 16, 3, "keep early"), (4096, 16, 2, "keep early"), (4096, 8, 4, "keep early"), (4096, 16, 3, "early"), (4096, 16, 3, ""),
+        (7168, 14, 2, "keep early"), (7168, 7, 4, "keep early"), (7168, 14, 3, "keep early"), (7168, 14, 2, "early"), (7168, 14, 2, ""),
+        (8192, 16, 2, "keep early"), (8192, 16, 3, "keep early"), (8192, 32, 2, "late keep early"), (8192, 16, 2, "early"), (8192, 16, 2, ""),
     ),
 }  # fmt: skip
-"""A CTA for each row: few threads with many bytes each, or many with few; one H200 prefers four 16-byte loads a thread, two of each input."""
+"""A CTA for each row: few threads with many bytes each, or many with few; one H200 prefers four 16-byte loads a thread, two of each input.
+
+`late`: weights are fetched last; `keep`: what is read leaves the caches last; `early`: the next launch starts at the beginning of this one.
+"""
 
 
 def _rows(family: str) -> Iterator[BenchCandidate]:
@@ -50,9 +53,10 @@ def _rows(family: str) -> Iterator[BenchCandidate]:
     for d, warps, ctas in ((2048, 4, 8), (4096, 8, 4), (7168, 14, 2), (8192, 16, 2)):
         yield BenchCandidate(f"cake_{family}_{d}_w{warps}c{ctas}", family, "hopper", params={"D": d, "WARPS": warps, "CTAS": ctas}, main=False)
     seen: set[int] = set()
-    for d, warps, ctas, late in _ONCE[family]:
-        params = {"D": d, "WARPS": warps, "CTAS": ctas, "ONCE": True, "LATE": late}
-        yield BenchCandidate(f"cake_{family}_{d}_once_w{warps}c{ctas}{'_late' if late else ''}", family, "hopper", params=params, main=d not in seen)
+    for d, warps, ctas, options in _ONCE[family]:
+        params = {"D": d, "WARPS": warps, "CTAS": ctas, "ONCE": True, **{o.upper(): True for o in options.split()}}
+        name = "_".join((f"cake_{family}_{d}_once_w{warps}c{ctas}", *options.split()))
+        yield BenchCandidate(name, family, "hopper", params=params, main=d not in seen)
         seen.add(d)
     half = 1 if family == "rmsnorm" else 2  # two rows a slot
     for d, warps, ctas, stages in ((2048, 4, 6, 8), (4096, 8, 3, 8), (7168, 14, 2, 6), (8192, 16, 2, 6)):
@@ -75,6 +79,9 @@ def _softmax() -> Iterator[BenchCandidate]:
         name = f"cake_softmax_{n}{'_once' if once else ''}{'_twice' if twice else ''}_w{warps}c{ctas}{'' if stream else '_plain'}"
         params = {"N": n, "WARPS": warps, "CTAS": ctas, "ONCE": once, "TWICE": twice, "STREAM": stream}
         yield BenchCandidate(name, "softmax", "hopper", params=params, main=main)
+        if not stream:
+            yield BenchCandidate(f"{name}_early", "softmax", "hopper", params={**params, "EARLY": True}, main=False)
+            yield BenchCandidate(f"{name}_keep_early", "softmax", "hopper", params={**params, "KEEP": True, "EARLY": True}, main=False)
     for n, warps, ctas, stages, twice, main in (
         (4096, 8, 3, 8, False, False), (32768, 16, 1, 3, False, False), (32768, 16, 1, 2, False, False), (32768, 16, 1, 3, True, False),
     ):  # fmt: skip
@@ -83,6 +90,7 @@ def _softmax() -> Iterator[BenchCandidate]:
     for n, warps, part, main in ((131072, 32, 1024, True), (131072, 32, 512, False), (131072, 16, 2048, False), (32768, 32, 512, False)):
         params = {"N": n, "WARPS": warps, "PART": part}
         yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}", "softmax", "hopper_long", params=params, main=main)
+        yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}_keep_early", "softmax", "hopper_long", params={**params, "KEEP": True, "EARLY": True}, main=False)
 
 
 def _silu() -> Iterator[BenchCandidate]:
@@ -100,6 +108,9 @@ def _silu() -> Iterator[BenchCandidate]:
         params = {"WARPS": warps, "RUNS": runs, "CTAS": ctas, "STREAM": stream}
         name = f"cake_silu_rows_w{warps}r{runs}c{ctas}{'_stream' if stream else ''}"
         yield BenchCandidate(name, "silu_mul_quant", "hopper_rows", params=params, main=main)
+        yield BenchCandidate(f"{name}_early", "silu_mul_quant", "hopper_rows", params={**params, "EARLY": True}, main=False)
+        if not stream:
+            yield BenchCandidate(f"{name}_keep_early", "silu_mul_quant", "hopper_rows", params={**params, "KEEP": True, "EARLY": True}, main=False)
 
 
 def _attention() -> Iterator[BenchCandidate]:
@@ -142,13 +153,17 @@ def _attention() -> Iterator[BenchCandidate]:
 
 def _gemm_llm() -> Iterator[BenchCandidate]:
     """bf16 GEMM: widths that fill the SMs at few rows, and B with N contiguous."""
-    few = ("m256_*",)
-    for name, params, main in (
-        ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True), ("bn224", {"BN": 224, "CW": 32}, False),
-        ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
-    ):  # fmt: skip
-        yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
+    widths: tuple[tuple[str, dict[str, Any], bool, tuple[str, ...]], ...] = (
+        ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True, ("m256_n10240_*",)), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True, ("m256_n57344_*",)),
+        ("bn224", {"BN": 224, "CW": 32}, False, ("m256_n57344_*",)), ("bn128s6", {"BN": 128, "STAGES": 6}, True, ("m256_n8192_*",)),
+        ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, False, ("m256_n5120_*",)),
+    )  # fmt: skip
+    for name, params, main, shapes in widths:
+        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
+            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end != "_c2_early", shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
+    for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
+        yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
     for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
 
@@ -194,16 +209,24 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
 
 
 def _kmeans() -> Iterator[BenchCandidate]:
-    """k-means assignment: two members of 256 centroids a chunk or four of 128; norms resident where they fit; long vectors in slices."""
+    """k-means assignment: two members of 256 centroids a chunk, four of 128 or six of 64; norms resident where they fit; long vectors in slices."""
     four = {"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}
+    many = {"MEMBERS": 6, "BN": 64, "REGS": 80, "LOAD_REGS": 24}
+    six = {"D": 64, "STAGES": 8, "XSTAGES": 3, **many}
     resident = ("assign_2m*", "assign_8k_b32")
+    d64 = {"D": 64, "STAGES": 4, "XSTAGES": 3}
+    late, early = {"LATE": True}, {"EARLY": True}
     for name, schedule, params, shapes, main in (
-        ("", "hopper", {}, (), True), ("_resident", "hopper_resident", {}, resident, True), ("_four", "hopper", four, (), False),
-        ("_resident_four", "hopper_resident", four, resident, False), ("_d64", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3}, (), True),
-        ("_d64_four", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3, **four}, (), True),
-        ("_d64_resident_four", "hopper_resident", {"D": 64, "STAGES": 4, "XSTAGES": 3, "NKMAX": 256, **four}, (), False),
-        ("_d64_x4", "hopper", {"D": 64, "STAGES": 2, "XSTAGES": 4, **four}, (), False),
-        ("_d512", "hopper_deep", {}, (), True), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
+        ("", "hopper", {}, (), True), ("_late", "hopper", late, (), False), ("_resident", "hopper_resident", {}, resident, True),
+        ("_four", "hopper", four, (), False), ("_four_late", "hopper", {**four, **late}, (), False), ("_four_early", "hopper", {**four, **early}, (), False),
+        ("_four_late_early", "hopper", {**four, **late, **early}, (), False), ("_resident_four", "hopper_resident", four, resident, False),
+        ("_resident_four_late", "hopper_resident", {**four, **late}, resident, False), ("_d64", "hopper", d64, (), True),
+        ("_d64_four", "hopper", {**d64, **four}, (), True), ("_d64_four_early", "hopper", {**d64, **four, **early}, (), False),
+        ("_d64_four_late", "hopper", {**d64, **four, **late}, (), False),
+        ("_d64_resident_four_late", "hopper_resident", {**d64, **four, "NKMAX": 256, **late}, (), False),
+        ("_d64_six", "hopper", six, (), False), ("_d64_six_early", "hopper", {**six, **early}, (), False), ("_d64_six_late", "hopper", {**six, **late}, (), False),
+        ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, **late}, (), False),
+        ("_six_late", "hopper", {**many, **late}, ("assign_2m*",), False), ("_d512", "hopper_deep", {}, (), True), ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
 
