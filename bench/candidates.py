@@ -90,7 +90,8 @@ def _softmax() -> Iterator[BenchCandidate]:
     for n, warps, part, main in ((131072, 32, 1024, True), (131072, 32, 512, False), (131072, 16, 2048, False), (32768, 32, 512, False)):
         params = {"N": n, "WARPS": warps, "PART": part}
         yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}", "softmax", "hopper_long", params=params, main=main)
-        yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}_keep_early", "softmax", "hopper_long", params={**params, "KEEP": True, "EARLY": True}, main=False)
+        both = {**params, "KEEP": True, "EARLY": True}
+        yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}_keep_early", "softmax", "hopper_long", params=both, main=False)
 
 
 def _silu() -> Iterator[BenchCandidate]:
@@ -159,8 +160,8 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, False, ("m256_n5120_*",)),
     )  # fmt: skip
     for name, params, main, shapes in widths:
-        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
-            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end != "_c2_early", shapes=shapes)
+        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2}), ("_once_early", {"EARLY": True, "ONCE": True})):
+            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
         yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
@@ -226,7 +227,8 @@ def _kmeans() -> Iterator[BenchCandidate]:
         ("_d64_resident_four_late", "hopper_resident", {**d64, **four, "NKMAX": 256, **late}, (), False),
         ("_d64_six", "hopper", six, (), False), ("_d64_six_early", "hopper", {**six, **early}, (), False), ("_d64_six_late", "hopper", {**six, **late}, (), False),
         ("_d64_resident_six_late", "hopper_resident", {**six, "NKMAX": 256, **late}, (), False),
-        ("_six_late", "hopper", {**many, **late}, ("assign_2m*",), False), ("_d512", "hopper_deep", {}, (), True), ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
+        ("_six_late", "hopper", {**many, **late}, ("assign_2m*",), False), ("_d512", "hopper_deep", {}, (), True),
+        ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
 

@@ -4,8 +4,10 @@
 @cake.schedule(target="sm_90a")
 def gemm_ws(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], C: LM.tma2d[LM.bf16, "M", "N"],
             M: LM.i32, N: LM.i32, K: LM.i32, *, MEMBERS=2, BN=256, BK=64, STAGES=4, CW=64, CSTAGES=2, GROUP=8, DEPTH=1,
-            CLUSTER=1, EARLY=False):
-    """C[M,N] = A[M,K] @ B[N,K].T in bf16, f32 accumulation; 64 rows of each tile per math member."""
+            CLUSTER=1, EARLY=False, ONCE=False):
+    """C[M,N] = A[M,K] @ B[N,K].T in bf16, f32 accumulation; 64 rows of each tile per math member.
+
+    EARLY lets the next launch start at the beginning of this one. ONCE says that B is read about once, as with few rows of A: A stays in the cache."""
     lm.launch(grid="persistent", cluster=(CLUSTER, 1))
     lm.assume(K > 0)
     lm.assume(K % 8 == 0 and N % 8 == 0)                                        # row strides are multiples of 16 bytes
@@ -36,8 +38,9 @@ def gemm_ws(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], 
             for k in lm.range(kt):
                 s = lm.step(ab)
                 lm.wait(ab_empty, stage=s)
-                smem_a.tma_load(A, coords=(k * BK, t.m * BM), stage=s, barrier=ab_full)
-                smem_b.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=ab_full, multicast="m" if CLUSTER > 1 else None)
+                smem_a.tma_load(A, coords=(k * BK, t.m * BM), stage=s, barrier=ab_full, cache="keep" if ONCE else None)
+                smem_b.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=ab_full, multicast="m" if CLUSTER > 1 else None,
+                                cache="stream" if ONCE else None)
 
     with math:
         if EARLY:
