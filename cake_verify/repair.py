@@ -15,6 +15,7 @@ from cake_ir.span import Span
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import Proposal, applied, propose, suggested
 from cake_verify.repair_chain import chained
+from cake_verify.settling import settled
 from cake_verify.spelling import spelled
 from cake_verify.verdict import Repairs, Verdict
 
@@ -131,27 +132,6 @@ def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], ver
     first = next(i for i, d in enumerate(diagnostics) if d.severity == "error")
     diagnostics[first] = _with_place(diagnostics[first], text)
     return replace(verdict, diagnostics=tuple(diagnostics), elapsed_ms=verdict.elapsed_ms + found.seconds * 1e3, repairs=found)
-
-
-def settled(d: Diagnostic, lines: Sequence[str]) -> Diagnostic:
-    """A diagnostic whose fixes put no statement in front of an `elif`: it goes in front of the `if` that the branch belongs to."""
-    if not any(_branch(e, lines) for f in d.fixes for e in f.edits):
-        return d
-    return replace(d, fixes=tuple(replace(f, edits=tuple(_before_if(e, lines) for e in f.edits)) for f in d.fixes))
-
-
-def _branch(e: Edit, lines: Sequence[str]) -> bool:
-    """Whether an edit puts something in front of an `elif` or `else`."""
-    s = e.span
-    return s.start() == s.end() and e.text.endswith(" ") and 0 < s.line <= len(lines) and lines[s.line - 1][s.column - 1 :].startswith(("elif ", "else:"))
-
-
-def _before_if(e: Edit, lines: Sequence[str]) -> Edit:
-    if not _branch(e, lines):
-        return e
-    column = e.span.column
-    line = next((n for n in range(e.span.line - 1, 0, -1) if lines[n - 1][: column - 1].strip() == "" and lines[n - 1][column - 1 :].startswith("if ")), e.span.line)
-    return Edit(Span(line, column, line, column), e.text)
 
 
 def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]) -> Verdict:
