@@ -254,6 +254,22 @@ def _verify_template(run: Run, template: Template, targets: tuple[str, ...], par
         return
     run.programs[template.name] = made.program
     verify_program(run, made.program, tuple(retargeted(made.program, target) for target in targets[1:]))
+    _untouched(run, template, made.program)
+
+
+def _untouched(run: Run, template: Template, program: Program) -> None:
+    """Tensors of the signature that the text does not name: no gate that reads the program can tell them from those that tunables leave out.
+
+    Where something else is wrong that says better what is missing.
+    """
+    if any(d.severity == "error" for d in run.found):
+        return
+    from cake_verify.rules.schedule import q013_untouched  # with the other rules, when one is wanted
+
+    faults = list(q013_untouched.untouched(template, program))
+    names = {f.facts["tensor"] for f in faults}
+    run.found = [d for d in run.found if not (d.code == "Q003" and d.facts.get("kind") == "tensor" and d.facts.get("name") in names)]
+    run.add(faults, program.name, program.target)
 
 
 def _verify_plan(run: Run, module: Module, target: str | None, default: str | None, params: dict[str, Any]) -> None:

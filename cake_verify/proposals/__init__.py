@@ -139,6 +139,8 @@ def _unread(errors: Sequence[Diagnostic]) -> str:
 def _reads_unread(source: Source, p: Proposal, errors: Sequence[Diagnostic]) -> bool:
     """Whether a proposal has an operation read what nobody reads."""
     here = next((q for q in source.statements if q.line == p.line), None)
+    if results.idle(source.program):  # then it is a store that is missing
+        return False
     return p.title == _unread(errors) and here is not None and here.name not in ("tma_load", "cp_async", "store")
 
 
@@ -182,7 +184,7 @@ def suggested(text: str, program: Program, errors: Sequence[Diagnostic]) -> Fix 
     if own and (first.code, p.kind) not in BETTER and p.kind not in ("duplicate", "stages"):
         return None
     kinds = FIRST.get(first.code, ())
-    if p.kind == "view" and p.title == _unread(errors):
+    if p.kind == "view" and p.title == _unread(errors) and not results.idle(program):
         return p.fix("likely")
     if p.kind in ("coordinate", "part", "view", "operands") and not any(lo <= p.line <= hi for _, lo, hi in _places(errors[:1])):
         return None  # an operand of something that the fault does not speak of
