@@ -19,7 +19,7 @@ from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
 from cake_verify.analyses.guards import unreached
-from cake_verify.analyses.left_out import left_out
+from cake_verify.analyses.left_out import left_out, part_left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
@@ -166,7 +166,7 @@ def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> 
     if clash is not None and clash.severity == "error":
         return [clash]
     doubts = [clash] if clash is not None else []
-    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
+    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting) or part_left_out(plan, walk, setting))
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})

@@ -44,6 +44,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "D014": ("pool", "offset", "bound", "part"),
     "D015": ("offset", "swizzle", "stages"),
     "D016": ("swizzle", "view", "operands"),
+    "D035": ("exchange",),
     "H002": ("stages", "offset"),
     "H003": ("swizzle", "offset"),
     "H006": ("regs",),
@@ -115,6 +116,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
         first = ("guarded", "condition")
     if errors and errors[0].code == "S034" and any(word in errors[0].message for word in ("lies across", "way round")):
         first = ("operands", "exchange", "part", "view")
+    if errors and errors[0].code == "S034" and "next sequence is taken in" in errors[0].message:
+        first = ("guard", "condition")  # the tile is right, and too much of it is used
     scored: list[tuple[float, int, Proposal]] = []
     seen: set[tuple[object, ...]] = set()
     wanted = {*first, "duplicate", "stages"}

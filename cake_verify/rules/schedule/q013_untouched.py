@@ -18,16 +18,17 @@ PAGE = Page(
     why="Who launches the schedule gives the tensor: as an input it cannot change the result, as an output it stays as it was. Nearly always a store has been left out.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32], Z: LM.gmem1d[LM.f32]")),
     passing=COPY,
-    limits="A name that stands in the body counts, be it under a compile-time condition that is false for these tunables. A schedule of a plan takes only the tensors that it needs. "
+    limits="Asked of schedules that store something. A name that stands in the body counts, be it under a compile-time condition that is false for these tunables. A schedule of a plan takes only the tensors that it needs. "
     "A `.const` tensor that nothing loads is a warning (Q003).",
 )
 
 
 def untouched(template: Template, program: Program) -> Iterator[Fault]:
     """The tensors of the signature that the body does not name; one fault each."""
+    stored = next((op for op in reversed(program.ops) if op.name in ("store", "tma_store", "bulk_store", "atomic", "tma_reduce") and "tensor" in op.attrs), None)
+    if stored is None:  # a draft, or something else is said of it
+        return
     named = {n.id for s in template.body for n in ast.walk(s) if isinstance(n, ast.Name)}
     for p in program.tensors.values():
         if not p.const and p.name not in named:
-            stored = next((op for op in reversed(program.ops) if op.name in ("store", "tma_store", "bulk_store")), None)
-            related = ((stored.span, f"the last store, to `{stored.attrs['tensor']}`"),) if stored is not None and "tensor" in stored.attrs else ()
-            yield Fault("Q013", f"nothing loads or stores `{p.name}`", p.span, related, f"store the result that belongs to `{p.name}`, or take it out of the signature", (), {"tensor": p.name})
+            yield Fault("Q013", f"nothing loads or stores `{p.name}`", p.span, ((stored.span, f"the last store, to `{stored.attrs['tensor']}`"),), f"store the result that belongs to `{p.name}`, or take it out of the signature", (), {"tensor": p.name})
