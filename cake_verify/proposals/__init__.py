@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from cake_ir.fault import Fix
 from cake_ir.program import Program
 from cake_verify.diagnostic import Diagnostic
-from cake_verify.proposals import declarations, operands, results, slots, statements
+from cake_verify.proposals import declarations, flags, operands, results, slots, statements
 from cake_verify.proposals.source import Proposal, Source, applied, option
 
 MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
@@ -34,6 +34,7 @@ MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
     operands.products: frozenset({"init", "neutral", "operands"}),
     operands.bounded: frozenset({"clip"}),
     operands.copies: frozenset({"copy"}),
+    flags.protocol: frozenset({"flag"}),
     results.stores: frozenset({"result"}),
     results.staged: frozenset({"staged"}),
 }  # fmt: skip
@@ -48,6 +49,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "H002": ("stages", "offset"),
     "H003": ("swizzle", "offset"),
     "H006": ("regs",),
+    "H008": ("columns",),
     "H012": ("drain", "insert-drain"),
     "Q001": ("part", "coordinate", "condition", "guard"),
     "Q002": ("extra-step", "bound", "step", "no-step", "duplicate", "round", "condition", "guard"),
@@ -81,6 +83,9 @@ FIRST: dict[str, tuple[str, ...]] = {
     "S034": ("coordinate", "exchange", "part", "operands", "view", "slot"),
     "S035": ("init", "duplicate", "bound", "round", "columns", "coordinate"),
     "S036": ("result", "staged", "view"),
+    "S039": ("flag",),
+    "S040": ("flag",),
+    "S041": ("flag",),
 }
 """Kinds of edits that mend a fault of each code, likeliest first."""
 
@@ -118,6 +123,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
         first = ("operands", "exchange", "part", "view")
     if errors and errors[0].code == "S034" and "next sequence is taken in" in errors[0].message:
         first = ("guard", "condition")  # the tile is right, and too much of it is used
+    if errors and errors[0].code == "S004" and "covers a thread's own" in errors[0].message:
+        first = ("insert-sync", "swap")
     scored: list[tuple[float, int, Proposal]] = []
     seen: set[tuple[object, ...]] = set()
     wanted = {*first, "duplicate", "stages"}
