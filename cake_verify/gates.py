@@ -212,6 +212,8 @@ def _verify_text(
 
         try:
             verdict = repairs.with_suggestion(text, verdict, run.programs)
+            if suggest:
+                verdict = repairs.with_meetings(text, verdict, run.programs, again)
             if repair:
                 verdict = repairs.of_verdict(text, verdict, run.programs, again, accept, repair_seconds)
         except Exception as error:  # as above: the verdict stands without an edit

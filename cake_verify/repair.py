@@ -156,6 +156,33 @@ def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]
     return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + (time.perf_counter() - started) * 1e3)
 
 
+MEETINGS = 0.2
+"""Processor time for the meetings at one barrier that are all missing."""
+
+
+def with_meetings(text: str, verdict: Verdict, programs: Mapping[str, Program], verify: Callable[..., Verdict]) -> Verdict:
+    """A failing verdict whose first fix lets the threads meet wherever they have to, where they come to a declared barrier nowhere.
+
+    One meeting would only show the next one that is missing.
+    """
+    first = verdict.errors[0] if verdict.errors else None
+    program = programs.get(first.schedule or "") if first is not None else None
+    fix = next((f for f in first.fixes if f.grade != "idea"), None) if first is not None else None
+    if first is None or program is None or fix is None or len(fix.edits) != 1:
+        return verdict
+    barrier = fix.edits[0].text.strip().removeprefix("lm.sync(").removesuffix(")")
+    if barrier not in program.named or fix.edits[0].text.strip() != f"lm.sync({barrier})" or any(barrier in op.attrs.values() for op in program.ops):
+        return verdict
+    clock = _Clock(MEETINGS)
+    found = chained(text, verdict, partial(verify, suggest=True), clock.over)
+    if found is None:
+        return verdict
+    out = list(verdict.diagnostics)
+    i = next(i for i, d in enumerate(out) if d.severity == "error")
+    out[i] = replace(out[i], fixes=(found.fix("likely"), *out[i].fixes))
+    return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + clock.spent * 1e3)
+
+
 _NAMED = 2
 """Related places that stay in front of the one where an edit would go."""
 
