@@ -171,7 +171,7 @@ def with_meetings(text: str, verdict: Verdict, programs: Mapping[str, Program], 
     if first is None or program is None or fix is None or len(fix.edits) != 1:
         return verdict
     barrier = fix.edits[0].text.strip().removeprefix("lm.sync(").removesuffix(")")
-    if barrier not in program.named or fix.edits[0].text.strip() != f"lm.sync({barrier})" or any(barrier in op.attrs.values() for op in program.ops):
+    if barrier not in program.named or fix.edits[0].text.strip() != f"lm.sync({barrier})" or any(barrier in (op.attrs.get("barrier"), op.attrs.get("sync")) for op in program.ops):
         return verdict
     clock = _Clock(MEETINGS)
     found = chained(text, verdict, partial(verify, suggest=True), clock.over)
