@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from cake_ir.fault import Fix
 from cake_ir.program import Program
 from cake_verify.diagnostic import Diagnostic
-from cake_verify.proposals import declarations, flags, operands, results, slots, statements
+from cake_verify.proposals import declarations, flags, operands, results, slots, staging, statements
 from cake_verify.proposals.source import Proposal, Source, applied, option
 
 MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
@@ -36,6 +36,7 @@ MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
     operands.copies: frozenset({"copy"}),
     flags.protocol: frozenset({"flag"}),
     results.stores: frozenset({"result"}),
+    staging.unfilled: frozenset({"staged"}),
     results.staged: frozenset({"staged"}),
 }  # fmt: skip
 """What makes proposals, with the kinds that each makes."""
@@ -113,7 +114,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
     if len(program.ops) > MOST_OPS:
         return []
     places = _places(errors)
-    source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8])
+    unused = str(errors[0].facts.get("place", "")) if errors and errors[0].code == "S036" else ""
+    source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8], unused)
     first = FIRST.get(errors[0].code, ()) if errors else ()
     if errors and errors[0].code == "S035" and "overwritten columns" in errors[0].message:
         first = ("columns",)

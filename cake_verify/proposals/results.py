@@ -20,8 +20,9 @@ def idle(program: Program) -> list[Param]:
 def stores(s: Source) -> Iterator[Proposal]:
     """Stores to tensors that no operation names, of what the role has in registers or in a view."""
     unused = idle(s.program)
+    drained = {q.role: q.line for q in s.statements if q.name in ("mma_wait", "tmem_wait")}  # the last of each role
     for q in s.statements:
-        if isinstance(q.node, ast.With) or not unused:
+        if isinstance(q.node, ast.With) or not unused or (s.unused and (q.node.end_lineno or q.line) < drained.get(q.role, 0)):
             continue
         for t in unused:
             if t.kind == "tma":
@@ -107,7 +108,8 @@ def _from_registers(s: Source, q: Placed, t: Param, name: str, frag: FragT) -> I
         coords[own] += f" + {frag.rows} * {q.role}.index"
     value = name if t.dtype in (None, frag.dtype) else f"lm.cast({name}, lm.{t.dtype})"
     text = f"lm.store({t.name}, {value}, coords=({', '.join(coords)}{',' if len(coords) == 1 else ''}), clip=True)"
-    yield Proposal("result", (s.after(q.node, text),), f"insert `{text}`", q.node.end_lineno or q.line, 0.0 if q.around and called_loop(q) else 0.5)
+    chosen = 0.0 if not s.unused else -1.5 if name == s.unused else 1.5
+    yield Proposal("result", (s.after(q.node, text),), f"insert `{text}`", q.node.end_lineno or q.line, chosen + (0.0 if q.around and called_loop(q) else 0.5))
 
 
 def called_loop(q: Placed) -> bool:
