@@ -124,10 +124,11 @@ def _value(s: Source, f: _Flag, text: str) -> Proposal:
 
 
 def _values(s: Source, spin: _Flag, signal: _Flag) -> Iterator[Proposal]:
-    """Both sides name one value: the one that is computed is the odd one."""
+    """Both sides name one value: the one that is computed is the odd one, or the one that is no more than what words start with."""
     waits, raises = s.source(spin.value), s.source(signal.value)
     if waits != raises:
-        wrong = signal if isinstance(signal.value, ast.BinOp) and not isinstance(spin.value, ast.BinOp) else spin
+        nothing = isinstance(signal.value, ast.Constant) and signal.value.value == 0
+        wrong = signal if nothing or (isinstance(signal.value, ast.BinOp) and not isinstance(spin.value, ast.BinOp)) else spin
         yield _value(s, wrong, raises if wrong is spin else waits)
 
 
