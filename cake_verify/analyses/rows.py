@@ -93,7 +93,7 @@ def _end_name(plan: Plan, op: Op, found: Range) -> str | None:
     start = resolve(program.ops[found.read].operands["i"])  # type: ignore[arg-type]  # reads have one index
     for block in program.body:
         for s in statements(block.body) if block.role == role else ():
-            if not isinstance(s, Assign) or len(s.targets) != 1:
+            if not isinstance(s, Assign) or len(s.targets) != 1 or s.targets[0].startswith("tmp"):  # a name of ours: the author's follows
                 continue
             if isinstance(s.value, Op):
                 index = s.value.operands.get("i") if s.value.name == "ld" and s.value.attrs.get("tensor") == found.tensor else None
