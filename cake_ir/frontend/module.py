@@ -149,9 +149,10 @@ def _param(a: ast.arg, source: Source) -> Param:
     node = a.annotation
     if node is None:
         raise FaultError(Fault("N017", f"parameter `{a.arg}` has no type", name_span, help="write `LM.tma2d`, `LM.gmem2d[LM.bf16]`, `LM.i32` or the like"))
-    const = zeroed = False
-    while isinstance(node, ast.Attribute) and node.attr in ("const", "zeroed"):
-        const, zeroed, node = const or node.attr == "const", zeroed or node.attr == "zeroed", node.value
+    marks: set[str] = set()
+    while isinstance(node, ast.Attribute) and node.attr in ("const", "zeroed", "inout"):
+        marks.add(node.attr)
+        node = node.value
     items: list[ast.expr] = []
     if isinstance(node, ast.Subscript):
         items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -179,6 +180,6 @@ def _param(a: ast.arg, source: Source) -> Param:
                                    help='write `LM.gmem2d[LM.bf16, "M", "N"]`, extents outermost first'))  # fmt: skip
     if extents and len(extents) != rank:
         raise FaultError(Fault("N018", f"`{a.arg}` has {rank} dimensions but {len(extents)} extents", source.span(items[-1]), facts={"expected": rank, "found": len(extents)}))
-    return Param(a.arg, kind, rank, dtype, name_span, const, zeroed, tuple(extents))
+    return Param(a.arg, kind, rank, dtype, name_span, "const" in marks, "zeroed" in marks, tuple(extents), inout="inout" in marks)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.fault import Edit, Fix, Grade
-from cake_ir.program import Op, Program, Stmt
+from cake_ir.program import If, Op, Program, Stmt
 from cake_ir.span import Span
 from cake_verify.analyses.plan import Plan
 
@@ -55,6 +55,17 @@ def level_with(plan: Plan, op: Op, other: Op) -> Span:
         if id(s) not in theirs:
             return s.span
     return site.stmt.span
+
+
+def meet_before(plan: Plan, op: Op, barrier: str) -> Fix:
+    """A meeting in front of an operation: outside conditions on the member, where all members come to the barrier."""
+    site = plan.sites[op.id]
+    named = plan.program.named.get(barrier)
+    if named is not None and not named.per_member:
+        for s, _ in site.around:
+            if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk()):
+                return before(s.span, f"lm.sync({barrier})")
+    return before(site.stmt.span, f"lm.sync({barrier})")
 
 
 def own_barrier(program: Program, role: str) -> str | None:

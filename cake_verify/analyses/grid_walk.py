@@ -117,6 +117,10 @@ class GridMachine:
         plan.regions.on_split = plan.splitter(ctas)
         try:
             walk.run(front, None, limit)
+            mixed = next((op for op in state.cells.before if op in state.cells.behind), None)
+            if mixed is not None:
+                tensor, read, write = state.cells.before[mixed]
+                result.found = Found("S042", tensor=tensor, old=read, now=write, behind=state.cells.behind[mixed])
         except Found as found:
             result.found = found
             if found.code in ("S039", "S040"):
@@ -161,7 +165,7 @@ class _State:
 
     def __init__(self, plan: Plan, bounds: Bounds, extents: dict[tuple[str, int], int], counted: set[str]) -> None:
         self.plan, self.bounds, self.extents, self.counted = plan, bounds, extents, counted
-        self.cells = Cells()
+        self.cells = Cells(_produced(plan.program))
         self.words: dict[tuple[str, int], Word] = {}
         self.waits: dict[int, Wait] = {}
         self.stores: dict[int, list[int]] = {}
@@ -300,6 +304,13 @@ def _after(base: Step | None, then: Callable[[Member, tuple[Any, ...]], Any]) ->
         return reply
 
     return step
+
+
+def _produced(program: Program) -> frozenset[str]:
+    """Tensors that hold nothing of which the launcher says so: what blocks hand on through them, they have written. Only where there are flags."""
+    if not any("flags" in op.attrs for op in program.ops):
+        return frozenset()
+    return frozenset(p.name for p in program.tensors.values() if not (p.const or p.zeroed or p.inout))
 
 
 def _extents(program: Program, setting: Setting) -> dict[tuple[str, int], int]:

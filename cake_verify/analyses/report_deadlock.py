@@ -248,7 +248,8 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
     where = edits.level_with(r.plan, at.op, taken.op)
     if where != edits.stmt_span(r.plan, at.op):
         slot = _spoken_stage(taken.op) or slot
-    fixes: list[Fix] = [edits.after(where, f"lm.arrive({name}, stage={slot})")]
+    release = f"lm.{'commit' if program.barriers[name].arrive == 'mma' else 'arrive'}({name}, stage={slot})"
+    fixes: list[Fix] = [edits.after(where, release)]
     related = [(taken.op.span, "waits for the slot here"), (b.op.span, f"{who(r, b.member)} waits for its release here")]
     related += [(s.op.span, "other slots are released here") for s in releases[:2]]
     guard = _kept_by(r, m, taken, releases)
@@ -263,7 +264,7 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
     facts = {"barrier": name, "role": m.role, "expected": b.bar.count if b.bar else None, "found": b.bar.count - b.bar.pend if b.bar else None,
              "setting": str(r.setting)}  # fmt: skip
     return Fault("S008", message, at.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=waits_of(r, blocked),
-                 help=f"release it: `lm.arrive({name}, stage={slot})`")  # fmt: skip
+                 help=f"release it: `{release}`")  # fmt: skip
 
 
 def _ends(r: Replay, m: Member, use: Entry) -> Entry:

@@ -71,7 +71,7 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
         message = f"{call(s.op)} reads bytes of `{name}` that other lanes of {who(r, m)} wrote, and nothing makes them meet in between"
         related[0] = (write.op.span, "written here, by other lanes too")
         if sync:
-            fixes.append(edits.before(where, f"lm.sync({sync})"))
+            fixes.append(edits.meet_before(r.plan, s.op, sync))
     elif write.member.role == m.role and code == "S004" and (part := _shared_part(r, s.op)) is not None:
         own = f"{part.n} * {m.role}.index"
         message = f"{who(r, m)} reads what {who(r, write.member)} writes: this part of `{name}` starts at {spoken(part.lo)} for all members of `{m.role}`"
@@ -219,7 +219,7 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
     if victim is m and waited:
         message = f"{call(s.op)} may overwrite `{name}` before a store has read it: only the issuing thread has waited for that store"
         if sync:
-            fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})"))
+            fixes.append(edits.meet_before(r.plan, s.op, sync))
     elif (drain := r.drain(len(r.log), victim, "bulk")) is not None and drain.number > read.number and "pending" in drain.op.spans:
         left = sum(1 for e in r.log[read.number + 1 : drain.number] if e.member is victim and engine_of(r, e.op) == "bulk")
         message = f"`lm.store_wait(pending={drain.op.attrs.get('pending')})` leaves the store in flight whose source {call(s.op)} overwrites"
@@ -248,7 +248,7 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
 def _own_lanes(r: Replay, s: Site, read: Entry, name: str, reads: tuple[Span, str], facts: dict[str, object], lines: tuple[str, ...], code: str) -> Fault:
     m = s.member
     sync = edits.own_barrier(r.plan.program, m.role)
-    fixes = [edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})")] if sync else []
+    fixes = [edits.meet_before(r.plan, s.op, sync)] if sync else []
     message = f"{call(s.op)} overwrites `{s.view}` while other lanes of {who(r, m)} may still read `{name}`: nothing makes them meet in between"
     return Fault(code, message, s.span, (reads,), help=title(fixes, "let all threads meet between the read and the write"), fixes=tuple(fixes),
                  facts=facts, trace=lines)  # fmt: skip

@@ -22,11 +22,12 @@ from cake_verify.analyses.words import call, span_of, view_name
 
 def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
     """The first meeting of values that do not fit; a warning where it may be meant."""
-    c = next((c for c in walk.clashes if c.sure), walk.clashes[0] if walk.clashes else None)
+    uneven = next((c for c in walk.clashes if walk.uneven(c)), None)
+    c = next((c for c in walk.clashes if c.sure), uneven or (walk.clashes[0] if walk.clashes else None))
     if c is None:
         return None
     fault = _told(plan, walk, c, setting)
-    return fault if c.sure else replace(fault, severity="warning")
+    return fault if c.sure or c is uneven else replace(fault, severity="warning")
 
 
 def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
@@ -46,7 +47,7 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {_place(c.one)}, and the product belongs to {_place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
         return Fault("S035", message, c.op.span, _sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
-    if c.kind in ("mask", "numbered", "filled", "related"):
+    if c.kind in ("mask", "numbered", "filled", "related", "behind"):
         return told_column(plan, walk, c, facts)
     if c.kind == "contraction":
         return _contraction(plan, c, facts)

@@ -19,7 +19,7 @@ from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
 from cake_verify.analyses.guards import unreached
-from cake_verify.analyses.left_out import left_out
+from cake_verify.analyses.left_out import left_out, part_left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
@@ -27,6 +27,7 @@ from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
+from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
@@ -166,7 +167,7 @@ def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> 
     if clash is not None and clash.severity == "error":
         return [clash]
     doubts = [clash] if clash is not None else []
-    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
+    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting) or part_left_out(plan, walk, setting))
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})
@@ -196,7 +197,9 @@ def _dead(plan: Plan, number: int) -> Fault:
 def _cut_short(plan: Plan, number: int, role: str, first: int, rows: int, end: int) -> Fault:
     op = plan.program.ops[number]
     message = f"the store writes {rows} rows from row {first} on, and the sequence that they belong to goes on to row {end}: the rest of this tile is never written"
-    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile",
+    range_ = guarded(plan, op)
+    fix = what_is_left(plan, op, range_) if range_ is not None else None
+    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile", (fix,) if fix is not None else (),
                  facts={"role": role, "expected": end - first, "found": rows})  # fmt: skip
 
 

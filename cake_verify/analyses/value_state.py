@@ -80,6 +80,10 @@ class ValueState:
         self.kept: set[tuple[int, str]] = set()
         self.selecting: set[str] | None = None
         self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
+        self.parts: dict[tuple[int, str], frozenset[tuple[str, int, int, int]]] = {}
+        self.reduced: dict[tuple[str, str, str, str], set[tuple[str, int, int, int]]] = {}
+        self.rows_of: dict[tuple[int, str], tuple[Label, Label]] = {}
+        self.moves: dict[tuple[int, int], dict[int, set[int]]] = {}
 
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:
@@ -170,6 +174,15 @@ class ValueState:
         ((fixed, name, slot, stages),) = keys_of((leaf,))
         return self._frags.get(m.number, _NONE).get(fixed or (name, v[slot] % stages), NOTHING)
 
+    def labels_of(self, m: Member, name: str) -> Tile:
+        """The labels of a place that is no array."""
+        return self._frags.get(m.number, _NONE).get((name, 0), NOTHING)
+
+    def origin(self, m: Member, atom: int, view: str) -> Label:
+        """What the first row of the view whose bytes these are was loaded for."""
+        cell = self._cells.get(m.cta.rank, {}).get(atom)
+        return cell[1] if cell is not None and cell[0] == view else UNKNOWN
+
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""
         self._clash("mask", op, m, v, 1, label, label)
@@ -178,6 +191,10 @@ class ValueState:
         """A selection takes what was filled in for elements."""
         self._clash("filled", op, m, v, 1, label, label)
 
+    def behind(self, op: Op, m: Member, v: tuple[Any, ...], row: Label) -> None:
+        """A running value takes in a row of the next sequence."""
+        self._clash("behind", op, m, v, 0, row, row)
+
     def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
         """A mask compares positions that are not those of the rows and columns."""
         self._clash("related", op, m, v, 0, row, col)
@@ -185,6 +202,12 @@ class ValueState:
     def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
         """Columns of two tiles get the same numbers."""
         self._clash("numbered", op, m, v, 1, one, other)
+
+    def uneven(self, c: Clash) -> bool:
+        """Whether a store moves by different distances what different loads have brought: then one of them brings another tile."""
+        found = self.moves.get((c.op.id, c.axis), {})
+        tensors = {self.plan.program.ops[n].attrs.get("tensor") for n in found}
+        return c.kind == "stored" and len(found) > 1 and len(tensors) == 1 and all(len(by) == 1 for by in found.values()) and len(set.union(*found.values())) > 1
 
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
@@ -322,6 +345,8 @@ class ValueState:
                     continue
                 for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
                     by = apart(label, to)
+                    if by is not None and label:
+                        self.moves.setdefault((number, axis), {}).setdefault(label[2], set()).add(by)
                     if by and (product or abs(by) >= n):
                         self._clash("stored", op, m, v, axis, label, to, bool(product))
 

@@ -17,9 +17,11 @@ from cake_verify.analyses.fragment_paths import offset, paths
 from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Tile, apart, boxed, join, labels_at, moved
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
 from cake_verify.analyses.value_masks import mask_end, numbering
+from cake_verify.analyses.value_parts import collected
 from cake_verify.analyses.value_relations import relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Sum, ValueState, keys_of
 
@@ -33,7 +35,7 @@ class ValueWalk(ValueState):
         self.handlers: dict[int, Handler] = {}
         for s in plan.sites.values():
             targets = s.stmt.targets if isinstance(s.stmt, Assign) else ()
-            made = [h for h in (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op), mask_end(self, s.op), numbering(self, s.op, targets), fills(self, s.op, targets), relations(self, s.op, targets)) if h is not None]
+            made = [h for h in (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op), mask_end(self, s.op), numbering(self, s.op, targets), fills(self, s.op, targets), relations(self, s.op, targets), collected(self, s.op, targets), beyond(self, s.op, targets)) if h is not None]
             if made:
                 self.handlers[s.op.id] = made[0] if len(made) == 1 else _in_turn(tuple(made))
 

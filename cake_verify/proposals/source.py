@@ -76,11 +76,12 @@ _LONG, _AROUND = 600, 40
 
 @dataclass
 class Source:
-    """One schedule: its text, syntax tree and program; `places` are the lines where something is wrong."""
+    """One schedule: its text, syntax tree and program; `places` are the lines where something is wrong, `unused` a value that nobody uses."""
 
     text: str
     program: Program
     places: tuple[int, ...] = ()
+    unused: str = ""
     lines: list[str] = field(init=False)
     function: ast.FunctionDef = field(init=False)
 

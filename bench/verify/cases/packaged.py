@@ -48,6 +48,9 @@ class Packaged(Case):
         scalars = {n: v for n, v in self.task.scalar_values(axes).items() if n in program.scalars}
         return Filled(arrays, scalars, {"": (axes, inputs)})
 
+    def outputs(self) -> dict[str, str]:
+        return {n: f"an output of task `{self.family}`" for n, t in self.task.tensors.items() if t.mode != "in" and not t.optional}
+
     def wrong(self, outputs: Mapping[str, Any], filled: Filled) -> str:
         axes, inputs = filled.expected[""]
         found = Reference(self.task, axes, inputs, None).compare(outputs, self.task.distribution("normal"))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
-from cake_verify.analyses import ranges
+from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
+from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
@@ -34,7 +37,12 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         coords = op.operands.get("coords")
         entries = coords if isinstance(coords, tuple) else (op.operands.get("i"),)
-        if op.operands.get("mask") is not None or op.attrs.get("clip") or any(isinstance(s, If) for s in site.path):
+        if op.operands.get("mask") is not None or op.attrs.get("clip"):
+            continue
+        if any(isinstance(s, If) for s in site.path):
+            found = outside(program, site, tensor) if op.name != "bulk_store" else None
+            if found is not None:
+                yield _guarded(site, tensor, found)
             continue
         for axis, e in enumerate(entries):
             if isinstance(e, Expr) and not isinstance(e.type, FragT):
@@ -42,6 +50,21 @@ def check(program: Program) -> Iterator[Fault]:
                 if fault:
                     yield fault
                     break
+
+
+def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
+    """An access that its conditions let through although it leaves the tensor."""
+    where = f"an element in front of `{tensor.name}`" if found.last < 0 else f"element {found.last} along axis {found.axis} of `{tensor.name}`"
+    message = f"{call(site.op)} touches {where}, which has {found.extent} there, for {found.given}"
+    related = [(tensor.span, "declared here")]
+    fixes: tuple[Fix, ...] = ()
+    if found.guard is not None:
+        related.insert(0, (found.guard.head, "under this condition"))
+        if found.tighter:
+            left, right = (spoken(a) for a in found.guard.cond.args)
+            fixes = (edits.replace(found.guard.cond.span, f"{left} {found.tighter} {right}"),)
+    return Fault("S033", message, site.op.span, tuple(related), "let the condition keep out what lies outside, or use `clip=True`", fixes,
+                 {"role": site.role.name, "tensor": tensor.name, "axis": found.axis, "expected": found.extent, "found": found.last})  # fmt: skip
 
 
 def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
