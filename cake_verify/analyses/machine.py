@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cake_ir.derive.pairs import runs
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import (
     Arrive,
@@ -27,11 +28,11 @@ from cake_ir.walk.code import Context
 from cake_verify.analyses import steps_memory as memory
 from cake_verify.analyses import steps_send as sends
 from cake_verify.analyses import steps_sync as synchronise
+from cake_verify.analyses import steps_tensor as tensor
 from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
 from cake_verify.analyses.steps_atomic import atomic_update
-from cake_verify.analyses.steps_tensor import tensor_operands
 
 LIMIT = 20_000
 """Events of one run after which it is given up."""
@@ -131,11 +132,11 @@ class Machine:
         if effect.engine == "tcgen05":
             if "acc" not in op.operands:
                 return None
-            issued, inner = memory.mma_async(self.plan, op, effect), tensor_operands(self.plan, op)
-            return _both(issued if inner is None else _both(issued, inner), memory.accumulator(self.plan, op))
+            issued, inner = memory.mma_async(self.plan, op, effect), tensor.tensor_operands(self.plan, op)
+            return _both(issued if inner is None else _both(issued, inner), tensor.accumulator(self.plan, op))
         if effect.engine == "cp_async":
             return memory.copy_in(self.plan, op, role)
-        return memory.tensor_memory(self.plan, op, effect)
+        return tensor.tensor_memory(self.plan, op, effect)
 
     def _touch(self, op: Op, role: str, effect: Touch) -> Step:
         make = memory.generic_read if effect.mode == "r" else memory.generic_write
@@ -190,6 +191,8 @@ class Machine:
         cx = plan.cluster[0]
         for c in world.ctas:
             for role, make in plan.code.roles.items():
+                if not runs(plan.program, role, c.rank):
+                    continue
                 record = plan.program.roles[role]
                 for i in range(record.members):
                     context = Context(arguments, i, (c.rank % cx, c.rank // cx), plan.cluster, cta * plan.ranks + c.rank, extents,

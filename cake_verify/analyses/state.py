@@ -175,6 +175,12 @@ class World:
         return b
 
 
+def both(m: Member) -> tuple[Cta, Cta]:
+    """The CTAs of the pair that a member multiplies for, its own first."""
+    ctas, rank = m.world.ctas, m.cta.rank
+    return ctas[rank], ctas[rank ^ 1]
+
+
 def open_epoch(m: Member) -> int:
     """The bit of what the member does from here to its next release."""
     b = m.world.bit()
