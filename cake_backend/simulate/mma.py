@@ -217,6 +217,8 @@ def _tcgen05(site: Site) -> Step:
         raise NotSimulated("a tcgen05 operand in registers", op.span)
 
     paired = op.attrs.get("ctas") == 2
+    if paired and m.program.launch.cluster[0] % 2:
+        raise NotSimulated("an MMA of a pair in a cluster without pairs", op.span)
 
     def ends(warp: Warp) -> tuple[Cta, ...]:
         """The CTAs that the product is of: each has its rows of A and of the result, and its share of B's rows."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.program import Expr, Op
-from cake_ir.types import FragT, TmemT, ViewT
+from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
 from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
 from cake_verify.analyses.plan import Plan
@@ -237,25 +237,6 @@ class ValueState:
             for c in found.values():
                 row, col = moved(c[1], v[at][1]), moved(c[2], v[at][2])
                 yield (col, row, c[3]) if t.transposed else (row, col, c[3])
-
-        return read
-
-    def _from_tmem(self, op: Op, operand: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
-        e = op.operands[operand]
-        assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-        find, at, name = self.plan.columns(e.type), self._at(op, operand), e.type.tmem
-
-        def read(m: Member, v: tuple[Any, ...]) -> Tile:
-            cells = self._cells.get(m.cta.rank, {})
-            region = find(v[at])
-            first = cells.get(region[0]) if region else None
-            for a in region:
-                total = self._sums.get((-1 - m.cta.rank, a))
-                if total is not None:
-                    total.unread, total.read, total.count = -1, True, 0
-            if first is None or first[0] != name:
-                return NOTHING
-            return first[1], moved(first[2], v[at]), first[3]
 
         return read
 

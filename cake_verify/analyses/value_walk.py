@@ -22,10 +22,11 @@ from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
 from cake_verify.analyses.value_masks import mask_end, numbering
 from cake_verify.analyses.value_relations import relations
-from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, ValueState, keys_of
+from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
+from cake_verify.analyses.value_tensor import TensorValues
 
 
-class ValueWalk(ValueState):
+class ValueWalk(TensorValues):
     """Handlers of one program's operations, and what a run showed: `clashes`, products made and lost by operation, stretches contracted."""
 
     def __init__(self, plan: Plan, args: dict[str, Any] | None = None) -> None:
@@ -59,6 +60,8 @@ class ValueWalk(ValueState):
     def _compile(self, op: Op, targets: tuple[str, ...]) -> Handler | None:
         if op.name == "mma":
             return self._mma(op)
+        if op.name == "tmem_store":
+            return self._put_columns(op)
         space, view_mode = _roles_of(op, self.plan)
         if space == "w" and view_mode == "r":
             return self._store(op, self._parts_of_view(op))
@@ -121,7 +124,7 @@ class ValueWalk(ValueState):
         if isinstance(e.type, ViewT):
             return self._view_operand(op, name)
         if isinstance(e.type, TmemT):
-            return lambda m, v: (NOTHING, None)
+            return self._tmem_operand(op, name)
         leaves = self.plan.paths(self.plan.code.ops[op.id].trees[name]).leaves
         places = list(zip(keys_of(leaves), leaves, strict=True))
         labels = self._from_tree(op, name)
@@ -181,7 +184,10 @@ class ValueWalk(ValueState):
             (first, which), (second, other) = (right(end, v) for end in ends)
             if first[1] and second[1] and first[1] != second[1] and first[1][:2] != second[1][:2]:
                 self._clash("contraction", op, m, v, 1, first[1], second[1])
-            whole = first[0] if apart(second[0], first[0]) == width // 2 else UNKNOWN
+            by = apart(second[0], first[0])
+            if by == 0:
+                self._clash("halves", op, m, v, 0, first[0], second[0])
+            whole = first[0] if by == width // 2 else UNKNOWN
             for end in ends:
                 product(end, v, left(end, v), ((whole, first[1], first[2] | second[2]), None if which is None or other is None else (which, other)))
 
@@ -286,6 +292,8 @@ def _shape(op: Op, operand: str) -> tuple[int, int]:
     """Rows and columns of an operand of a product, as it is read."""
     e = op.operands[operand]
     t = e.type if isinstance(e, Expr) else None
+    if isinstance(t, TmemT):
+        return t.lanes, t.cols
     return (t.shape[0], t.shape[-1]) if isinstance(t, (ViewT, FragT)) else (1, 0)
 
 
