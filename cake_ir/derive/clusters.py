@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from cake_ir.derive.acting import tx_loads
 from cake_ir.derive.pairs import joins, leader, pair, paired_roles
 from cake_ir.derive.structure import Site, sites
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Issue, Wait
+from cake_ir.ops.effects import Wait
 from cake_ir.program import Program
 
 
@@ -29,7 +30,7 @@ def along(program: Program, axis: int, rank: int) -> tuple[int, ...]:
 
 def is_tx_load(site: Site, program: Program) -> bool:
     """Whether the operation is an asynchronous copy that completes by bytes on a barrier of this CTA, which it arms."""
-    return any(isinstance(e, Issue) and e.done == "tx" and e.engine != "st_async" for e in effects_of(site.op, program))
+    return site.op.id in tx_loads(program)
 
 
 @fact

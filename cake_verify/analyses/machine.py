@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cake_ir.derive.acting import acting
 from cake_ir.derive.pairs import runs
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import (
@@ -38,6 +39,10 @@ LIMIT = 20_000
 """Events of one run after which it is given up."""
 
 
+_HOLDING = ("wgmma", "tmem_ld", "tmem_st")
+"""Engines that hold registers."""
+
+
 class Stuck(Exception):
     """No member can go on and some have not ended."""
 
@@ -51,8 +56,9 @@ class Machine:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.held = {s.role for s in plan.sites.values() if any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld", "tmem_st") for e in self._effects(s.op))}
-        self.dependent = any(isinstance(e, GridDependency) and e.kind == "wait" for s in plan.sites.values() for e in self._effects(s.op))
+        doers = acting(plan.program)
+        self.held = {s.role for s in doers.get(Issue, ()) if any(isinstance(e, Issue) and e.engine in _HOLDING for e in self._effects(s.op))}
+        self.dependent = any(isinstance(e, GridDependency) and e.kind == "wait" for s in doers.get(GridDependency, ()) for e in self._effects(s.op))
         self.steps: list[Step | None] = [self._compile(plan.sites[i].op, plan.sites[i].role) if i in plan.sites else None for i in range(len(plan.program.ops))]
 
     def _effects(self, op: Op) -> tuple[Any, ...]:
@@ -60,8 +66,8 @@ class Machine:
 
     def _compile(self, op: Op, role: str) -> Step | None:
         parts: list[Step] = []
-        asynchronous = any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld", "tmem_st") for e in self._effects(op))
-        if not asynchronous:
+        effects = self._effects(op)
+        if not any([isinstance(e, Issue) and e.engine in _HOLDING for e in effects]):
             registers = memory.registers(self.plan, op, role in self.held)
             if registers is not None:
                 parts.append(registers)
@@ -72,7 +78,7 @@ class Machine:
         rows = check_rows(self.plan, op)
         if rows is not None:
             parts.append(rows)
-        for effect in self._effects(op):
+        for effect in effects:
             step = self._one(op, role, effect)
             if step is not None:
                 parts.append(step)
@@ -82,7 +88,7 @@ class Machine:
             return None
         if len(parts) == 1:
             return parts[0]
-        if any(isinstance(e, (Wait, Sync, ClusterSync)) for e in self._effects(op)):
+        if any(isinstance(e, (Wait, Sync, ClusterSync)) for e in effects):
             return _in_stages(tuple(parts))
         return _both(*parts) if len(parts) == 2 else _in_stages(tuple(parts))
 

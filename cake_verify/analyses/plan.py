@@ -11,9 +11,9 @@ from cake_ir.derive.clusters import along, arrival_targets, axis_of
 from cake_ir.derive.issue import issue_roles
 from cake_ir.derive.pairs import landing
 from cake_ir.derive.sends import send_barriers
-from cake_ir.derive.structure import sites
+from cake_ir.derive.structure import listed, sites
 from cake_ir.derive.transactions import TxSet, transactions
-from cake_ir.program import Assign, Expr, Op, Program, statements
+from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import SlotT, TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
 from cake_verify.analyses.fragment_paths import Paths, paths
@@ -113,8 +113,8 @@ class Plan:
         """What a view name of the operation's role stands for."""
         key = (self.sites[op.id].role, name)
         if not self._views:
-            for block in self.program.body:
-                for s in statements(block.body):
+            for block, body in listed(self.program):
+                for s in body:
                     if isinstance(s, Assign) and isinstance(s.value, Expr) and isinstance(s.value.type, ViewT):
                         self._views[block.role, s.targets[0]] = s.value
         return self._views.get(key)

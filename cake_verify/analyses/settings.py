@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from cake_ir.derive.structure import listed
 from cake_ir.dtypes import DTYPES
-from cake_ir.program import Expr, For, If, Program, Scheduler, statements
+from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
 from cake_verify.analyses.goals import Goal, goals_of
@@ -78,8 +79,8 @@ class Settings:
         self.candidates = self._candidates()
 
     def _main_scheduler(self) -> Scheduler | None:
-        for block in self.program.body:
-            for s in statements(block.body):
+        for _, body in listed(self.program):
+            for s in body:
                 if isinstance(s, For) and s.kind == "tiles":
                     return self.program.schedulers[str(s.scheduler)]
         return None
