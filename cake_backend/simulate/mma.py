@@ -16,7 +16,7 @@ from cake_backend.simulate import floats
 from cake_backend.simulate.access import ViewAccess
 from cake_backend.simulate.elementwise import build, frag_type, grid
 from cake_backend.simulate.engines import Group, MmaUnit
-from cake_backend.simulate.faults import Abort, NotSimulated
+from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
@@ -227,6 +227,8 @@ def _tcgen05(site: Site) -> Step:
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
+        if isinstance(a, TmemAccess) and not set(acc.columns(vals)).isdisjoint(a.columns(vals)):
+            raise Abort(m.located("X004", f"{label(op)} writes its result to columns of tensor memory that it reads as an operand", op, warp=warp))
 
         def execute(group: Group) -> None:
             cells = b.whole(warp, vals, as_read=True)
