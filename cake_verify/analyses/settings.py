@@ -28,8 +28,7 @@ MOST_LAG = 256
 """Iterations up to which a guard's constant is followed; what changes later is not decided."""
 
 LENGTH = "#len:"
-UNEVEN = 10.0
-"""What an argument that is not a whole number of its blocks weighs against a trip too few or too many."""
+UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
 
 
 @dataclass(slots=True, eq=False)
@@ -235,8 +234,7 @@ class Settings:
     def profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         """Cluster tiles in all, and the trips of every run-time loop at the first tile; None where an assumption fails."""
         key = tuple(choice.values())
-        found = self.profiles.get(key, False)
-        if found is False:
+        if (found := self.profiles.get(key, False)) is False:
             found = self.profiles[key] = self._profile(choice)
         return found  # type: ignore[return-value]  # what `_profile` gave
 
