@@ -214,25 +214,24 @@ class Machine:
         while running:
             before = events
             for m in running:
-                send, event, reply = m.body.send, m.pending, m.reply
+                send, event = m.body.send, m.pending
                 try:
+                    if event is None:
+                        event = send(None)
                     while True:
-                        if event is None:
-                            event = send(reply)
-                        number = event[0]
-                        step = steps[number]
+                        step = steps[event[0]]
                         reply = None
                         if step is not None:
                             reply = step(m, event[1])
                             if reply is blocked:
-                                m.pending, m.reply = event, None
+                                m.pending = event
                                 break
                         if log is not None:
                             log(m, event)
-                        event = None
                         events += 1
                         if events > limit:
-                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
+                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", event[0] if event[0] >= 0 else None, m.role)
+                        event = send(reply)
                 except StopIteration:
                     m.done, m.pending = True, None
                 except Found as found:

@@ -183,7 +183,8 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             credit(bar, known)
             bit = bar.cb
             if not bit:
-                bit = bar.cb = w.bit()
+                bit = bar.cb = 1 << w.top
+                w.top += 1
             bar.loaded |= 1 << bar.n
             if parts > 1:
                 was = bar.coords.setdefault(number, v[coords])
@@ -251,7 +252,9 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     paired = op.attrs.get("ctas") == 2
 
     def step(m: Member, v: Values) -> Any:
-        bit = m.world.bit()
+        w = m.world
+        bit = 1 << w.top
+        w.top += 1
         if wgmma:
             r, d, h = reads, acc, held
             if moving:
