@@ -21,7 +21,7 @@ PAGE = Page(
     "and a role with MMAs of pairs does nothing but wait, issue and commit.",
     why="A pair is the two CTAs whose ranks differ in the last bit: without one there is nobody to hold the other half. The assembler refuses a kernel that mixes both kinds, and nothing checks the cluster: "
     "the MMA waits for a peer that does not exist. One thread in the leading CTA issues for both, so that whatever else its role does would be missing in the other CTA.",
-    failing=edit(TENSOR_MEMORY, ("lm.mma(acc, a, b, init=True)", "lm.mma(acc, a, b, init=True, ctas=2)")),
+    failing=edit(TENSOR_MEMORY, ("lm.mma(acc, a, b, init=True)", "lm.mma(acc, a, b, init=True, ctas=2)"), ("offset=16384, shape=(128, 64)", "offset=16384, shape=(64, 64)")),
     passing=TENSOR_MEMORY,
     limits="Multicast loads beside MMAs of pairs are refused: which CTA then frees which slots is not followed in this build.",
     sources=("HW083", "HW092"),
