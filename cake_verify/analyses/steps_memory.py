@@ -8,6 +8,7 @@ from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
+from cake_verify.analyses.places import Mask
 from cake_verify.analyses.plan import Lookup, Plan, Step, view_type
 from cake_verify.analyses.state import Cta, Found, Member, both, complete, credit, open_epoch
 from cake_verify.analyses.steps_atomic import updates
@@ -248,7 +249,7 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     reads, acc, held = touch.reads, touch.acc, touch.held
     wgmma = effect.engine == "wgmma"
     joins = number not in mma_groups(plan.program).opens
-    moving = callable(reads) or callable(acc) or callable(held)  # an element of an array of fragments, chosen at run time
+    fixed = None if callable(reads) or callable(acc) or callable(held) else (reads, acc, held)
     paired = op.attrs.get("ctas") == 2
 
     def step(m: Member, v: Values) -> Any:
@@ -256,9 +257,7 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
         bit = 1 << w.top
         w.top += 1
         if wgmma:
-            r, d, h = reads, acc, held
-            if moving:
-                r, d, h = (x(v) if callable(x) else x for x in (r, d, h))
+            r, d, h = fixed if fixed is not None else (_now(reads, v), _now(acc, v), _now(held, v))
             if r & m.acc:
                 raise Found("S005", places=r & m.acc, write=False)
             if d & m.held:
@@ -290,6 +289,11 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
         return None
 
     return step
+
+
+def _now(mask: Mask, v: Values) -> int:
+    """The registers that an event names: where an element of an array is chosen at run time, by its values."""
+    return mask(v) if callable(mask) else mask
 
 
 def registers(plan: Plan, op: Op, copies: bool) -> Step | None:

@@ -146,6 +146,7 @@ class ValueState:
                 if tile[2]:
                     product |= tile[2]
             for (row_side, row_from, col_side, col_from), tile in zip(sides, tiles, strict=True):
+                label: Any  # of an axis: what stands at 0 or 1 of a tile
                 if row_side is not None:
                     label = tile[row_side] if row_from is None else moved(tile[row_side], offset(row_from, v))
                     if label is not row:

@@ -215,6 +215,7 @@ class ValueWalk(TensorValues):
                     self._sums.pop((m.number, key), None)
                 return
             begins = fresh or (init is not None and bool(v[init]))
+            region: list[int] = []
             if columns is not None:
                 region = columns(v[at])
                 key, owner = region[0], -1 - m.cta.rank

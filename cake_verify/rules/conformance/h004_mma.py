@@ -96,7 +96,7 @@ def _problem(program: Program, op: Op, role: Role) -> tuple[str, str] | None:
     split = acc.warps if isinstance(acc, FragT) else None
     if family == "wgmma" and role.member_warps % 4:
         return None  # H013
-    why = shape_problem(family, kind, m, n, k, warps=role.member_warps, split=split, ctas=ctas,
+    why = shape_problem(family, kind, m, n, k, warps=role.member_warps, split=split, ctas=ctas,  # type: ignore[arg-type]  # as above
                         a_place=_place(a), b_transposed=turned[1])  # type: ignore[arg-type]  # as above
     if why:
         return why, "a" if why.startswith("K") else "acc"
