@@ -91,3 +91,17 @@ def test_multicast_beside_pairs_is_refused_where_it_is_written() -> None:
 def test_each_cta_holds_half_of_the_columns_operand() -> None:
     (error,) = verify_text(changed(GEMM, ("shape=(BN // 2, BK)", "shape=(BN, BK)")), suggest=False).errors
     assert error.code == "D001" and "each CTA of a pair holds half of B: give `b` 128 rows" in error.help
+
+
+MISPLACED = [
+    ("another stretch of K in tensor memory", ("lm.load(A, coords=(k * BK, t.m * 128)", "lm.load(A, coords=(k * BK + BK, t.m * 128)"), "S034"),
+    ("another stretch of K in shared memory", ("sb.tma_load(B, coords=(k * BK,", "sb.tma_load(B, coords=(k * BK + BK,"), "S034"),
+    ("the rows of another tile", ("sc.tma_store(C, coords=(t.n * BN, t.m * 128))", "sc.tma_store(C, coords=(t.n * BN, t.m * 128 + 128))"), "S034"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "code"), [m[1:] for m in MISPLACED], ids=[m[0] for m in MISPLACED])
+def test_what_was_written_to_tensor_memory_is_known_where_it_is_multiplied(edit: tuple[str, str], code: str) -> None:
+    text = changed(SCALED, edit)
+    assert [d.code for d in verify_text(text, params=PARAMS[SCALED], suggest=False).errors] == [code]
+    assert judge(text, SCALED, most=2).state == "harmful"
