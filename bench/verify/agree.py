@@ -49,6 +49,7 @@ def _copies(r: random.Random) -> Case | None:
 def _accumulators(r: random.Random) -> Case | None:
     s = generate_tensor_memory.Accumulators(
         r.randint(1, 4), r.randint(1, 3), r.randint(1, 2), r.randint(0, 2), r.choice(["warp", "member", "thread"]), r.random() < 0.6, r.random() < 0.5, r.choice(["sm_100a", "sm_103a"]),
+        r.choice([0, 0, 1, 1, 2]),
     )  # fmt: skip
     return generate_tensor_memory.case(s) if s.sound else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -76,6 +76,8 @@ class Elaboration:
     hoisted: set[str] = field(default_factory=set)
     other_arm: dict[str, Local] = field(default_factory=dict)
     exhausted: bool = False
+    by_name: dict[str | None, Decl] = field(default_factory=dict)
+    known: int = 0
     span: Callable[[ast.AST], Span] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,12 +109,13 @@ class Elaboration:
 
     def shallow(self, e: Expr, span: Span) -> Expr:
         """`e`; N002 where it is nested more deeply than its readers recurse."""
-        level, depth = e.args, 0
+        level: Sequence[Expr] = e.args
+        depth = 0
         while level:
             depth += 1
             if depth > MAX_DEPTH:
                 self.fail("N002", "the expression is nested too deeply", span, help="bind parts of it to names")
-            level = tuple(a for x in level for a in x.args)
+            level = [a for x in level for a in x.args]
         return e
 
     # ------------------------------------------------------------ declared things
@@ -121,10 +124,10 @@ class Elaboration:
         """The record of a declared thing or parameter (protocol of `ops.spec.Scope`)."""
         if name in self.params:
             return self.params[name]
-        for d in self.decls:
-            if getattr(d, "name", None) == name:
-                return d
-        raise KeyError(name)
+        for d in self.decls[self.known :]:
+            self.by_name.setdefault(getattr(d, "name", None), d)
+        self.known = len(self.decls)
+        return self.by_name[name]
 
     def of_kind(self, cls: type) -> list[str]:
         return [d.name for d in self.decls if isinstance(d, cls)]  # type: ignore[union-attr]  # callers ask for named kinds

@@ -302,6 +302,8 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         el.env = dict(entry)
     runs = trips is not None and trips > 0
     for name, v in list(el.env.items()):
+        if v is entry.get(name, el):  # as it was, like most names; the elaboration stands for a name that was not there
+            continue
         if name not in entry or (name == node.target.id and not runs):
             if not runs and isinstance(v, Local):
                 el.env[name] = Lost("is bound only inside a loop that may not run", v.span)
@@ -318,7 +320,7 @@ def _carried(el: Elaboration, node: ast.For, entry: dict[str, Any], *, final: bo
     loaded: set[str] | None = None
     for name, old in entry.items():
         new = el.env.get(name)
-        if not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
+        if new is old or not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
             continue
         if _weakens(old, new.type) and not final:
             weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)

@@ -338,8 +338,9 @@ def _declared_attribute(el: Elaboration, node: ast.Attribute, record: Any, span:
 
 
 def _call(el: Elaboration, node: ast.Call) -> Any:
-    from cake_ir.frontend.calls import call
+    from cake_ir.frontend.calls import call  # imports this module
 
+    _HANDLERS[ast.Call] = call  # from now on without this detour
     return call(el, node)
 
 

@@ -113,7 +113,7 @@ class _Compiler:
     def _function(self, name: str, body: tuple[Stmt, ...]) -> None:
         """Print one role block: what it mentions of arguments and rings is set up in front, since each line takes time to compile."""
         outer, self.lines, self.mentioned = self.lines, [], {}
-        lets = [f"    v_{d.name} = {self.scalar(d.value)}" for d in self.program.lets.values()]
+        lets = [f"    v_{d.name} = {self.bare(d.value)}" for d in self.program.lets.values()]
         yields = self._body(body, 1)
         outer += [f"def {name}(c):", *self.mentioned.values(), *lets, *self.lines]
         if not yields:
@@ -134,11 +134,11 @@ class _Compiler:
                     put(f"{pad}for v_{s.var} in c.tiles({s.scheduler!r}):")
                 else:
                     assert s.lo is not None and s.hi is not None
-                    put(f"{pad}for v_{s.var} in range({self.scalar(s.lo)}, {self.scalar(s.hi)}):")
+                    put(f"{pad}for v_{s.var} in range({self.bare(s.lo)}, {self.bare(s.hi)}):")
                 if not self._body(s.body, depth + 1):
                     put(f"{pad}    yield -1, ()")
             else:
-                put(f"{pad}if {self.scalar(s.cond)}:")
+                put(f"{pad}if {self.bare(s.cond)}:")
                 a = self._body(s.then, depth + 1)
                 if not s.then:
                     put(f"{pad}    pass")
@@ -161,8 +161,11 @@ class _Compiler:
         t = s.value.type
         if isinstance(t, ViewT):
             put(f"{pad}v_{s.targets[0]} = {self.view(s.value)}")
+        elif s.value.op == "step":
+            n = self._mention(f"n_{s.value.attrs['ring']}", "0")
+            put(f"{pad}v_{s.targets[0]} = {n}; {n} += 1")
         else:
-            put(f"{pad}v_{s.targets[0]} = {self.scalar(s.value)}")
+            put(f"{pad}v_{s.targets[0]} = {self.bare(s.value)}")
         return False
 
     # ------------------------------------------------------------ operands
@@ -181,7 +184,7 @@ class _Compiler:
                         trees[f"{name}.{k}"] = self._tree(e, values)
                         parts.append("None")
                     else:
-                        parts.append(self.scalar(e))
+                        parts.append(self.bare(e))
                 index[name] = len(values)
                 values.append(f"({', '.join(parts)},)")
             elif isinstance(operand.type, ViewT):
@@ -191,7 +194,7 @@ class _Compiler:
                 trees[name] = self._tree(operand, values)
             else:
                 index[name] = len(values)
-                values.append(self.scalar(operand))
+                values.append(self.bare(operand))
         self.ops[op.id] = OpCode(op, index, trees)
         return f"{op.id}, ({', '.join(values)}{',' if values else ''})"
 
@@ -199,7 +202,7 @@ class _Compiler:
         if isinstance(e.type, (ScalarT, SlotT)):
             if e.op == "const":
                 return e
-            values.append(self.scalar(e))
+            values.append(self.bare(e))
             return Expr("dyn", (), {"i": len(values) - 1}, e.type, e.span)
         if not e.args:
             return e
@@ -229,6 +232,18 @@ class _Compiler:
             lo = self.scalar(e.args[1])
             return stage, row, lo if col == "0" else f"{col} + {lo}"
         return stage, row, col
+
+    def bare(self, e: Expr) -> str:
+        """The same as `scalar` where nothing binds more tightly around it: a pair of parentheses takes Python longer to read than what is in it."""
+        if e.op in INFIX and e.op not in BOUNDED:
+            return f"{self.scalar(e.args[0])} {INFIX[e.op]} {self.scalar(e.args[1])}"
+        if e.op == "cdiv":
+            return f"-(-{self.scalar(e.args[0])} // {self.scalar(e.args[1])})"
+        if e.op == "prev":
+            return f"{self.scalar(e.args[0])} - {e.attrs['back']}"
+        if e.op == "at":
+            return f"{self._mention('n_' + str(e.attrs['ring']), '0')} - 1"
+        return self.scalar(e)
 
     def scalar(self, e: Expr) -> str:
         """A uniform scalar, slot or tensor-memory expression as Python."""

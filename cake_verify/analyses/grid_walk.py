@@ -209,6 +209,7 @@ class _State:
         slot = self.plan.code.ops[op.id].index.get("stage")
         axis = op.attrs.get("multicast")
         receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
+        landings = self.plan.landings(str(op.attrs["barrier"]))
 
         def step(m: Member, v: tuple[Any, ...]) -> Any:
             box = t.where(m, v)
@@ -217,7 +218,7 @@ class _State:
                 return None
             bit = m.world.bit()
             for r in receivers[m.cta.rank] if receivers is not None else (m.cta.rank,):
-                m.world.ctas[r].bars[share.barrier][n % share.stages].ak |= bit
+                m.world.ctas[landings[r]].bars[share.barrier][n % share.stages].ak |= bit
             self.cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
             return None
 

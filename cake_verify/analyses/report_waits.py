@@ -27,13 +27,13 @@ class Blocked:
 def contributors(r: Replay, bar: Bar) -> list[Member]:
     """The members that have to give to a barrier object in every phase."""
     name = r.plan.names[bar.decl]
-    targets = r.plan.targets(name)
+    targets, landings = r.plan.targets(name), r.plan.landings(name)
     out = []
     for share in r.plan.arrivals[name].shares:
         indices = {i for s in share.sites for i in members_at(r.plan.program, s)} or set(range(share.members))
         loads = any(r.is_a(s.op, Issue) for s in share.sites)
         for m in r.world.members:
-            reach = (m.cta.rank,) if loads else targets[m.cta.rank]
+            reach = (landings[m.cta.rank],) if loads else targets[m.cta.rank]
             if m.role == share.role and m.index in indices and bar.cta in reach:
                 out.append(m)
     return out

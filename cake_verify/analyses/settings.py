@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from cake_ir.derive.structure import listed
 from cake_ir.dtypes import DTYPES
-from cake_ir.program import Expr, For, If, Program, Scheduler, statements
+from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
 from cake_verify.analyses.goals import Goal, goals_of
@@ -27,6 +28,7 @@ MOST_LAG = 256
 """Iterations up to which a guard's constant is followed; what changes later is not decided."""
 
 LENGTH = "#len:"
+UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +61,7 @@ class Settings:
         self.loops = [x for x in trips.loops(program) if not x.constant]
         self.scheduler = self._main_scheduler()
         self.integers = [p.name for p in program.scalars.values() if DTYPES[p.dtype or "i32"].is_integer]
-        self.ones = dict.fromkeys(program.scalars, 1.0)
+        self.ones: dict[str, Any] = {**dict.fromkeys(program.scalars, 1.0), "ld": _index, "tile": {}}
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
@@ -76,8 +78,8 @@ class Settings:
         self.candidates = self._candidates()
 
     def _main_scheduler(self) -> Scheduler | None:
-        for block in self.program.body:
-            for s in statements(block.body):
+        for _, body in listed(self.program):
+            for s in body:
                 if isinstance(s, For) and s.kind == "tiles":
                     return self.program.schedulers[str(s.scheduler)]
         return None
@@ -232,9 +234,9 @@ class Settings:
     def profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         """Cluster tiles in all, and the trips of every run-time loop at the first tile; None where an assumption fails."""
         key = tuple(choice.values())
-        if key not in self.profiles:
-            self.profiles[key] = self._profile(choice)
-        return self.profiles[key]
+        if (found := self.profiles.get(key, False)) is False:
+            found = self.profiles[key] = self._profile(choice)
+        return found  # type: ignore[return-value]  # what `_profile` gave
 
     def sides_of(self, choice: dict[str, int]) -> tuple[bool, ...]:
         """Which way every condition on arguments goes."""
@@ -258,9 +260,6 @@ class Settings:
         env: dict[str, Any] = {**self.ones, **choice}
         if self.read:
             env["ld"] = reader({t: (choice[LENGTH + t],) for t in self.read}, self.prefix)
-        else:
-            env["ld"] = _index
-        env["tile"] = {}
         if self.dependents:
             for name, value in zip(self.dependents, self.fixed(env), strict=True):
                 env[name] = value
@@ -330,9 +329,11 @@ class Settings:
         for _ in range(2):
             before = best
             for name, values in [("", [0]), *self.candidates.items()]:  # first the start itself: all there is without arguments
-                others = sum(self._uneven(n, at[n], goal.over) for n in self.blocks if n != name)
+                others = sum([self._uneven(n, at[n], goal.over) for n in self.blocks if n != name])
+                block, unit = self.blocks.get(name, (1, 0))
+                even = unit * goal.over % block
                 for value in values:
-                    penalty = others + self._uneven(name, value, goal.over)
+                    penalty = others if value % block == even else others + UNEVEN
                     if penalty >= best:
                         continue
                     trial = {**at, name: value} if name else at
@@ -359,16 +360,18 @@ class Settings:
         if name not in self.blocks:
             return 0.0
         c, u = self.blocks[name]
-        return 10.0 if value % c != (u * over) % c else 0.0
+        return UNEVEN if value % c != (u * over) % c else 0.0
 
     def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got
-        d = 0.0
+        d, trips, tiles = 0.0, goal.trips, goal.tiles
         for n in counts:
-            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * max(0, goal.trips - max(n, 3))  # a little more shows what a little less may not
-        if total < goal.tiles:
-            d += 2 * (goal.tiles - total)
-        return d + 0.001 * abs(total - goal.tiles)
+            d += abs(n - trips if n < 2 * MOST_LAG else 2 * MOST_LAG - trips)
+            if n < trips > 3:
+                d += 0.5 * (trips - (n if n > 3 else 3))  # a little more shows what a little less may not
+        if total < tiles:
+            d += 2 * (tiles - total)
+        return d + 0.001 * abs(total - tiles)
 
     def _setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int) -> Setting:
         env = self.environment(choice)
