@@ -71,6 +71,7 @@ class Elaboration:
     out: list[Stmt] | None = None
     role: Any = None
     loops: list[int | None] = field(default_factory=list)
+    rounds: list[Any] = field(default_factory=list)  # of `carried.Round`, one an open loop
     steps: int = 0
     used: set[str] = field(default_factory=set)
     hoisted: set[str] = field(default_factory=set)
