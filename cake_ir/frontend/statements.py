@@ -278,7 +278,9 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
     el.steps += len(el.env) // 4  # what copying the names costs
     entry = dict(el.env)
     ops, faults, used = len(el.ops), len(el.faults), set(el.used)
-    for attempt in range(ATTEMPTS):
+    attempt = 0
+    while True:
+        attempt += 1
         var = el.fresh(node.target.id) if node.target.id in el.used else node.target.id
         el.used.add(var)
         el.env[node.target.id] = Local(var, t, el.span(node.target))
@@ -287,7 +289,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         body = block(el, node.body)
         this = el.rounds.pop()
         el.loops.pop()
-        last, numbers = attempt == ATTEMPTS - 1, rebound(el, entry, this.read)
+        last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read)
         weaker = changed_types(el, node, entry, this.read, final=last or bool(numbers))
         if last or (not weaker and not numbers):
             for name in numbers:

@@ -194,7 +194,8 @@ class Replay:
                 continue
             if self.is_a(entry.op, Issue):
                 key = (entry.member.number, n)
-                if entry.member.cta.rank != bar.cta or key in armed:
+                sent = self.plan.code.ops[entry.op.id].index.get("cta") if entry.op.name == "send" else None
+                if (entry.member.cta.rank if sent is None else entry.values[sent]) != bar.cta or key in armed:
                     continue
                 armed.add(key)
             elif bar.cta not in targets[entry.member.cta.rank]:

@@ -125,6 +125,8 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         if search.untried:
             why = f"not decided: {len(search.untried)} conditions on arguments are left after {TRIALS:,} choices of arguments, this is the first"
             undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
+        undecided += [Fault("S090", "not decided: no values read that were tried make this condition true", b.cond.span, severity="note",
+                            help="state what the tensor holds with `lm.assume_values(..)`") for b in search.one_sided]  # fmt: skip
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     if not undecided and not any(f.severity == "error" for f in faults):

@@ -176,7 +176,16 @@ class Bounds:
         exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If)]
         mask = op.operands.get("mask")
         exprs += [mask] if isinstance(mask, Expr) else []
-        return all(not isinstance(e.type, FragT) or e is mask for e in exprs) and not any(n.op == "ld" for e in exprs for n in resolve(e).walk())
+        return all(not isinstance(e.type, FragT) or e is mask for e in exprs) and not any(self._read(site.role, resolve(e)) for e in exprs)
+
+    def _read(self, role: str, e: Expr, depth: int = 16) -> bool:
+        """Whether something read from memory is part of a resolved expression, or of the bounds of a loop whose variable is."""
+        around = {x.stmt.var: x for x in trips.loops(self.plan.program) if x.role == role}
+        for n in e.walk():
+            loop = around.get(str(n.attrs.get("name"))) if n.op == "var" else None
+            if n.op == "ld" or (loop is not None and (not depth or any(self._read(role, b, depth - 1) for b in (loop.lo, loop.hi)))):
+                return True
+        return False
 
 
 def _covered(op: Op) -> tuple[int, int]:

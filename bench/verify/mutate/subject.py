@@ -133,6 +133,17 @@ class Subject:
     def source(self, node: ast.AST) -> str:
         return ast.get_source_segment(self.text, node) or ""
 
+    def among_lanes(self, node: ast.stmt) -> bool:
+        """Whether a statement is a meeting of one warp: its lanes are one agent of the simulator, which cannot show what happens without it."""
+        call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+        if call is None or called(call) != "sync" or not call.args:
+            return False
+        barrier = self.program.named.get(self.source(call.args[0]))
+        if barrier is None:
+            return False
+        warps = [self.program.roles[r].member_warps * (1 if barrier.per_member else self.program.roles[r].members) for r in barrier.roles]
+        return sum(warps) == 1
+
     # ------------------------------------------------------------ making mutants
 
     def change(self, *pieces: Piece) -> str:
