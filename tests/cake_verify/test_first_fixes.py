@@ -59,3 +59,12 @@ def test_nothing_is_put_in_front_of_an_elif() -> None:
     broken = edit(case.text(), ("lm.mma_wait(pending=DEPTH)", "lm.mma_wait(pending=DEPTH + 1)"))
     for fix in verify_text(broken, params=case.params, target=case.target).errors[0].fixes:
         compile(applied(broken, fix.edits), "fixed", "exec")
+
+
+def test_stages_between_the_places_where_boxes_land_are_padded() -> None:
+    text = edit(CASES["stencil_halo"].text(), ("TW=64", "TW=72"))
+    broken = edit(text, ("lm.smem(STAGES * (TH + 2) * TW * 4)", "lm.smem(8192)"))
+    (error,) = verify_text(broken).errors
+    assert error.code == "H003"
+    assert error.fixes[0].title == "add `stage_bytes=2944`"
+    assert verify_text(applied(broken, error.fixes[0].edits)).verdict == "pass"
