@@ -78,7 +78,7 @@ class Replay:
     def touched(self, entry: Entry, atom: int, cta: Cta) -> Iterator[tuple[str, str, str]]:
         """The accesses of `atom` in `cta` among those of an executed operation."""
         for operand, mode, proxy in self.touches(entry.op):
-            if entry.member.cta is not cta and not entry.op.attrs.get("multicast"):
+            if self._reached(entry) is not cta and not entry.op.attrs.get("multicast"):
                 continue
             find = self.plan.lookup(entry.op, operand)
             try:
@@ -91,6 +91,11 @@ class Replay:
                 value = entry.values[self.plan.code.ops[entry.op.id].index[operand]]
                 if atom in self.plan.columns(entry.op.operands[operand].type)(value):  # type: ignore[union-attr, arg-type]  # tensor memory
                     yield operand, mode, "async"
+
+    def _reached(self, entry: Entry) -> Cta:
+        """The CTA whose shared memory an operation touches: its own, or the one that it sends to."""
+        to = self.plan.code.ops[entry.op.id].index.get("cta") if entry.op.name == "send" else None
+        return entry.member.cta if to is None else self.world.ctas[entry.values[to]]
 
     def is_a(self, op: Op, *kinds: type) -> bool:
         return any(isinstance(e, kinds) for e in self.effects(op))
@@ -194,8 +199,7 @@ class Replay:
                 continue
             if self.is_a(entry.op, Issue):
                 key = (entry.member.number, n)
-                sent = self.plan.code.ops[entry.op.id].index.get("cta") if entry.op.name == "send" else None
-                if (entry.member.cta.rank if sent is None else entry.values[sent]) != bar.cta or key in armed:
+                if self._reached(entry).rank != bar.cta or key in armed:
                     continue
                 armed.add(key)
             elif bar.cta not in targets[entry.member.cta.rank]:
