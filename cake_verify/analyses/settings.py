@@ -362,7 +362,8 @@ class Settings:
         args = {p: env[p] for p in self.program.scalars}
         lengths = self.lengths_of(choice, env)
         if goal.mixed:
-            lengths = {t: (0, n, 1, n) if t in self.branched else (n, 0, 1, n) for t, (n, *_) in lengths.items()}
+            patterns = {t: (0, n, 1, n) if t in self.branched else (n, 0, 1, n) for t, (n, *_) in lengths.items()}
+            lengths = {t: tuple(read_guards.held(self, t, n, env) for n in pattern) for t, pattern in patterns.items()}
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, clusters - 1 if last and not persistent else 0, -(-total // clusters), counts, goal.mixed)

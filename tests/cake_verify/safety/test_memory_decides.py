@@ -47,6 +47,14 @@ def test_what_stands_behind_such_a_branch_is_walked(name, edit):
     assert verdict == "fail", (verdict, codes)
 
 
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [("moe_masked_down", (", mask=lm.in_bounds(acc, lm.min(n, CAP) - t.m * 64, N - t.n * BN)", "")), ("moe_gather_up", ("coords=(t.n * BN, t.m * BM, t.e), mask=inside)", "coords=(t.n * BN, t.m * BM, t.e))"))],
+)
+def test_a_store_behind_such_a_branch_stays_inside_its_tensor(name, edit):
+    assert changed(name, edit) == ("fail", ["S033"])
+
+
 def test_a_branch_that_no_number_tried_takes_is_not_decided():
     verdict, _ = changed("moe_masked_down", ("if t.m * 64 < lm.ld(COUNT, t.e):", "if t.m * 64 < lm.ld(COUNT, t.e) - 9000:"), ("if t.m * 64 < n:", "if t.m * 64 < n - 9000:"))
     assert verdict == "undecided"
