@@ -14,7 +14,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.frontend.arith import as_expr
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named
-from cake_ir.program import Assign, Expr
+from cake_ir.program import Assign, Expr, Stmt
 from cake_ir.span import Span
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, Type
 
@@ -49,10 +49,52 @@ def rebound(el: Elaboration, entry: dict[str, Any], read: set[str]) -> list[str]
     """Names with a compile-time value in front of the loop that the body reads first and binds to another value later."""
     out = []
     for name in sorted(read):
-        old = entry.get(name)
-        if name in entry and not isinstance(old, (Local, Lost)) and name in el.env and not isinstance(el.env[name], Lost) and not _equal(el.env[name], old):
+        old, new = entry.get(name), left(el.env.get(name))
+        if name in entry and not isinstance(old, (Local, Lost)) and name in el.env and not isinstance(new, Lost) and not _equal(new, old):
             out.append(name)
     return out
+
+
+def left(v: Any) -> Any:
+    """What a name was bound to on the path that bound it."""
+    return v.seen if isinstance(v, Lost) and v.seen is not None else v
+
+
+def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) -> tuple[list[Stmt], list[Stmt], dict[str, Any]]:
+    """Numbers that differ at the ends of the two arms of a branch and are read behind it: assignments to add to each arm, and the names then."""
+    ends: tuple[list[Stmt], list[Stmt]] = ([], [])
+    names: dict[str, Any] = {}
+    for name in a:
+        x, y = a[name], b.get(name)
+        if name not in b or _equal(x, y) or x == y or not (isinstance(x, (bool, int, float)) or isinstance(y, (bool, int, float))) or not _read_behind(el, node, name):
+            continue
+        found = [v.type if isinstance(v, Local) else as_expr(el, v, el.span(node)).type for v in (x, y) if isinstance(v, (Local, bool, int, float))]
+        wanted = next((v.type for v in (x, y) if isinstance(v, Local)), None) or next((t for t in found if isinstance(t, ScalarT) and t.dtype == "f32"), found[0])
+        if len(found) < 2 or not isinstance(wanted, (ScalarT, FragT)) or not all(isinstance(v, Local) or _takes(wanted, v) for v in (x, y)):
+            continue
+        span = el.span(node)
+        place = next((v.ir_name for v in (x, y) if isinstance(v, Local)), None) or el.fresh(name)
+        for v, end in zip((x, y), ends, strict=True):
+            if not isinstance(v, Local):
+                end.append(_start(el, place, v, wanted, span))
+        names[name] = Local(place, wanted, span)
+    return ends[0], ends[1], names
+
+
+def _read_behind(el: Elaboration, node: ast.If, name: str) -> bool:
+    """Whether a role's block reads a name further down, before it binds it anew."""
+    if el.block is None:
+        return False
+    end = node.end_lineno or node.lineno
+    below = [n for n in ast.walk(el.block) if isinstance(n, ast.Name) and n.id == name and n.lineno > end]
+    first = min((n.lineno for n in below), default=0)
+    return any(isinstance(n.ctx, ast.Load) for n in below if n.lineno == first)
+
+
+def _start(el: Elaboration, place: str, v: bool | int | float, t: ScalarT | FragT, span: Span) -> Assign:
+    """A place bound to a literal."""
+    e = Expr("const", (), {"value": v if t.dtype == "bool" or DTYPES[t.dtype].is_integer else float(v)}, t, span)
+    return Assign((place,), el.new_op("compute", {"value": e}, {}, t, span, {"value": span}) if isinstance(t, FragT) else e, span, (span,))
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -67,16 +109,14 @@ def at_run_time(el: Elaboration, names: list[str], entry: dict[str, Any], places
     assert el.out is not None
     out: dict[str, Any] = {}
     for name in names:
-        old, new, span = entry[name], after[name], places[name]
+        old, new, span = entry[name], left(after[name]), places[name]
         wanted = new.type if isinstance(new, Local) else as_expr(el, new, span).type if isinstance(new, (bool, int, float)) else None
         if not isinstance(old, (bool, int, float)) or not isinstance(wanted, (ScalarT, FragT)) or not _takes(wanted, old):
             el.faults.append(carried_fault(name, old, new, span))
             out[name] = Lost()
             continue
-        value = old if wanted.dtype == "bool" or DTYPES[wanted.dtype].is_integer else float(old)
-        e, place = Expr("const", (), {"value": value}, wanted, span), el.fresh(name)
-        start = el.new_op("compute", {"value": e}, {}, wanted, span, {"value": span}) if isinstance(wanted, FragT) else e
-        el.out.append(Assign((place,), start, span, (span,)))
+        place = el.fresh(name)
+        el.out.append(_start(el, place, old, wanted, span))
         out[name] = Local(place, wanted, span)
     return out
 

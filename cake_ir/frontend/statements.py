@@ -7,7 +7,18 @@ from typing import Any
 
 from cake_ir.fault import FaultError, did_you_mean
 from cake_ir.frontend.arith import as_expr, is_const
-from cake_ir.frontend.carried import ATTEMPTS, UNROLLED, Round, at_run_time, carried_fault, changed_types, note_bound, rebound, same_place
+from cake_ir.frontend.carried import (
+    ATTEMPTS,
+    UNROLLED,
+    Round,
+    at_run_time,
+    carried_fault,
+    changed_types,
+    joined,
+    note_bound,
+    rebound,
+    same_place,
+)
 from cake_ir.frontend.declare import refuse_statement
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.frontend.source import valid_name
@@ -30,7 +41,7 @@ def role_block(el: Elaboration, node: ast.With) -> RoleBlock | None:
     if not (isinstance(v, Named) and isinstance(v.record, Role)):
         el.fail("N045", "`with` opens a role's block", head, help=did_you_mean("", el.of_kind(Role), "role"))
     saved, before = dict(el.env), len(el.faults)
-    el.role, el.loops = v.record, []
+    el.role, el.loops, el.block = v.record, [], node
     body = block(el, node.body)
     el.env, el.role, el.out = saved, None, None
     if len(el.faults) > before:
@@ -358,8 +369,9 @@ def _if(el: Elaboration, node: ast.If) -> None:
     el.other_arm = outer
     if el.rounds:
         el.rounds[-1].bound &= bound
-    el.env = _join(entry, after_then, el.env, bool(node.orelse))
-    el.out.append(If(cond, then, orelse, el.span(node), el.span(node.test)))
+    more_then, more_else, both = joined(el, node, after_then, el.env)
+    el.env = _join(entry, {**after_then, **both}, {**el.env, **both}, bool(node.orelse))
+    el.out.append(If(cond, (*then, *more_then), (*orelse, *more_else), el.span(node), el.span(node.test)))
 
 
 def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: bool) -> dict[str, Any]:
@@ -374,5 +386,7 @@ def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: boo
             out[name] = x if x.type == y.type else Lost("has two types after the branches", x.span)
         else:
             where = x if isinstance(x, Local) else y
-            out[name] = Lost("is bound on one path only", where.span if isinstance(where, Local) else None)
+            seen = next((v for v in (x, y) if v is not None and v is not entry.get(name)), None)
+            reason = "has one value on one path and another on the other" if x is not None and y is not None else "is bound on one path only"
+            out[name] = Lost(reason, where.span if isinstance(where, Local) else None, seen)
     return out

@@ -174,3 +174,50 @@ for t in lm.tiles(sched):
     v[s].store(lm.load(X, coords=(0, t.r), shape=(128,)))
     lm.store(Y, v[s].load(form="vec"), coords=(0, t.r))
 """)
+
+
+def test_a_number_that_differs_between_the_arms_of_a_branch_is_a_value_of_run_time():
+    body = """
+for t in lm.tiles(sched):
+    n = 1
+    if t.r > 2:
+        n = 2
+    if t.r == 1:
+        f = 0.5
+    else:
+        f = 3
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(128,)) * 0.0 + lm.cast(n, lm.f32) * f, coords=(0, t.r))
+"""
+    printed(body)
+    _, y = ran(body)
+    assert y[:, 0].tolist() == [3, 0.5, 3, 6, 6]
+
+
+def test_a_number_that_a_branch_sets_for_itself_stays_known_at_compile_time():
+    lines = printed("""
+for t in lm.tiles(sched):
+    if t.r > 2:
+        w = 64
+        lm.store(Y, lm.load(X, coords=(0, t.r), shape=(w,)), coords=(0, t.r))
+    else:
+        w = 128
+    w = 32
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(w,)), coords=(0, t.r))
+""")
+    assert not any(line.startswith("w =") for line in lines)
+
+
+def test_a_count_under_a_condition_is_carried():
+    body = """
+n, total = 0, 0.0
+for t in lm.tiles(sched):
+    x = lm.load(X, coords=(0, t.r), shape=(128,))
+    if t.r % 2 == 0:
+        n += 1
+        total = total + lm.reduce(x, "max")
+    lm.store(Y, x * 0.0 + lm.cast(n, lm.f32) + total, coords=(0, t.r))
+"""
+    printed(body)
+    x, y = ran(body)
+    top = np.cumsum([row.max() if i % 2 == 0 else 0 for i, row in enumerate(x)])
+    assert y[:, 0].tolist() == (top + [1, 1, 2, 2, 3]).tolist()
