@@ -117,6 +117,13 @@ def _conv(rng: np.random.Generator, x: Axes) -> Filled:
     return Filled({"X": image, "F": taps, "Y": empty(b, h, w, ko)}, {**x, "TAPS": 9}, {"Y": want})
 
 
+def _prepared(rng: np.random.Generator, x: Axes) -> Filled:
+    a, b = rng.integers(-127, 128, (x["M"], x["K"]), dtype=np.int8), normal(rng, x["N"], x["K"])
+    scale = (rng.random(x["M"], dtype=np.float32) + np.float32(0.5)) / np.float32(64)
+    rounded = (a.astype(np.float32) * scale[:, None]).astype(BF16)
+    return Filled({"A": a, "S": scale, "B": b, "C": empty(x["M"], x["N"], dtype=F32)}, dict(x), {"C": f64(rounded) @ f64(b).T})
+
+
 PRODUCTS = (
     corpus("gemm_stream_k", ({"M": 130, "N": 72, "K": 200, "UNITS": 5}, {"M": 70, "N": 40, "K": 64, "UNITS": 2, "ctas": 1}, {"M": 64, "N": 64, "K": 504, "UNITS": 3}), _stream_k, params={"STAGES": 2}, ctas=2),
     corpus("gemm_blocksparse", ({"blocks": (3, 0, 7), "KB": 4, "N": 72}, {"blocks": (1, 1, 1, 1, 1, 1), "KB": 2, "N": 40, "ctas": 1}), _sparse, params={"STAGES": 2}, ctas=2),
@@ -131,5 +138,6 @@ PRODUCTS = (
     corpus("gemm_fp8_ada", ({"M": 72, "N": 72, "K": 208}, {"M": 72, "N": 40, "K": 48}), _ada, tolerance=8e-3),
     corpus("moe_gather_up", ({"counts": (40, 0, 5), "CAP": 64, "T": 50, "K": 104, "N": 72}, {"counts": (3,), "CAP": 32, "T": 5, "K": 24, "N": 40}), _moe_up),
     corpus("moe_masked_down", ({"counts": (100, 0, 64, 30), "CAP": 128, "N": 72, "K": 200}, {"counts": (0, 10, 0, 70, 1), "CAP": 70, "N": 40, "K": 64, "ctas": 1}), _moe_down, ctas=2),
+    corpus("pairs_meeting", ({"M": 72, "N": 72, "K": 192}, {"M": 130, "N": 40, "K": 64, "ctas": 1}), _prepared, ctas=2),
     corpus("conv_implicit", ({"B": 1, "H": 4, "W": 70, "C": 72, "KO": 72}, {"B": 2, "H": 3, "W": 20, "C": 16, "KO": 8, "ctas": 1}), _conv, ctas=2),
 )  # fmt: skip
