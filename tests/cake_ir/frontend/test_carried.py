@@ -220,4 +220,4 @@ for t in lm.tiles(sched):
     printed(body)
     x, y = ran(body)
     top = np.cumsum([row.max() if i % 2 == 0 else 0 for i, row in enumerate(x)])
-    assert y[:, 0].tolist() == (top + [1, 1, 2, 2, 3]).tolist()
+    assert y[:, 0].tolist() == (top + np.array([1, 1, 2, 2, 3])).tolist()
