@@ -76,13 +76,13 @@ def text(s: Branches) -> str:
 def _tile(s: Branches) -> tuple[list[str], str]:
     """The loop over tiles with its condition, and the indentation inside."""
     head = ["        for t in lm.tiles(sched):"]
-    return (head + [f"            if t.m * {s.rows} < lm.ld(COUNT, t.n):"], " " * 16) if s.tiles else (head, " " * 12)
+    return ([*head, f"            if t.m * {s.rows} < lm.ld(COUNT, t.n):"], " " * 16) if s.tiles else (head, " " * 12)
 
 
 def _round(s: Branches, pad: str) -> tuple[list[str], str]:
     """The loop along K with its condition, and the indentation inside."""
     head = [f"{pad}for k in lm.range(kt):"]
-    return (head + [f"{pad}    if lm.ld(MASK, t.m * kt + k) > 0:"], pad + " " * 8) if s.rounds else (head, pad + " " * 4)
+    return ([*head, f"{pad}    if lm.ld(MASK, t.m * kt + k) > 0:"], pad + " " * 8) if s.rounds else (head, pad + " " * 4)
 
 
 def _load(s: Branches) -> list[str]:
