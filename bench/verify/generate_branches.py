@@ -145,7 +145,8 @@ def case(s: Branches, name: str = "generated") -> GeneratedBranches:
         m, n, k = x["M"], x["N"], x["K"]
         mt, nt, kt = -(-m // s.rows), -(-n // BN), -(-k // BK)
         a, b = normal(rng, m, k), normal(rng, n, k)
-        count = rng.integers(0, m + 1, nt).astype(np.int32) if x["keep"] < 1 else np.full(nt, m, np.int32)
+        edges = [0, 1, s.rows, s.rows + 1, m, int(rng.integers(0, m + 1))]  # where a tile more or less is left out
+        count = np.minimum(rng.permutation(edges)[:nt], m).astype(np.int32) if x["keep"] < 1 else np.full(nt, m, np.int32)
         mask = (rng.random(mt * kt) < x["keep"]).astype(np.int32)
         want = np.zeros((m, n))
         for i in range(mt):
