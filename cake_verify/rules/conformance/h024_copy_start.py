@@ -30,7 +30,7 @@ _DEPTH = 16
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         op = site.op
         coords, view = op.operands.get("coords"), op.operands.get("view")
         if op.name not in _COPIES or not isinstance(coords, tuple) or not coords or not isinstance(coords[0], Expr):
