@@ -10,10 +10,10 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag, Issue, Touch
 from cake_ir.program import Expr, If, Op, Program
 from cake_ir.types import FragT
-from cake_verify.analyses import trips
 from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Box, Interval
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.read_numbers import from_memory
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
 
@@ -137,7 +137,6 @@ def _lanes(op: Op) -> Any:
 def plain(plan: Plan, op: Op, entries: tuple[Any, ...]) -> bool:
     """Whether nothing read from memory decides where, or whether, an access happens: a run only invents such numbers."""
     site = plan.sites[op.id]
-    resolve = trips.resolver_of(plan.program, site.role)
     exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If)]
     loops = [e for s in site.loops for e in (s.lo, s.hi) if isinstance(e, Expr)]
-    return not any(n.op == "ld" for e in (*exprs, *loops) for n in resolve(e).walk())
+    return not any(from_memory(plan.program, site.role, e) for e in (*exprs, *loops))
