@@ -128,12 +128,13 @@ def of(program: Program, role: str | None, e: Expr) -> Range:
 def live(program: Program) -> tuple[Site, ...]:
     """The operations in text order without those in loops that certainly have no iteration: what they would do is never done."""
 
-    def runs(s: Site, loop: For) -> bool:
-        if loop.lo is None or loop.hi is None:
-            return True
-        return of(program, s.role.name, loop.lo).lo < of(program, s.role.name, loop.hi).hi
+    found = sites(program)
+    idle = {id(s) for (role, _), loops in found.loops.items() for s in loops if _never_runs(program, role, s)}
+    return tuple(s for s in found.ops if not any(id(p) in idle for p in s.path)) if idle else found.ops
 
-    return tuple(s for s in sites(program).ops if all(runs(s, loop) for loop in s.loops))
+
+def _never_runs(program: Program, role: str, loop: For) -> bool:
+    return loop.lo is not None and loop.hi is not None and of(program, role, loop.lo).lo >= of(program, role, loop.hi).hi
 
 
 class _Evaluator:

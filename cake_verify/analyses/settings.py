@@ -15,6 +15,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, If, Program, Scheduler, statements
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
+from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
@@ -25,8 +26,6 @@ TRIALS = 20_000
 """Arguments that are tried for one program; the schedules of today need a few hundred."""
 MOST_LAG = 256
 """Iterations up to which a guard's constant is followed; what changes later is not decided."""
-
-LENGTH = "#len:"
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +62,7 @@ class Settings:
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.window, self.stages = self._window()
-        self.divides: list[tuple[str, int, str]] = []
+        self.defined: dict[str, Expr] = {}
         self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
         self.dependents = self._dependents()
         self.unknown: list[trips.Loop] = []
@@ -122,21 +121,20 @@ class Settings:
                 if n.op != "eq":
                     continue
                 for x, other in (n.args, n.args[::-1]):
-                    divide = ""
+                    value = other
                     if x.op == "mul" and x.args[1].op == "const":
-                        divide, x = f" // {x.args[1].attrs['value']}", x.args[0]
+                        value, x = Expr("floordiv", (other, x.args[1]), {}, other.type, other.span), x.args[0]
                     if x.op != "param" or str(x.attrs["name"]) not in free:
                         continue
                     uses = {str(y.attrs["name"]) for y in other.walk() if y.op == "param"}
                     if uses & {str(x.attrs["name"]), *found} or any(str(x.attrs["name"]) in t for t in found.values()):
                         continue
                     try:
-                        found[str(x.attrs["name"])] = f"({trips.python(other, self.program)}){divide}"
+                        found[str(x.attrs["name"])] = trips.python(value, self.program)
                     except NotKnown:
                         continue
                     free.discard(str(x.attrs["name"]))
-                    if divide:
-                        self.divides += [(u, int(divide[4:]), str(x.attrs["name"])) for u in uses]
+                    self.defined[str(x.attrs["name"])] = value
                     break
         return found
 
@@ -169,28 +167,15 @@ class Settings:
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
-        divisors: dict[str, set[int]] = {n: set() for n in self.integers if n not in self.dependents}
-        divisors |= {LENGTH + t: set() for t in self.read}
         sources = [e for loop in trips.loops(self.program) for e in (loop.lo, loop.hi)]
         sources += [c for _, _, c in trips.conditions(self.program)]
         sources += [a.cond for a in self.program.assumes]
         if self.scheduler is not None:
             sources += self.scheduler.tiles
-            if self.scheduler.block and self.scheduler.offsets:
-                divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
-        lets = trips.resolver_of(self.program, "")
-        through: dict[str, set[int]] = {}
-        for source in sources:
-            for n in lets(source).walk():
-                if n.op in ("cdiv", "floordiv", "mod") and n.args[1].op == "const":
-                    c = n.args[1].attrs["value"]
-                    for inner in n.args[0].walk():
-                        key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
-                        if key in self.dependents and isinstance(c, int) and c > 1:
-                            through.setdefault(key, set()).add(c)
-                        if key in divisors and isinstance(c, int) and c > 1:
-                            divisors[key].add(c)
-                            divisors[key] |= {c * d for d in _blocks_of(n.args[0], inner)}  # parts of a number of blocks
+        names = [*(n for n in self.integers if n not in self.dependents), *(LENGTH + t for t in self.read)]
+        divisors = blocks_of(sources, names, self.defined, trips.resolver_of(self.program, ""))
+        if self.scheduler is not None and self.scheduler.block and self.scheduler.offsets:
+            divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
             for n in cond.walk():
@@ -200,9 +185,6 @@ class Settings:
                         if name in divisors and c:
                             at = -constant // c
                             edges.setdefault(name, []).extend((at, at + 1, at - 1))
-        for name, c, counted in self.divides:
-            if name in divisors:
-                divisors[name] |= {c, *(c * d for d in through.get(counted, ()))}  # blocks, and parts of their number
         units = self.units = self._units()
         self.blocks = {name: (max(cs), units.get(name, 1)) for name, cs in divisors.items() if cs and max(cs) > units.get(name, 1)}
         counts = [1, 2, 3, self.stages + 1, self.stages + 2, self.window]
@@ -380,12 +362,6 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
-
-
-def _blocks_of(e: Expr, inner: Expr) -> list[int]:
-    """Constants by which something is divided on the way to `inner`."""
-    inside = [n for n in e.walk() if n.op in ("cdiv", "floordiv") and n.args[1].op == "const" and any(x is inner for x in n.args[0].walk())]
-    return [d for n in inside if isinstance(d := n.args[1].attrs["value"], int) and 1 < d < 1 << 16]
 
 
 def _index(tensor: str, i: int) -> int:
