@@ -16,6 +16,7 @@ from cake_ir.program import Expr, For, If, Program, Scheduler, statements
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import trips
 from cake_verify.analyses.blocks import LENGTH, blocks_of
+from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
@@ -71,6 +72,7 @@ class Settings:
         self.sides: dict[tuple[int, ...], tuple[bool, ...]] = {}
         self.trials = 0
         self.untried: list[If] = []
+        self.starts: list[dict[str, int]] = []
         self._functions()
         self.candidates = self._candidates()
 
@@ -230,7 +232,7 @@ class Settings:
             env = self.environment(choice)
             if not all(self.assumed(env)):
                 return None
-            total, env["tile"] = self._tiles(env)
+            total, env["tile"] = self.tiles(env)
             return total, self.trips(env)
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             return None
@@ -248,7 +250,8 @@ class Settings:
                 env[name] = value
         return env
 
-    def _tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
+    def tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
+        """Cluster tiles in all, and the fields of the first tile."""
         s = self.scheduler
         if s is None:
             return 1, {}
@@ -269,6 +272,21 @@ class Settings:
 
     def find(self) -> tuple[list[Setting], list[trips.Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
+        found, choices, most = self._cover()
+        if go_farther(self, choices, most):
+            found, choices, most = self._cover()
+        if found:
+            i = min(range(len(found)), key=lambda i: (found[i].mixed, abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
+            told = telling(self, found[i], choices[i])
+            if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
+                found.append(told)  # as few tiles a block would not bring it back to a slot
+            else:
+                found[i] = told
+        lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
+        return found, [*lost, *self.unknown]
+
+    def _cover(self) -> tuple[list[Setting], list[dict[str, int]], list[int]]:
+        """Settings for every goal, what was chosen for each, and the most iterations of every loop."""
         found: list[Setting] = []
         choices: list[dict[str, int]] = []
         most = [0] * len(self.loops)
@@ -294,19 +312,11 @@ class Settings:
             if want is not None or goal.over or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
                 found.append(setting)
                 choices.append(choice)
-        if found:
-            i = min(range(len(found)), key=lambda i: (found[i].mixed, abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
-            told = telling(self, found[i], choices[i])
-            if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
-                found.append(told)  # as few tiles a block would not bring it back to a slot
-            else:
-                found[i] = told
-        lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
-        return found, [*lost, *self.unknown]
+        return found, choices, most
 
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
-        at = choice = {n: values[0] for n, values in self.candidates.items()}
+        at = choice = self._begin(goal)
         best = NEVER
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
@@ -333,6 +343,16 @@ class Settings:
                 break
         return result if want is None or best < 1000 else None
 
+    def _begin(self, goal: Goal) -> dict[str, int]:
+        """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
+        first = {n: values[0] for n, values in self.candidates.items()}
+        far = [(self._distance(goal, got), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        if not far:
+            return first
+        near = self.profile(first)
+        nearest, i = min(far)
+        return self.starts[i] if near is None or nearest < self._distance(goal, near) else first
+
     def _uneven(self, name: str, value: int, over: int) -> float:
         """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
 
@@ -347,10 +367,11 @@ class Settings:
         total, counts = got
         d = 0.0
         for n in counts:
-            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * max(0, goal.trips - max(n, 3))  # a little more shows what a little less may not
+            over = min(n, 2 * MOST_LAG) - goal.trips
+            d += (0.02 * over if over > 0 and self.starts else abs(over)) + 0.5 * max(0, goal.trips - max(n, 3))  # a little more shows what a little less may not
         if total < goal.tiles:
             d += 2 * (goal.tiles - total)
-        return d + 0.001 * abs(total - goal.tiles)
+        return d + 0.001 * min(abs(total - goal.tiles), 999)
 
     def _setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int) -> Setting:
         env = self.environment(choice)
