@@ -127,7 +127,8 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             at = [i for i, x in enumerate(search.loops) if x.stmt is loop]
             return tuple(sorted({s.trips[i] for s in settings for i in at}))
 
-        undecided += [_lost(loop, said(covered(loop.stmt))) for loop in lost if not _bounded(program, loop)]
+        open_ones = {spoken(loop.hi): loop for loop in reversed(lost) if not _bounded(program, loop)}  # roles that count alike: once
+        undecided += [_lost(loop, said(covered(loop.stmt))) for loop in reversed(open_ones.values())]
         undecided += partners(program) + unreached(program, settings)
         undecided += never_round(program, came, covered) if settings and not undecided else []
         if search.untried:

@@ -50,7 +50,7 @@ def never_round(program: Program, round_: set[str], covered: Callable[[For], tup
 def said(trips: tuple[int, ...]) -> str:
     """The iterations that were covered, in words."""
     text = " and ".join(filter(None, (", ".join(map(str, trips[:-1])), *map(str, trips[-1:]))))
-    return f"covered are {text} iterations; " if text else ""
+    return f"the runs had {text} iteration{'s' if trips != (1,) else ''}; " if text else ""
 
 
 def _steps(b: Binding, ring: str) -> bool:

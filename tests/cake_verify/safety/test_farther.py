@@ -75,8 +75,8 @@ def test_a_ring_that_no_arguments_take_round_needs_no_release(assume: str, count
 
 
 @pytest.mark.parametrize(("assume", "count", "said", "covered"), [
-    ("M > 0", "20 if K == 0 else 3", "round `ring`, whose 4 slots", "covered are 3 iterations"),
-    ("K <= M", "lm.cdiv(K - M, 64)", "give this loop more than one iteration", "covered are 0 iterations"),
+    ("M > 0", "20 if K == 0 else 3", "round `ring`, whose 4 slots", "the runs had 3 iterations"),
+    ("K <= M", "lm.cdiv(K - M, 64)", "give this loop more than one iteration", "the runs had 0 iterations"),
 ])  # fmt: skip
 def test_what_is_not_found_is_said(assume: str, count: str, said: str, covered: str) -> None:
     assert verdicts(assume, count) == ("undecided", "undecided")
