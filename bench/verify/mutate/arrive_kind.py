@@ -1,11 +1,12 @@
 """Another number of lanes is elected to arrive than the work of the slot needs."""
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     for name, call in s.declared("barrier"):
-        value = keyword(call, "arrive")
+        value = option(call, "arrive")
         if value is None:
             continue
         for kind in ("warp", "member", "thread", "tx", "cp_async", "mma"):

@@ -7,7 +7,8 @@ to be constant, and where a condition lets the wait come one iteration late.
 
 import ast
 
-from bench.verify.mutate.subject import Subject, called
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import called
 
 
 def make(s: Subject) -> None:
@@ -16,8 +17,8 @@ def make(s: Subject) -> None:
         if len(waits) < 2 or not _reads(s, p.role):
             continue
         s.mutant("pdl", f"no lm.pdl_wait() in {p.role}", (p.node, "pass"), at=p)
-        if p.index + 1 < len(p.siblings):
-            after = p.siblings[p.index + 1]
+        if p.index + 1 < len(p.among):
+            after = p.among[p.index + 1]
             if after.lineno == after.end_lineno:
                 s.mutant("pdl", f"lm.pdl_wait() after {s.source(after)}", (p.node, s.source(after)), (after, s.source(p.node)), at=p)
         for loop in (x for x in p.around if isinstance(x, ast.If)):
@@ -39,9 +40,9 @@ def _one_later(test: ast.expr) -> tuple[ast.expr, str] | None:
     return None
 
 
-def _users(s: Subject, tensor: str) -> set[str]:
+def _users(s: Subject, tensor: str) -> frozenset[str]:
     """Roles that mention a tensor in a call."""
-    return {p.role for p in s.statements for n in ast.walk(p.node) if isinstance(n, ast.Name) and n.id == tensor}
+    return frozenset(p.role for p in s.statements for n in ast.walk(p.node) if isinstance(n, ast.Name) and n.id == tensor)
 
 
 def _reads(s: Subject, role: str) -> bool:
