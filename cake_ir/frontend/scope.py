@@ -75,7 +75,6 @@ class Elaboration:
     used: set[str] = field(default_factory=set)
     hoisted: set[str] = field(default_factory=set)
     other_arm: dict[str, Local] = field(default_factory=dict)
-    line: ast.stmt | None = None  # the statement of the text that is being read
     exhausted: bool = False
     span: Callable[[ast.AST], Span] = field(init=False)
 
@@ -153,14 +152,11 @@ class Elaboration:
         return name
 
     def hoist(self, base: str, value: Op | Expr, span: Span) -> Expr:
-        """Bind a value to a name of its own in front of the present statement; the expression that reads it there.
-
-        What binds it stands where the statement does: an edit in front of it must not cut the statement in two.
-        """
+        """Bind a value to a name of its own in front of the present statement; the expression that reads it there."""
         assert self.out is not None
         name = self.fresh(base)
         self.hoisted.add(name)
-        self.out.append(Assign((name,), value, self.span(self.line) if self.line is not None else span))
+        self.out.append(Assign((name,), value, span))
         return Expr("var", (), {"name": name}, value.type, span)
 
     def last_hoisted(self, e: Expr) -> Assign | None:

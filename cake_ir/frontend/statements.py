@@ -63,7 +63,6 @@ def _lose(el: Elaboration, node: ast.stmt) -> None:
 
 def statement(el: Elaboration, node: ast.stmt) -> None:
     assert el.out is not None
-    el.line = node
     if isinstance(node, ast.Assign):
         if len(node.targets) != 1:
             el.fail("N005", "assign one target at a time", node)
