@@ -15,6 +15,8 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, If, Program, Scheduler, statements
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import read_guards, trips
+from cake_verify.analyses.blocks import LENGTH, blocks_of
+from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import conjuncts, fixed_scalars
 from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.later_tiles import later
@@ -28,8 +30,6 @@ TRIALS = 20_000
 """Arguments that are tried for one program; the schedules of today need a few hundred."""
 MOST_LAG = 256
 """Iterations up to which a guard's constant is followed; what changes later is not decided."""
-
-LENGTH = "#len:"
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +69,7 @@ class Settings:
         self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
         self.window, self.stages = self._window()
         self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
-        self.dependents, self.divides = fixed_scalars(program, self.integers)
+        self.dependents, self.defined = fixed_scalars(program, self.integers)
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
         self.guarded: list[If] = []
@@ -77,6 +77,7 @@ class Settings:
         self.trials = 0
         self.untried: list[If] = []
         self.one_sided: list[If] = []
+        self.starts: list[dict[str, int]] = []
         self._functions()
         self.candidates = self._candidates()
 
@@ -149,28 +150,15 @@ class Settings:
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
-        divisors: dict[str, set[int]] = {n: set() for n in self.integers if n not in self.dependents}
-        divisors |= {LENGTH + t: set() for t in self.read}
         sources = [e for loop in trips.loops(self.program) for e in (loop.lo, loop.hi)]
         sources += [c for _, _, c in trips.conditions(self.program)]
         sources += [a.cond for a in self.program.assumes]
         if self.scheduler is not None:
             sources += self.scheduler.tiles
-            if self.scheduler.block and self.scheduler.offsets:
-                divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
-        lets = trips.resolver_of(self.program, "")
-        through: dict[str, set[int]] = {}
-        for source in sources:
-            for n in lets(source).walk():
-                if n.op in ("cdiv", "floordiv", "mod") and n.args[1].op == "const":
-                    c = n.args[1].attrs["value"]
-                    for inner in n.args[0].walk():
-                        key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
-                        if key in self.dependents and isinstance(c, int) and c > 1:
-                            through.setdefault(key, set()).add(c)
-                        if key in divisors and isinstance(c, int) and c > 1:
-                            divisors[key].add(c)
-                            divisors[key] |= {c * d for d in _blocks_of(n.args[0], inner)}  # parts of a number of blocks
+        names = [*(n for n in self.integers if n not in self.dependents), *(LENGTH + t for t in self.read)]
+        divisors = blocks_of(sources, names, self.defined, trips.resolver_of(self.program, ""))
+        if self.scheduler is not None and self.scheduler.block and self.scheduler.offsets:
+            divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
             for n in cond.walk():
@@ -180,9 +168,6 @@ class Settings:
                         if name in divisors and c:
                             at = -constant // c
                             edges.setdefault(name, []).extend((at, at + 1, at - 1))
-        for name, c, counted in self.divides:
-            if name in divisors:
-                divisors[name] |= {c, *(c * d for d in through.get(counted, ()))}  # blocks, and parts of their number
         units = self.units = self._units()
         self.blocks = {name: (max(cs), units.get(name, 1)) for name, cs in divisors.items() if cs and max(cs) > units.get(name, 1)}
         counts = [1, 2, 3, self.stages + 1, self.stages + 2, self.window]
@@ -230,7 +215,7 @@ class Settings:
             env = self.environment(choice)
             if not all(self.assumed(env)):
                 return None
-            total, env["tile"] = self._tiles(env)
+            total, env["tile"] = self.tiles(env)
             return total, self.trips(env)
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             return None
@@ -250,7 +235,8 @@ class Settings:
         """What memory holds under a choice: one number a tensor."""
         return {t: (read_guards.held(self, t, choice[LENGTH + t], env),) for t in self.read}
 
-    def _tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
+    def tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
+        """Cluster tiles in all, and the fields of the first tile."""
         s = self.scheduler
         if s is None:
             return 1, {}
@@ -271,6 +257,21 @@ class Settings:
 
     def find(self) -> tuple[list[Setting], list[trips.Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
+        found, choices, most = self._cover()
+        if go_farther(self, choices, most):
+            found, choices, most = self._cover()
+        if found:
+            i = min(range(len(found)), key=lambda i: (found[i].mixed, read_guards.kept_out(self, choices[i]), abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
+            told = telling(self, found[i], choices[i])
+            if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
+                found.append(told)  # as few tiles a block would not bring it back to a slot
+            else:
+                found[i] = told
+        lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
+        return found, [*later(self, lost, found), *self.unknown]
+
+    def _cover(self) -> tuple[list[Setting], list[dict[str, int]], list[int]]:
+        """Settings for every goal, what was chosen for each, and the most iterations of every loop."""
         found: list[Setting] = []
         choices: list[dict[str, int]] = []
         most = [0] * len(self.loops)
@@ -297,19 +298,11 @@ class Settings:
                 found.append(setting)
                 choices.append(choice)
         self.one_sided = [b for b, cond, sides in zip(self.guarded, self.guard_conditions, seen, strict=True) if True not in sides and read_guards.reads(cond)]
-        if found:
-            i = min(range(len(found)), key=lambda i: (found[i].mixed, read_guards.kept_out(self, choices[i]), abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
-            told = telling(self, found[i], choices[i])
-            if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
-                found.append(told)  # as few tiles a block would not bring it back to a slot
-            else:
-                found[i] = told
-        lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
-        return found, [*later(self, lost, found), *self.unknown]
+        return found, choices, most
 
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
-        at = choice = {n: values[0] for n, values in self.candidates.items()}
+        at = choice = self._begin(goal)
         best = NEVER
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
@@ -337,6 +330,16 @@ class Settings:
                 break
         return result if want is None or best < 1000 else None
 
+    def _begin(self, goal: Goal) -> dict[str, int]:
+        """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
+        first = {n: values[0] for n, values in self.candidates.items()}
+        far = [(self._distance(goal, got), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        if not far:
+            return first
+        near = self.profile(first)
+        nearest, i = min(far)
+        return self.starts[i] if near is None or nearest < self._distance(goal, near) else first
+
     def _uneven(self, name: str, value: int, over: int) -> float:
         """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
 
@@ -351,10 +354,11 @@ class Settings:
         total, counts = got
         d = 0.0
         for n in counts:
-            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * max(0, goal.trips - max(n, 3))  # a little more shows what a little less may not
+            over = min(n, 2 * MOST_LAG) - goal.trips
+            d += (0.02 * over if over > 0 and self.starts else abs(over)) + 0.5 * max(0, goal.trips - max(n, 3))  # a little more shows what a little less may not
         if total < goal.tiles:
             d += 2 * (goal.tiles - total)
-        return d + 0.001 * abs(total - goal.tiles)
+        return d + 0.001 * min(abs(total - goal.tiles), 999)
 
     def setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int, *, last: bool = False) -> Setting:
         """The setting of a choice; of a grid with one CTA a tile the first is walked, or the `last`."""
@@ -367,12 +371,6 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, clusters - 1 if last and not persistent else 0, -(-total // clusters), counts, goal.mixed)
-
-
-def _blocks_of(e: Expr, inner: Expr) -> list[int]:
-    """Constants by which something is divided on the way to `inner`."""
-    inside = [n for n in e.walk() if n.op in ("cdiv", "floordiv") and n.args[1].op == "const" and any(x is inner for x in n.args[0].walk())]
-    return [d for n in inside if isinstance(d := n.args[1].attrs["value"], int) and 1 < d < 1 << 16]
 
 
 def _index(tensor: str, i: int) -> int:
