@@ -165,8 +165,10 @@ def _closes_at_end(text: str) -> bool:
 def element(ctx: Context, e: Expr, at: At) -> str:
     """C text of the value of `e` for the element at `at`, operand-safe."""
     t = e.type
+    if isinstance(t, ScalarT | FragT) and e.op == "const":
+        return number(e.attrs["value"], CTYPE[t.dtype])
     if isinstance(t, ScalarT):
-        return number(e.attrs["value"], CTYPE[t.dtype]) if e.op == "const" else operand(scalar(ctx, e))
+        return operand(scalar(ctx, e))
     assert isinstance(t, FragT)
     if e.op in _ELEMENT:
         return _ELEMENT[e.op](ctx, e, at)

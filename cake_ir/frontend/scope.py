@@ -46,10 +46,11 @@ class Local:
 
 @record()
 class Lost:
-    """A name whose value is unknown: `reason` empty after a fault that was already reported."""
+    """A name whose value is unknown: `reason` empty after a fault that was already reported; `seen` is what it was on the path that bound it."""
 
     reason: str = ""
     span: Span | None = None
+    seen: Any = None
 
 
 class Poisoned(Exception):
@@ -71,6 +72,8 @@ class Elaboration:
     out: list[Stmt] | None = None
     role: Any = None
     loops: list[int | None] = field(default_factory=list)
+    rounds: list[Any] = field(default_factory=list)  # of `carried.Round`, one an open loop
+    block: ast.AST | None = None  # of the role
     steps: int = 0
     used: set[str] = field(default_factory=set)
     hoisted: set[str] = field(default_factory=set)

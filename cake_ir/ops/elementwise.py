@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault, FaultError
-from cake_ir.forms_table import cast_form
+from cake_ir.forms_table import cast_form, depth
 from cake_ir.ops.spec import Call, OpSpec, P
 from cake_ir.ops.vectors import follows
 from cake_ir.program import Expr
@@ -153,7 +153,7 @@ def _cast(call: Call) -> Type:
     if x.partial and dtype != x.dtype:
         call.fault("D007", f"`lm.cast` is applied to a partial `{x.partial}` that `lm.finish` has not completed", "x")
     if form is None or form == x.form:
-        if x.form in ("a", "b") and _depth(x.dtype) != _depth(dtype):
+        if x.form in ("a", "b") and depth(x.dtype) != depth(dtype):
             call.fault("D002", f"the elements of an {x.dtype} `{x.form}` lie in other threads than those of one of {dtype}", "dtype",
                        help="convert it before it becomes an operand: through a view, or as `acc`", expected=x.dtype, found=dtype)  # fmt: skip
         return x.with_(dtype=dtype, stages=1)
@@ -162,11 +162,6 @@ def _cast(call: Call) -> Type:
     if why:
         call.fault("D002", f"`{x.form}` does not convert to `{form}` here: {why[0]}", "form", help=why[1], expected=form, found=x.form)
     return x.with_(form=form, dtype=dtype, stages=1)
-
-
-def _depth(dtype: str) -> int:
-    """Neighbouring columns that a thread has of an operand: 4 of 8-bit elements, 1 of tf32, else 2 as computed from 16-bit ones."""
-    return 1 if dtype == "tf32" else 4 if DTYPES[dtype].bits == 8 and dtype != "bool" else 2
 
 
 def _iota(call: Call) -> Type:

@@ -71,12 +71,38 @@ def _wrapped(v: Any) -> Any:
 BOUNDED: dict[str, Callable[[Any, Any], Any]] = {
     "mul": lambda a, b: _wrapped(a * b),
     "shl": lambda a, b: _wrapped(a << b) if 0 <= b < 64 else 0,
+    "div": lambda a, b: _quotient(a, b),
 }
-"""Operations that double the length of a number at once."""
+"""Operations that Python has with another range: they double the length of a number at once, or end where IEEE arithmetic goes on."""
+
+
+def _quotient(a: float, b: float) -> float:
+    """The quotient of IEEE 754, where dividing by zero gives an infinity or no number."""
+    if b:
+        return a / b
+    return math.nan if not a or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _real(f: Callable[[float], float], at_zero: float, beyond: float) -> Callable[[float], float]:
+    """A function with the values of IEEE arithmetic: `at_zero` at zero, `beyond` where it overflows, no number outside its domain."""
+
+    def value(x: float) -> float:
+        try:
+            return f(x)
+        except ZeroDivisionError:
+            return at_zero
+        except OverflowError:
+            return beyond
+        except ValueError:
+            return at_zero if x == 0 else math.nan
+
+    return value
+
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "exp2": lambda x: 2.0**x, "exp2_fma": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
-    "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
+    "exp2": _real(lambda x: 2.0**x, 1.0, math.inf), "exp2_fma": _real(lambda x: 2.0**x, 1.0, math.inf), "log2": _real(math.log2, -math.inf, math.inf),
+    "exp": _real(math.exp, 1.0, math.inf), "log": _real(math.log, -math.inf, math.inf), "sqrt": _real(math.sqrt, 0.0, math.inf),
+    "rsqrt": _real(lambda x: 1 / math.sqrt(x), math.inf, 0.0), "rcp": lambda x: _quotient(1.0, x), "abs": abs, "tanh": math.tanh,
 }  # fmt: skip
 
 
@@ -257,7 +283,7 @@ class _Compiler:
         if op == "field":
             t = args[0].type
             return f"{self.scalar(args[0])}[{self.fields[t.scheduler][str(e.attrs['name'])]}]"  # type: ignore[union-attr]  # fields come from tiles
-        if op in BOUNDED and (op == "shl" or not any(a.op == "const" for a in args)):
+        if op in BOUNDED and (op in ("shl", "div") or not any(a.op == "const" for a in args)):
             return f"{op}({self.scalar(args[0])}, {self.scalar(args[1])})"
         if op in INFIX:
             return f"({self.scalar(args[0])} {INFIX[op]} {self.scalar(args[1])})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.fault import Edit, Fix, Grade
-from cake_ir.program import If, Op, Program, Stmt
+from cake_ir.program import For, If, Op, Program
 from cake_ir.span import Span
 from cake_verify.analyses.plan import Plan
 
@@ -43,9 +43,20 @@ def remove(stmt_span: Span, grade: Grade = "idea") -> Fix:
 
 
 def stmt_span(plan: Plan, op: Op) -> Span:
-    """The span of the statement that executes an operation."""
-    stmt: Stmt = plan.sites[op.id].stmt
-    return stmt.span
+    """The span of the statement of the text that executes an operation: a call inside an expression is bound in front of its statement."""
+    site = plan.sites[op.id]
+    around = [(s.body if isinstance(s, For) else s.then if arm else s.orelse) for s, arm in site.around]
+    blocks = around[-1:] or [b.body for b in plan.program.body if b.role == site.role]
+    for body in blocks:
+        at = next((i for i, s in enumerate(body) if s is site.stmt), None)
+        for s in body[at + 1 :] if at is not None else ():
+            if _covers(s.head if isinstance(s, (For, If)) else s.span, site.stmt.span):
+                return s.span
+    return site.stmt.span
+
+
+def _covers(outer: Span, inner: Span) -> bool:
+    return outer != inner and (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
 
 
 def level_with(plan: Plan, op: Op, other: Op) -> Span:

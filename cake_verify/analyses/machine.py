@@ -34,6 +34,7 @@ from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
 from cake_verify.analyses.steps_atomic import atomic_update
+from cake_verify.analyses.steps_element import element_read
 
 LIMIT = 20_000
 """Events of one run after which it is given up."""
@@ -151,11 +152,8 @@ class Machine:
         if effect.operand == "scratch" and effect.mode == "w":
             return self._scratch(op, role)
         if op.name == "ld":
-            return make(self.plan, op, effect.operand, self._element(op))
+            return element_read(self.plan, op, role)
         return make(self.plan, op, effect.operand)
-
-    def _element(self, op: Op) -> Any:
-        return self.plan.lookup(op, "view")
 
     def _scratch(self, op: Op, role: str) -> Step:
         """Each member of a reduction across warps writes the slots of its own warps."""

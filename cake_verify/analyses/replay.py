@@ -77,7 +77,7 @@ class Replay:
 
     def touched(self, entry: Entry, atom: int, cta: Cta) -> Iterator[tuple[str, str, str]]:
         """The accesses of `atom` in `cta` among those of an executed operation."""
-        here = entry.member.cta is cta or (entry.op.attrs.get("ctas") == 2 and entry.member.cta.rank ^ 1 == cta.rank)
+        here = self._reached(entry) is cta or (entry.op.attrs.get("ctas") == 2 and entry.member.cta.rank ^ 1 == cta.rank)
         for operand, mode, proxy in self.touches(entry.op):
             if not here and not entry.op.attrs.get("multicast"):
                 continue
@@ -92,6 +92,11 @@ class Replay:
                 value = entry.values[self.plan.code.ops[entry.op.id].index[operand]]
                 if atom in self.plan.columns(entry.op.operands[operand].type)(value):  # type: ignore[union-attr, arg-type]  # tensor memory
                     yield operand, mode, "async"
+
+    def _reached(self, entry: Entry) -> Cta:
+        """The CTA whose shared memory an operation touches: its own, or the one that it sends to."""
+        to = self.plan.code.ops[entry.op.id].index.get("cta") if entry.op.name == "send" else None
+        return entry.member.cta if to is None else self.world.ctas[entry.values[to]]
 
     def is_a(self, op: Op, *kinds: type) -> bool:
         return any(isinstance(e, kinds) for e in self.effects(op))
@@ -195,7 +200,8 @@ class Replay:
                 continue
             if self.is_a(entry.op, Issue):
                 key = (entry.member.number, n)
-                if landings[entry.member.cta.rank] != bar.cta or key in armed:
+                lands = self._reached(entry).rank if entry.op.name == "send" else landings[entry.member.cta.rank]
+                if lands != bar.cta or key in armed:
                     continue
                 armed.add(key)
             elif bar.cta not in targets[entry.member.cta.rank]:

@@ -11,6 +11,7 @@ from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.report_counts import uneven
+from cake_verify.analyses.report_kept_out import kept_out
 from cake_verify.analyses.report_site import engine_of
 from cake_verify.analyses.report_waits import Blocked, contributors, waits_of
 from cake_verify.analyses.state import Member
@@ -24,7 +25,7 @@ def deadlock(r: Replay) -> Fault:
     blocked = [_blocked(r, m) for m in r.stuck]
     return (
         _in_flight(r) or _turn(r, blocked) or _not_primed(r, blocked) or _never_comes(r, blocked) or _kept(r, blocked) or uneven(r, blocked)
-        or _odd(r, blocked) or _cycle(r, blocked)
+        or _odd(r, blocked) or kept_out(r, blocked) or _cycle(r, blocked)
     )  # fmt: skip
 
 

@@ -31,6 +31,9 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
         elif run.why or run.found is not None:
             doubts.append(Fault("S090", f"not decided: what blocks of one launch do to tensors that they share ({run.why or 'the walk of the grid stopped'})",
                                 run.plan.program.span, severity="note", facts={"setting": _setting(run)}))  # fmt: skip
+        for spin, update in run.open[:1]:
+            if not doubts:
+                doubts.append(_unclear(run, spin, update))
         for tensor, old, now in run.doubts[:1]:
             if not doubts:
                 doubts.append(_open(run, tensor, old, now))
@@ -198,17 +201,33 @@ def _never(run: GridRun) -> Fault:
     w = min(run.waits, key=lambda w: (w.scope["#cta"], w.member.number))
     op = program.ops[w.op]
     raised = [s.op for s in run.plan.sites.values() if s.op.attrs.get("flags") == w.tensor and any(isinstance(e, Flag) and e.kind == "signal" for e in effects_of(s.op, program))]
-    if not raised:
+    counted = [s.op for s in run.plan.sites.values() if s.op.name == "atomic" and s.op.attrs.get("tensor") == w.tensor]
+    if counted:
+        reason = f"the updates leave it at {w.found}" if w.raised else "no block that can still run updates that word"
+        raised += counted
+    elif not raised:
         reason = f"nothing signals `{w.tensor}`"
     else:
         reason = f"it stays at {w.found}" if w.raised else "no block that can still run signals that word"
     message = f"{_who(run, w.member, w.scope)} waits for `{w.tensor}[{w.i}]` to be at least {w.value}, and {reason}"
     lines = tuple(_line(run, x.member, program.ops[x.op], x.scope, f"waits for {x.tensor}[{x.i}] >= {x.value}, found {x.found}") for x in run.waits[:8])
     help = f"signal the word that is waited for, with a value of {w.value} or more"
-    if raised and not w.raised:
+    if counted and w.raised:
+        help = "wait for what the blocks before this one have counted: in a small grid one block has several tiles, and those behind this one have not run"
+    elif raised and not w.raised:
         help = "signal the word that is waited for, and let a block wait only for tiles that come before its own in the tile order"
     return Fault("S041", message, op.span, tuple((o.span, "raised here") for o in raised[:3]), help=help, trace=lines,
                  facts={"tensor": w.tensor, "word": w.i, "expected": w.value, "found": w.found, "role": w.member.role, "setting": _setting(run)})  # fmt: skip
+
+
+def _unclear(run: GridRun, spin: int, update: int) -> Fault:
+    """A wait for a word that is changed by what only the data say, or in ways whose order matters."""
+    program = run.plan.program
+    wait, change = program.ops[spin], program.ops[update]
+    tensor = str(wait.attrs["flags"])
+    message = f"not decided: whether this wait ends, since {call(change)} changes words of `{tensor}` by an amount, or in an order, that the text does not say"
+    return Fault("S090", message, wait.span, ((change.span, "changed here"),), severity="note", facts={"tensor": tensor, "setting": _setting(run)},
+                 help="count with `lm.atomic(.., op=\"add\")` of a number that is not read from memory, or let one block at a time `lm.signal`")  # fmt: skip
 
 
 def _open(run: GridRun, tensor: str, old: Access, now: Access) -> Fault:

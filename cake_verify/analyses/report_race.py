@@ -159,7 +159,7 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
     facts: dict[str, object] = {"view": name, "reader": victim.role, "writer": m.role, "setting": str(r.setting)}
     code = "S003" if s.view == name else "S007"
     engine = engine_of(r, read.op)
-    guard = _guard(r, s)
+    guard = _guard(r, s, victim)
     release = _release(r, victim, guard, read, s)
     head = [(read, "reads"), (release, "releases"), *sync_points(r, (victim, m), len(r.log))]
     lines = trace(r, head, (m, "overwrites"))
@@ -170,7 +170,8 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
         fixes: tuple[Fix, ...] = (edits.add_argument(barrier.span, 'scope="cluster"', "certain"),)
         if "scope" in barrier.spans:
             fixes = (edits.replace(barrier.spans["scope"], '"cluster"', "certain"),)
-        message = f"`{guard}` frees slots of `{name}` for this CTA only, but the multicast load writes them in every CTA of the cluster"
+        writer = f"{call(s.op)} writes them in another CTA" if s.op.name == "send" else "the multicast load writes them in every CTA of the cluster"
+        message = f"`{guard}` frees slots of `{name}` for this CTA only, but {writer}"
         return Fault("S012", message, barrier.span, (writes, reads), fixes=fixes, trace=lines, facts=facts | {"barrier": guard, "expected": "cluster", "found": "cta"},
                      help='count the arrivals of all CTAs that read the slot: `scope="cluster"`')  # fmt: skip
     if engine == "wgmma" and release is not None and release.number > read.number and r.still_flying(release, read, operand):
@@ -288,7 +289,7 @@ def _skipped(r: Replay, s: Site, read: Entry) -> str | None:
         return None
     ring, n = program.barriers[name].pipeline, s.values[at]
     for b in program.barriers.values():
-        if b.pipeline != ring or read.member.role not in b.prod or m.role not in b.cons:
+        if b.name == name or b.pipeline != ring or read.member.role not in b.prod or m.role not in b.cons:
             continue
         if not any(e.member is m and e.op.attrs.get("barrier") == b.name and r.is_a(e.op, Wait) and r.slot(e.op, e.values) == n for e in r.log):
             return b.name
@@ -305,8 +306,12 @@ def _stepped(r: Replay, role: str, ring: str) -> tuple[Span, str] | None:
     return None
 
 
-def _guard(r: Replay, s: Site) -> str | None:
-    """The barrier whose wait guards a load."""
+def _guard(r: Replay, s: Site, victim: Member) -> str | None:
+    """The barrier whose wait guards a load, or a send into the slots that `victim` reads."""
+    if s.op.name == "send":
+        name, barriers = str(s.op.attrs["barrier"]), r.plan.program.barriers
+        mine = [b for b in barriers.values() if b.name != name and b.pipeline == barriers[name].pipeline and victim.role in b.prod and s.member.role in b.cons]
+        return mine[0].name if len(mine) == 1 else None
     return next((name for name, loads in guarded_loads(r.plan.program).items() if any(x.op is s.op for x in loads)), None)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
-from cake_ir.program import Program
+from cake_ir.program import For, Program
 from cake_ir.span import Span
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
@@ -32,6 +32,7 @@ from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.value_walk import Event, ValueWalk
+from cake_verify.analyses.wraps import came_round, never_round, said
 from cake_verify.rule import checks
 
 
@@ -82,6 +83,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     fenced: set[int] = set()
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
+    came: set[str] = set()
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
     for setting in settings:
         if events >= work:
@@ -101,6 +103,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             break
         world.members.clear()  # they point back at their world: without a cycle everything goes as soon as nobody needs it
         events += world.events
+        came |= came_round(plan, world.ctas)
         if failed:
             fault = report(replay(machine, setting, search.prefix))
             if fault is not None and not any(_same(fault, f) for f in faults):
@@ -121,11 +124,19 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         if told is not None:
             faults += _values(plan, *told)
     if not faults:
-        undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
+        def covered(loop: For) -> tuple[int, ...]:
+            at = [i for i, x in enumerate(search.loops) if x.stmt is loop]
+            return tuple(sorted({s.trips[i] for s in settings for i in at}))
+
+        open_ones = {spoken(loop.hi): loop for loop in reversed(lost) if not _bounded(program, loop)}  # roles that count alike: once
+        undecided += [_lost(loop, said(covered(loop.stmt))) for loop in reversed(open_ones.values())]
         undecided += partners(program) + unreached(program, settings)
+        undecided += never_round(program, came, covered) if settings and not undecided else []
         if search.untried:
             why = f"not decided: {len(search.untried)} conditions on arguments are left after {TRIALS:,} choices of arguments, this is the first"
             undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
+        undecided += [Fault("S090", "not decided: no values read that were tried make this condition true", b.cond.span, severity="note",
+                            help="state what the tensor holds with `lm.assume_values(..)`") for b in search.one_sided]  # fmt: skip
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     if not undecided and not any(f.severity == "error" for f in faults):
@@ -209,10 +220,10 @@ def _bounded(program: Program, loop: Loop) -> bool:
     return high.hi - low.lo <= 1
 
 
-def _lost(loop: Loop) -> Fault:
+def _lost(loop: Loop, covered: str) -> Fault:
     text = spoken(loop.hi)
     return Fault("S090", f"not decided: no arguments tried give this loop more than one iteration (its bound is {text})", loop.stmt.head,
-                 severity="note", facts={"expression": text}, help="state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
+                 severity="note", facts={"expression": text}, help=f"{covered}state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
 
 
 __all__ = ["SafetyResult", "check", "check_bound"]

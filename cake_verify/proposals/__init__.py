@@ -70,7 +70,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "S016": ("earlier", "unguard", "guard"),
     "S018": ("arrive", "barrier", "duplicate", "condition"),
     "S019": ("insert-wait", "guard", "step", "no-step"),
-    "S020": ("primed", "duplicate", "insert-wait", "later", "slot", "stages"),
+    "S020": ("primed", "duplicate", "insert-arrive", "insert-wait", "later", "slot", "stages"),
     "S021": ("duplicate", "slot-back", "slot", "insert-wait", "barrier", "later", "step"),
     "S022": ("duplicate", "slot-back", "slot", "barrier", "guard", "condition", "remove", "step"),
     "S023": ("duplicate", "primed", "barrier", "insert-arrive", "extra-step", "swap", "stages", "step", "slot", "bound"),
@@ -119,6 +119,8 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
     first = FIRST.get(errors[0].code, ()) if errors else ()
     if errors and errors[0].code == "S035" and "overwritten columns" in errors[0].message:
         first = ("columns",)
+    if errors and errors[0].code == "S020" and (b := program.barriers.get(str(errors[0].facts.get("barrier")))) is not None and not b.primed:
+        first = tuple(kind for kind in first if kind != "primed")  # its first wait does wait
     if errors and errors[0].code == "Q006" and _in_flight(source, errors[0]):
         first = ("guarded", "condition")
     if errors and errors[0].code == "S034" and any(word in errors[0].message for word in ("lies across", "way round")):

@@ -94,3 +94,12 @@ def test_a_line_goes_in_front_of_the_statement_and_not_into_it() -> None:
     new = applied(broken, fixes[0].edits)
     assert "                if t.p > 0:\n                    total = total + lm.load(C" in new
     assert verify_text(new, params=case.params, target=case.target).verdict == "pass"
+
+
+def test_stages_between_the_places_where_boxes_land_are_padded() -> None:
+    text = edit(CASES["stencil_halo"].text(), ("TW=64", "TW=72"))
+    broken = edit(text, ("lm.smem(STAGES * (TH + 2) * TW * 4)", "lm.smem(8192)"))
+    (error,) = verify_text(broken).errors
+    assert error.code == "H003"
+    assert error.fixes[0].title == "add `stage_bytes=2944`"
+    assert verify_text(applied(broken, error.fixes[0].edits)).verdict == "pass"

@@ -11,7 +11,7 @@ from cake_ir.types import ScalarT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.ranges import ANY, Range
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -45,7 +45,7 @@ _LO, _HI = -(2**31), 2**31 - 1
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
     known: dict[tuple[str, tuple[object, ...]], dict[int, Range]] = {}
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         coords = site.op.operands.get("coords")
         for entry in (*(coords if isinstance(coords, tuple) else ()), site.op.operands.get("i"), site.op.operands.get("offset")):
             if not isinstance(entry, Expr) or entry.op in ("const", "field", "param") or not isinstance(entry.type, ScalarT):

@@ -10,7 +10,7 @@ from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.outside import Outside, outside
-from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
@@ -30,7 +30,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         op = site.op
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
         if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic", "bulk_store"):
