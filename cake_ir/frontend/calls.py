@@ -67,6 +67,8 @@ def _lm_call(el: Elaboration, node: ast.Call, func: ast.Attribute) -> Any:
         el.fail("N039", "`lm.mma_group` opens a `with` block", node, help="write `with lm.mma_group():` around the MMAs")
     if name in _METHODS:
         el.fail("N028", f"`{name}` is a method of a view", node, help=f"write `view.{name}(..)`")
+    if name in ("rows", "cols"):
+        el.fail("N028", f"`{name}` is a method of a view or a fragment", node, help=f"write `view.{name}(first, number)`")
     el.fail("N028", f"`lm.{name}` is not an operation", func, help=did_you_mean(name, known_calls(), "operation"))
 
 
