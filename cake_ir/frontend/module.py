@@ -171,7 +171,7 @@ def _param(a: ast.arg, source: Source) -> Param:
     for i, item in enumerate(items):
         if i == 0 and isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name) and item.value.id in ("LM", "lm"):
             if item.attr not in DTYPES:
-                raise FaultError(Fault("N018", f"`{item.attr}` is not a dtype", source.span(item), help=did_you_mean(item.attr, DTYPES, "dtype")))
+                raise FaultError(Fault("N018", f"`{item.attr}` is not a dtype", source.span(item), help=_dtype_meant(item.attr)))
             dtype = item.attr
         elif isinstance(item, ast.Constant) and isinstance(item.value, (int, str)) and not isinstance(item.value, bool):
             extents.append(item.value)
@@ -183,3 +183,17 @@ def _param(a: ast.arg, source: Source) -> Param:
     return Param(a.arg, kind, rank, dtype, name_span, "const" in marks, "zeroed" in marks, tuple(extents), inout="inout" in marks)
 
 
+_ELSEWHERE = {
+    "float": "f32", "float32": "f32", "fp32": "f32", "float16": "f16", "half": "f16", "fp16": "f16", "bfloat16": "bf16", "int": "i32", "int32": "i32", "int64": "i64",
+    "int8": "i8", "uint8": "u8", "uint32": "u32", "fp8": "e4m3", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "f8e4m3": "e4m3",
+}  # fmt: skip
+"""Names that other languages have for element types."""
+
+
+def _dtype_meant(name: str) -> str:
+    """Which dtype a name that is none may stand for."""
+    if name in _ELSEWHERE:
+        return f"did you mean `{_ELSEWHERE[name]}`?"
+    if name in ("f64", "fp64", "float64", "double"):
+        return "the widest float is `f32`"
+    return did_you_mean(name, DTYPES, "dtype")

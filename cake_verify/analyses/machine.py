@@ -236,7 +236,7 @@ class Machine:
                     found.member, m.pending = m, event
                     raise
                 except ArithmeticError as error:
-                    raise Undecided(f"`{m.role}` computes a number that does not exist ({error})") from None
+                    raise Undecided(f"`{m.role}` computes a number that does not exist ({error})", role=m.role) from None
                 finally:
                     world.events = events
             running = [m for m in running if not m.done]
