@@ -148,6 +148,8 @@ def merged(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
         known = questions()[name].CASES
         kept = {c: x for c, x in together.get(name, {"cases": {}})["cases"].items() if c in known}
         both = {**kept, **ran}
+        if not both:
+            continue
         together[name] = {**question, "cases": {c: both[c] for c in known if c in both}}
     return {**later, "gpu": later["gpu"] or earlier["gpu"], "seconds": round(earlier["seconds"] + later["seconds"], 1), "questions": dict(sorted(together.items()))}
 

@@ -19,7 +19,7 @@ PAGE = Page(
     title="a tensor copy that starts inside 16 bytes",
     statement="The first coordinate of a `view.tma_load`, `tma_store` or `tma_reduce`, in bytes, is a multiple of 16 in every tile and iteration.",
     why="The copy engine takes the address of a box's first element in units of 16 bytes: the tensor's address and its outer strides are such multiples, so the first coordinate has to be one too. "
-    "A copy off it ends the kernel with an illegal instruction, which neither the assembler nor the encoder of the map sees.",
+    "A copy off it ends the kernel with an illegal instruction (every such start tried on an H200, in maps of one to three axes, in and out), which neither the assembler nor the encoder of the map sees.",
     failing=edit(LOOP, ("a.tma_load(A, coords=(k * 64, t.m * 64)", "a.tma_load(A, coords=(k * 60, t.m * 64)")),
     passing=LOOP,
     limits="Decided from constants, congruences, and what a loop, a tile axis or a member adds from one to the next. A run-time argument in the coordinate is the caller's.",

@@ -22,7 +22,7 @@ PAGE = Page(
     statement="The elements that `lm.load`, `lm.store`, `lm.ld`, `lm.atomic` and `view.bulk_store` touch lie inside the tensor: their coordinates are not negative, and within the extents where the parameter declares them; "
     "a ragged last tile is masked, clipped, or excluded by `lm.assume`. A `view.tma_store` or `tma_reduce` may end outside its tensor, but its first element has no negative coordinate.",
     why="Unlike copies through a tensor map these accesses are not clipped: they read and write what lies beside the tensor, or fault. "
-    "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and a kernel that had one ended with an illegal instruction on an H200.",
+    "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and on an H200 every store and reduction that had one along any axis was an illegal instruction.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
     passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 512]")),
     limits="Decided where the access certainly leaves the tensor for some arguments. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
