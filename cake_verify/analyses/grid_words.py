@@ -66,10 +66,10 @@ class Words:
         """An update of a flag in memory: a number that the program knows is counted, all else makes the tensor's words unclear."""
         code = self.plan.code.ops[op.id]
         x, how = op.operands.get("x"), str(op.attrs.get("op"))
-        at, value = code.index.get("coords"), code.index.get("x")
+        at, value = code.index.get("coords", -1), code.index.get("x", -1)
         known = (
             op.name == "atomic" and how in _GROWS and isinstance(x, Expr) and isinstance(x.type, ScalarT) and t.sure
-            and at is not None and value is not None and op.operands.get("mask") is None and plain(self.plan, op, (x,))
+            and min(at, value) >= 0 and op.operands.get("mask") is None and plain(self.plan, op, (x,))
         )  # fmt: skip
 
         def step(m: Member, v: tuple[Any, ...]) -> Any:
