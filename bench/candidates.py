@@ -115,29 +115,35 @@ def _silu() -> Iterator[BenchCandidate]:
 
 
 def _attention() -> Iterator[BenchCandidate]:
-    """Attention: members, where the softmax is cut around the wait for P V (`split`), turns, own staging of O; a headline for each head size and mask.
+    """Attention: a lagging reference in two parts of the columns (`lag..`) or a running maximum (`max..`), columns whose exponentials are polynomials (`poly..`).
 
-    `skip`: a member leaves out a block that its rows do not see.
+    `st`: O is staged apart from Q, as always at D = 128. Causal ones deal the last heads out singly, `pairs` does not; `deal264` does so with twice as many. At D = 64 causal ones leave out blocks that a member does not see.
     """
-    three = {"BN": 128, "MEMBERS": 3, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32}
-    deep, free = {**three, "STAGES": 4}, {"PINGPONG": False}
-    two = {"BN": 128, "QSTAGES": 2}
-    staged = {**two, "STAGED": True}
+    three = {"BN": 128, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32}
+    staged = {"BN": 128, "QSTAGES": 2, "STAGED": True}
+    deal, seen, own = {"DEAL": 132}, {"SKIP": True}, {"STAGED": True}
+
+    def lag(columns: int, poly: int = 0) -> dict[str, Any]:
+        return {"LAG": True, "SPLIT": columns, "POLY": poly}
+
     variants: dict[tuple[int, bool], dict[str, dict[str, Any]]] = {
         (128, False): {
-            "": {**staged, "SPLIT": 48}, "whole": two, "split64_st": {**staged, "SPLIT": 64}, "split80": {**two, "SPLIT": 80},
+            "": {**staged, **lag(32, 16)}, "lag32": {**staged, **lag(32)}, "poly32": {**staged, **lag(32, 32)}, "lag64": {**staged, **lag(64)},
+            "lag64_poly16": {**staged, **lag(64, 16)}, "lag16_poly32": {**staged, **lag(16, 32)}, "lag16_poly16": {**staged, **lag(16, 16)}, "max": staged,
         },
         (128, True): {
-            "": {**staged, "SPLIT": 48}, "whole": two, "whole_heads4": {**two, "GROUP": 4}, "split64_st": {**staged, "SPLIT": 64},
-            "split80_st": {**staged, "SPLIT": 80}, "split64_st_heads4": {**staged, "SPLIT": 64, "GROUP": 4},
+            "": {**staged, **lag(32, 16), **deal}, "lag32": {**staged, **lag(32), **deal}, "poly32": {**staged, **lag(32, 32), **deal},
+            "lag64_poly16": {**staged, **lag(64, 16), **deal}, "lag16_poly32": {**staged, **lag(16, 32), **deal}, "max": {**staged, **deal},
+            "pairs": {**staged, **lag(32, 16)}, "deal264": {**staged, **lag(32, 16), "DEAL": 264},
         },
         (64, False): {
-            "": {**deep, "SPLIT": 64}, "whole": {**three, **free}, "whole_turns": three, "split96": {**deep, **free, "SPLIT": 96},
-            "split96_turns": {**deep, "SPLIT": 96}, "two_split32": {**two, "STAGES": 4, "SPLIT": 32},
+            "": {**three, **lag(32, 16)}, "lag32": {**three, **lag(32)}, "poly32": {**three, **lag(32, 32)}, "lag64_poly16": {**three, **lag(64, 16)},
+            "lag16_poly32": {**three, **lag(16, 32)}, "st": {**three, **lag(32, 16), **own}, "max": three, "poly32_st": {**three, **lag(32, 32), **own},
         },
         (64, True): {
-            "": three, "split64": {**deep, "SPLIT": 64}, "skip": {**deep, "SKIP": True, "SPLIT": 64}, "skip_whole": {**three, "SKIP": True}, "two": two,
-            "two_split32_st": {**staged, "STAGES": 4, "SPLIT": 32},
+            "": {**three, **seen, **deal, **lag(32, 16)}, "lag32": {**three, **seen, **deal, **lag(32)}, "poly32": {**three, **seen, **deal, **lag(32, 32)},
+            "st": {**three, **seen, **deal, **lag(32, 16), **own}, "lag16_poly32": {**three, **seen, **deal, **lag(16, 32)},
+            "max": {**three, **seen, **deal}, "max_st": {**three, **seen, **deal, **own}, "max_deal264": {**three, **seen, "DEAL": 264},
         },
     }  # fmt: skip
     for (d, causal), named in variants.items():
@@ -164,31 +170,41 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
 
 
 def _gemm_fp8() -> Iterator[BenchCandidate]:
-    """FP8 GEMM: tile shapes and clusters where there are many tiles; where there are few, K shared by the warpgroups of a CTA, or by a cluster too."""
-    large, three = ("m4096_*", "square_*"), {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32, "STAGES": 4}
+    """FP8 GEMM: tile shapes, turns and clusters where there are many tiles; where there are few, K shared by the warpgroups of a CTA, or by a cluster too."""
+    large, wide = ("m4096_n4096_*", "m4096_n7168_*", "m4096_n24576_*", "square_*"), {"BN": 192, "STAGES": 4, "REGS": 232, "LOAD_REGS": 24, "UNROLL": 4}
+    mixed = ("m4096_n2112_*", "m4096_n24576_*", "m256_n24576_*")
+    two, stream = ("m256_n7168_*",), {"HINT": "stream"}
     for name, schedule, params, shapes, main in (
-        ("wide_c1", "hopper_wide", {"CLUSTER": 1}, (*large, "m256_n24576_*"), True),
-        ("128x192", "hopper", {"BN": 192, "STAGES": 4}, large, True),
-        ("128x192_early", "hopper", {"BN": 192, "STAGES": 4, "EARLY": True}, ("m256_n24576_*",), True),
-        ("192x128_c2", "hopper", {**three, "CLUSTER": 2}, large, False),  # B read by three members
-        ("halves_128x256_c1", "hopper_halves", {}, large, True),
-        ("halves_128x256_c2", "hopper_halves", {"CLUSTER": 2}, large, True),
-        ("tall_c1", "hopper_tall", {}, large, True),
-        ("tall_c2", "hopper_tall", {"CLUSTER": 2}, large, True),
-        ("pair_c2", "hopper_pair", {}, ("m256_n7168_*",), False),
-        ("pair_128x112", "hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1}, ("m256_n7168_*",), True),
-        ("128x112", "hopper_share", {"SPLIT": 1, "BN": 112, "STAGES": 6}, ("m256_n7168_*",), True),  # 128 tiles
-        ("share2_128x128", "hopper_share", {"BN": 128, "STAGES": 5}, ("m256_n4096_*",), True),  # 64 clusters
-        ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3}, ("m256_n4096_*",), True),  # 128 tiles
-        ("split_64x64_m2", "hopper_split", {}, ("m64_n7168_*", "m256_n2112_*"), True),  # 112 and 132 tiles
-        ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, ("m64_n7168_*",), True),  # 128 tiles
-        ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, "MEMBERS": 4}, ("m64_n4096_*",), True),  # 128 tiles
-        ("split_64x16_m4", "hopper_split", {"BN": 16, "STAGES": 4, "MEMBERS": 4}, ("m64_n2112_*",), False),  # 132 tiles
-        ("few2_32", "hopper_few", {"BN": 32, "STAGES": 6}, ("m64_n2112_*",), True),  # 66 clusters
-        ("few2_64", "hopper_few", {"BN": 64, "STAGES": 5}, ("m64_n4096_*",), False),  # 64 clusters
-        ("share2_64x112", "hopper_share", {"BN": 112, "STAGES": 7, "MEMBERS": 1}, ("m64_n7168_k16384",), False),  # 64 clusters
-        ("64x192", "hopper_share", {"SPLIT": 1, "BN": 192, "STAGES": 5, "MEMBERS": 1}, ("m64_n24576_*",), False),  # 128 tiles
-        ("64x96_two", "hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}, ("m64_n24576_*",), True),  # 256 tiles, two an SM
+        ("halves_128x256", "hopper_halves", {"UNROLL": 4}, large, True),
+        ("halves_128x256_turns", "hopper_halves", {"UNROLL": 4, "LEAD": 64}, large, True),
+        ("halves_128x256_c2", "hopper_halves", {"UNROLL": 4, "CLUSTER": 2}, ("m4096_n4096_*", "square_8192"), False),
+        ("quarters_128x256", "hopper_quarters", {"UNROLL": 4}, large, False),
+        ("quarters_128x256_turns", "hopper_quarters", {"UNROLL": 4, "TURNS": True}, ("m4096_n4096_*",), False),
+        ("tall_256x128_c2", "hopper_tall", {"CLUSTER": 2}, ("m4096_n4096_*", "m4096_n7168_k2048"), False),
+        ("slices_128x264", "hopper_slices", {"UNROLL": 4}, ("m4096_n2112_*", "m4096_n4096_*", "m4096_n7168_*", "square_*"), False),
+        ("slices_128x240", "hopper_slices", {"UNROLL": 4, "W": 80}, ("m4096_n24576_*", "square_8192"), False),
+        ("128x192_turns", "hopper_turns", wide, mixed, True),
+        ("128x192", "hopper_turns", {**wide, "LEAD": 0}, mixed, True),
+        ("192x120_turns", "hopper_turns", {"MEMBERS": 3, "BN": 120, "STAGES": 4, "REGS": 144, "LOAD_REGS": 24, "UNROLL": 4, "KMAX": 64}, ("m4096_n2112_*",), False),
+        ("parts_128x192", "hopper_parts", {**wide, "FIRST": 96}, mixed, False),
+        ("128x112_turns", "hopper_turns", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128}, two, True),  # 128 tiles
+        ("128x112_turns_c2", "hopper_turns", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128, "CLUSTER": 2}, two, False),
+        ("parts_128x112", "hopper_parts", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128}, two, False),
+        ("share2_256x112", "hopper_share_tall", {"UNROLL": 4}, two, True),  # 64 clusters
+        ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), False),
+        ("share2_128x128", "hopper_share", {"BN": 128, "UNROLL": 4}, ("m256_n4096_*",), True),  # 64 clusters
+        ("share2_parts_128x128", "hopper_share_parts", {"UNROLL": 4}, ("m256_n4096_*",), False),
+        ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3, "UNROLL": 4, **stream}, ("m256_n4096_*",), False),  # 128 tiles
+        ("split_64x64_m2", "hopper_split", {"UNROLL": 4, "KMAX": 64}, ("m64_n7168_k2048", "m256_n2112_*"), True),  # 112 and 132 tiles
+        ("split_64x64_m2_s6", "hopper_split", {"STAGES": 6, "UNROLL": 4, "KMAX": 64}, ("m256_n2112_*",), False),
+        ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6, "UNROLL": 4, **stream}, ("m64_n7168_*",), True),  # 128 tiles
+        ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, "MEMBERS": 4, "UNROLL": 2, "KMAX": 64, **stream}, ("m64_n4096_*",), True),  # 128 tiles
+        ("few2_32", "hopper_few", {"BN": 32, "STAGES": 6, "KMAX": 64, **stream}, ("m64_n2112_*",), True),  # 66 clusters
+        ("few2_64", "hopper_few", {"BN": 64, "STAGES": 5, "KMAX": 64, **stream}, ("m64_n4096_*",), False),  # 64 clusters
+        ("share2_64x112", "hopper_share", {"BN": 112, "STAGES": 7, "MEMBERS": 1, "UNROLL": 4, **stream}, ("m64_n7168_k16384",), False),  # 64 clusters
+        ("64x192", "hopper_share", {"SPLIT": 1, "BN": 192, "STAGES": 5, "MEMBERS": 1, "UNROLL": 4, **stream}, ("m64_n24576_*",), False),  # 128 tiles
+        ("64x96_two", "hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2, "UNROLL": 4, **stream}, ("m64_n24576_*",), True),  # 256 tiles, two an SM
+        ("plain_128x128", "hopper", {}, ("square_4096",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
 

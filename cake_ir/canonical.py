@@ -55,7 +55,7 @@ class _Form:
 
     def write(self) -> str:
         p = self.program
-        params = " ".join(f"({q.name} {q.kind}{q.rank} {q.dtype} {q.const:d}{q.zeroed:d} {self.plain(q.extents)})" for q in p.params)
+        params = " ".join(f"({q.name} {q.kind}{q.rank} {q.dtype} {q.const:d}{q.zeroed:d}{'i' * q.inout} {self.plain(q.extents)})" for q in p.params)
         decls = " ".join(self.declaration(d) for d in p.decls)
         blocks = " ".join(f"({self.name(b.role)} {self.body(b.body)})" for b in p.body)
         return f"({p.target} ({params}) ({decls}) ({blocks}))"
@@ -164,7 +164,7 @@ def fingerprint(program: Program) -> Counter[str]:
     for b in program.barriers.values():
         out[f"barrier {b.arrive} {b.primed:d} {b.scope}"] += 1
     for s in program.schedulers.values():
-        out[f"scheduler {s.kind} {s.raster} {s.swizzle} {len(s.names)}"] += 1
+        out[f"scheduler {s.kind} {s.raster} {s.swizzle} {len(s.names)}{f' {s.deal}' if s.deal else ''}"] += 1
     for i, block in enumerate(program.body):
         _features(block.body, f"{i}", out)
     return out

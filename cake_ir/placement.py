@@ -30,4 +30,4 @@ def fragment(t: FragT, member_warps: int) -> Fragment:
 
 def tile_order(scheduler: Scheduler, tiles: Sequence[int]) -> TileOrder:
     """The order of a scheduler whose tile counts have been evaluated to ``tiles``."""
-    return TileOrder(tuple(tiles), scheduler.names, scheduler.raster, scheduler.swizzle, scheduler.cluster)
+    return TileOrder(tuple(tiles), scheduler.names, scheduler.raster, scheduler.swizzle, scheduler.cluster, scheduler.deal)

@@ -13,7 +13,8 @@ filled and stores clipped. A linear number ``l`` runs from 0 to the number of cl
 
 The CTA with rank r of a cluster works on tile ``c0 * cx + r % cx``, ``c1 * cy + r / cx``. Who gets which l depends on the
 kind: ``grid`` cluster i takes l = i; ``static`` and ``grouped`` cluster i of n takes i, i + n, i + 2n, ..; ``counter`` and
-``clc`` hand out the next free l.
+``clc`` hand out the next free l. With ``deal="snake"`` a static scheduler turns round after each n: cluster i takes i, then
+2n - 1 - i, then 2n + i, and so on, so that who gets the first of one round gets the last of the next.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class TileOrder:
     raster: str | None = None
     swizzle: int = 1
     cluster: tuple[int, int] = (1, 1)
+    deal: str | None = None
 
 
 def order_problem(names: tuple[str, ...], raster: str | None, swizzle: int, cluster: tuple[int, int]) -> str | None:
@@ -134,10 +136,16 @@ def cta_tiles(order: TileOrder, kind: Kind, cluster_id: int, clusters: int, rank
 
     For ``counter`` and ``clc``, where the hardware decides, this is the round-robin hand-out: one possible run.
     """
-    total = cluster_total(order)
-    step = total if kind == "grid" else clusters
-    for linear in range(cluster_id, total, max(1, step)):
+    total, k = cluster_total(order), 0
+    while (linear := dealt(order, kind, cluster_id, clusters, k)) < total:
         yield cta_tile(order, linear, rank)
+        k += 1
+
+
+def dealt(order: TileOrder, kind: Kind | str, cluster_id: int, clusters: int, k: int) -> int:
+    """The number of a cluster's k-th tile; from the cluster total on there is none, nor behind it."""
+    step = max(1, cluster_total(order) if kind == "grid" else clusters)
+    return k * step + (step - 1 - cluster_id if order.deal == "snake" and k % 2 else cluster_id)
 
 
 def launch_ctas(order_total: int, size: int, persistent: bool, resident_clusters: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from cake_backend.cost.scalars import NoValue, value
 from cake_ir.placement import tile_order
 from cake_ir.program import For, Program, Stmt, statements
-from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile
+from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile, dealt
 from cake_ir.targets import target as target_named
 
 _JITTER = 0.03  # relative spread of the durations of equal blocks
@@ -91,7 +91,8 @@ class OwnTiles(Sequence[tuple[int, ...]]):
         total = cluster_total(order)
         self.order, self.rank, self.first = order, rank, cluster
         self.step = max(1, total if kind == "grid" else clusters)
-        self.length = max(0, -(-(total - cluster) // self.step))
+        whole, rest = divmod(total, self.step)
+        self.length = whole + (dealt(order, "static", cluster, self.step, whole) - whole * self.step < rest)
 
     def __len__(self) -> int:
         return self.length
@@ -101,7 +102,7 @@ class OwnTiles(Sequence[tuple[int, ...]]):
             return [self[k] for k in range(*i.indices(self.length))]
         if not 0 <= i < self.length:
             raise IndexError(i)
-        return cta_tile(self.order, self.first + i * self.step, self.rank)
+        return cta_tile(self.order, dealt(self.order, "static", self.first, self.step, i), self.rank)
 
 
 def own_tiles(grid: Grid, program: Program, scheduler: str, cluster: int = 0, rank: int = 0) -> OwnTiles:

@@ -17,7 +17,7 @@ _ALU = frozenset("min max bitand bitor bitxor shl shr lt le gt ge eq ne and or w
 _FMA = frozenset("add sub mul".split())
 # Special functions: instructions on the special-function unit and on the FMA pipe that one element takes.
 _SPECIAL: dict[str, tuple[float, float]] = {
-    "exp2": (1, 0), "log2": (1, 0), "rcp": (1, 0), "rsqrt": (1, 0), "tanh": (1, 0), "exp": (1, 1), "log": (1, 1), "sqrt": (1, 1),
+    "exp2": (1, 0), "exp2_fma": (0, 8), "log2": (1, 0), "rcp": (1, 0), "rsqrt": (1, 0), "tanh": (1, 0), "exp": (1, 1), "log": (1, 1), "sqrt": (1, 1),
     "div": (1, 2), "sigmoid": (2, 2), "silu": (2, 3), "gelu": (1, 8), "erf": (1, 10),
 }  # fmt: skip
 _FREE = frozenset("var pair item frag_cols frag_rows frag_stage const dyn neg abs not view tmem".split())
@@ -83,6 +83,8 @@ def _count(e: Expr, warps: int, out: Count) -> None:
         out.alu += n if e.attrs.get("init") is not None else 0.0
     elif op == "cast":
         _cast(e, n, out)
+    elif op == "excess":
+        out.alu += held(e.args[0].type, warps) / 2  # one operation looks at two signs; what follows a find is rare
     elif op in ("reduce", "sum", "finish", "argmin", "argmax", "topk", "amax_scale"):
         _reduction(e, warps, out)
     elif op in _SPECIAL and n:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.preamble import Device
+from cake_ir.ops.elementwise import EXP2_POLYNOMIAL
 from cake_ir.span import Span
 
 
@@ -13,6 +14,16 @@ def _approx(name: str, ptx: str) -> Device:
 
 
 EXP2 = _approx("exp2_approx", "ex2.approx.ftz.f32")
+C3, C2, C1, C0 = EXP2_POLYNOMIAL
+EXP2_FMA = Device(
+    "exp2_fma",
+    f"""
+DEVICE float exp2_fma(float x) {{
+  const float low = fmaxf(x, -126.0f), whole = low + 12582912.0f, part = low - (whole - 12582912.0f);  // 1.5 * 2^23: the sum rounds to an integer
+  const float power = __fmaf_rn(__fmaf_rn(__fmaf_rn({C3!r}f, part, {C2!r}f), part, {C1!r}f), part, {C0!r}f);
+  return __int_as_float((__float_as_int(whole) << 23) + __float_as_int(power));
+}}""",
+)
 LOG2 = _approx("log2_approx", "lg2.approx.ftz.f32")
 RCP = _approx("rcp_approx", "rcp.approx.ftz.f32")
 RSQRT = _approx("rsqrt_approx", "rsqrt.approx.ftz.f32")
@@ -30,7 +41,7 @@ DEVICE float gelu_tanh(float x) {
     (TANH,),
 )
 
-_DEVICES = {"exp2": EXP2, "log2": LOG2, "rcp": RCP, "rsqrt": RSQRT, "sqrt": SQRT, "tanh": TANH, "sigmoid": SIGMOID, "silu": SILU, "gelu": GELU}
+_DEVICES = {"exp2": EXP2, "exp2_fma": EXP2_FMA, "log2": LOG2, "rcp": RCP, "rsqrt": RSQRT, "sqrt": SQRT, "tanh": TANH, "sigmoid": SIGMOID, "silu": SILU, "gelu": GELU}
 
 
 def unary_text(ctx: Context, op: str, x: str, span: Span, *, integer: bool = False, dtype: str = "f32") -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cake_backend.cuda import form_changes, lists, quantise, reduce, scan
-from cake_backend.cuda.context import Binding, Context, Lazy, ListPlace, PairPlace, Place
+from cake_backend.cuda import excess, form_changes, lists, quantise, reduce, scan
+from cake_backend.cuda.context import Binding, Context, Lazy, ListPlace, PairPlace, Place, scope
 from cake_backend.cuda.elementwise import assign_elements, element, literal_as, prepared, resolve
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import array_length, ctype, declare, elements, loop
@@ -25,9 +25,16 @@ def bind(ctx: Context, name: str, e: Expr, declare_as: Type | None) -> None:
     old = ctx.role.env.get(name)
     if declare_as is None:
         assert isinstance(old, Place | PairPlace | ListPlace)
+        if needed := excess.flags(ctx, old, resolve(ctx, e)):
+            with ctx.out.block(f"if ({' || '.join(needed)})"), scope(ctx):
+                evaluate_into(ctx, old, e)
+            return
         evaluate_into(ctx, old, e)
         return
     place = declare_place(ctx, name, declare_as)
+    if e.op == "excess" and isinstance(place, Place) and ctx.role.webs.written.get(name) == 1:
+        ctx.role.env[name] = excess.excess_into(ctx, place, e)
+        return
     # The right side is evaluated with the old binding of the name.
     evaluate_into(ctx, place, e)
     ctx.role.env[name] = place
@@ -90,6 +97,8 @@ def evaluate_into(ctx: Context, target: Binding, e: Expr) -> None:
         scan.scan_into(ctx, target, e)
     elif e.op == "amax_scale":
         quantise.amax_scale_into(ctx, target, e)
+    elif e.op == "excess":
+        excess.excess_into(ctx, target, e)
     elif form_changes.is_form_change(e):
         form_changes.change_into(ctx, target, e)
     elif e.op == "where" and (branch := possible_failure(ctx, e.args[0])) is not None:

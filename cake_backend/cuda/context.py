@@ -31,12 +31,14 @@ class Scalar:
 class Slot:
     """A ring position: C text of the running count; `value` where it is known while the text is printed.
 
-    With `parity` (C text) the position is kept as what it is used for: `text` is then the slot's index and `parity` its phase.
+    With `parity` (C text) the position is kept as what it is used for: `text` is then the slot's index and `parity` its phase. A ring whose
+    last step is asked for again (`lm.at`) keeps index and phase of that too, in `last`.
     """
 
     text: str
     value: int | None = None
     parity: str = ""
+    last: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,15 @@ class Rect:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A register array: its C name and what it holds. `stages` > 1 are consecutive fragments."""
+    """A register array: its C name and what it holds. `stages` > 1 are consecutive fragments.
+
+    `some`, if not empty, is the C name of a flag: false where the warp's values are all zero.
+    """
 
     name: str
     type: FragT
     count: int
+    some: str = ""
 
 
 @dataclass(frozen=True, slots=True)

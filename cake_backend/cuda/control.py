@@ -9,7 +9,7 @@ from cake_backend.cuda.context import Context, PairPlace, Place, Rect, Scalar, S
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.lowerings import EFFECTS, RESULTS
 from cake_backend.cuda.move import arm
-from cake_backend.cuda.rings import counter, position, step_slots
+from cake_backend.cuda.rings import counter, last_slot, position, step_slots
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.cuda.webs import Web
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Stmt, op_of
@@ -98,6 +98,8 @@ def _assign(ctx: Context, s: Assign, begins: dict[str, Web]) -> None:
         ctx.role.env[name] = fragment_arrays.step(ctx, str(e.attrs["ring"]))
     elif isinstance(t, SlotT) and e.op == "step" and getattr(ctx.role.env[f"ring {e.attrs['ring']}"], "parity", ""):
         ctx.role.env[name] = step_slots(ctx, str(e.attrs["ring"]), name, begins=name in begins)
+    elif isinstance(t, SlotT) and e.op == "at" and getattr(ctx.role.env[f"ring {e.attrs['ring']}"], "last", None) is not None:
+        ctx.role.env[name] = last_slot(ctx, str(e.attrs["ring"]), name, begins=name in begins)
     elif isinstance(t, SlotT):
         _bind_text(ctx, name, "u32", _slot_text(ctx, e), begins, Slot)
     elif isinstance(t, ScalarT):

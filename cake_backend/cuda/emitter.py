@@ -18,7 +18,7 @@ RESERVED = frozenset(
     "new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast return short signed sizeof static "
     "static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual "
     "void volatile wchar_t while xor xor_eq u8 u16 u32 u64 i8 i64 even odd best column wins min max abs threadIdx blockIdx blockDim gridDim warpSize float2 TensorMap "
-    "DEVICE pool thread warp lane hang smem_raw cta_warp warpgroup cdiv floor_div floor_mod descriptor pin trap clock64".split()
+    "DEVICE pool pool_low thread warp lane hang smem_raw cta_warp warpgroup cdiv floor_div floor_mod descriptor pin trap clock64".split()
 )
 """Names that an author's name may not become: C++ keywords and what generated text itself uses."""
 

@@ -12,10 +12,10 @@ from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
-from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
+from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, DEMAND, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
 from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
-from cake_backend.cuda.rings import counts_slots
+from cake_backend.cuda.rings import counts_slots, names_last
 from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
 from cake_ir.derive.arrivals import arrivals
@@ -127,11 +127,18 @@ def _narrow_products(program: Program) -> bool:
 
 
 def _base(ctx: Context, alignment: int, names: set[str]) -> None:
-    if "pool" in names:
-        ctx.out.line(f"extern __shared__ __align__({GUARANTEED}) u8 smem_raw[];")
+    if "pool" in names or "pool_low" in names:
+        # Where members take turns at the tensor core, address arithmetic between a turn and its first MMA is time of that unit. Then the base
+        # is not rounded but demanded to be aligned: 1 to 2.5 % of attention's time on an H200.
+        declared = alignment if ctx.program.turns else GUARANTEED
+        ctx.out.line(f"extern __shared__ __align__({declared}) u8 smem_raw[];")
         base = f"{ctx.use(SHARED_ADDRESS)}(smem_raw)"
-        if alignment == GUARANTEED:
+        if alignment <= declared:
             ctx.out.line(f"const u32 pool = {base};")
+            if declared > GUARANTEED:
+                ctx.out.line(f"{ctx.use(DEMAND)}((pool & {declared - 1}u) == 0);")
+            if "pool_low" in names:
+                ctx.out.line("const u32 pool_low = (pool & 0x3ffffu) >> 4;")
         else:
             rounded = f"({base} + {alignment - 1}u) & ~{alignment - 1}u"
             # Behind a shuffle the assembler does not round the address again in every pass of a loop. Short loops of 8-bit products gain by
@@ -234,7 +241,10 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
         if counts_slots(ctx, ring, b.body):
             slot, parity = state.names.take(f"{ring}_slot"), state.names.take(f"{ring}_phase")
             ctx.out.line(f"u32 {slot} = 0, {parity} = 0;")
-            state.env[f"ring {ring}"] = Slot(slot, parity=parity)
+            last = (state.names.take(f"{ring}_last"), state.names.take(f"{ring}_last_phase")) if names_last(ring, b.body) else None
+            if last is not None:
+                ctx.out.line(f"u32 {last[0]} = 0, {last[1]} = 0;")
+            state.env[f"ring {ring}"] = Slot(slot, parity=parity, last=last)
             continue
         counter = state.names.take(f"{ring}_n")
         ctx.out.line(f"u32 {counter} = 0;")

@@ -78,7 +78,10 @@ SETMAXNREG_DEC = asm_call(
     "setmaxnreg_dec", "", "setmaxnreg.dec.sync.aligned.u32 %0;", '"n"(N)', template="template <int N>", memory=False
 )
 
+DEMAND = Device("demand", 'DEVICE void demand(bool holds) { if (!holds) asm volatile("trap;"); }')
 NAMED_SYNC = asm_call("named_sync", "", "bar.sync %0, %1;", '"n"(ID), "n"(THREADS)', template="template <int ID, int THREADS>")
+NAMED_SYNC_AT = asm_call("named_sync_at", "int id, int threads", "bar.sync %0, %1;", '"r"(id), "r"(threads)')
+NAMED_ARRIVE_AT = asm_call("named_arrive_at", "int id, int threads", "bar.arrive %0, %1;", '"r"(id), "r"(threads)')
 NAMED_ARRIVE = asm_call("named_arrive", "", "bar.arrive %0, %1;", '"n"(ID), "n"(THREADS)', template="template <int ID, int THREADS>")
 
 CLUSTER_SYNC = asm_call(

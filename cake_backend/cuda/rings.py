@@ -1,7 +1,8 @@
 """Ring positions: the running count of a ring is the slot; its index, its phase and the barrier's address follow from it.
 
 Where the ring's length is no power of two, a role counts the index and the phase themselves (`counts_slots`): a division on the way from the
-top of a loop to its first wait is time in which no MMA is issued.
+top of a loop to its first wait is time in which no MMA is issued. So do roles whose members take turns: of index, phase and address a remainder
+makes five operations a wait, between a turn and its first MMA (1.7 % of attention's time at D = 64 on an H200).
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ def counter(ctx: Context, ring: str) -> str:
 def counts_slots(ctx: Context, ring: str, body: tuple[Stmt, ...]) -> bool:
     """Whether a role keeps a ring's position as index and phase.
 
-    It does where a remainder costs a division, no ring numbers fragments, and every slot that is waited for was named by its step.
+    It does where a remainder costs a division or members take turns, no ring numbers fragments, and every slot that is waited for was named by
+    its step, or as the last step (in the latter case).
     """
-    stages = ctx.program.rings[ring].stages
-    if ctx.report or not stages & (stages - 1):
+    stages, turns = ctx.program.rings[ring].stages, any(t.role == ctx.role.role.name for t in ctx.program.turns.values())
+    if ctx.report or stages == 1 or not (stages & (stages - 1) or turns):
         return False
     named: set[str] = set()
     for s in statements(body):
         if isinstance(s, Assign) and isinstance(s.value, Expr) and isinstance(s.value.type, SlotT) and s.value.type.ring == ring:
-            if s.value.op != "step" or s.targets[0] in named:
+            if s.value.op not in (("step", "at") if turns else ("step",)) or (s.targets[0] in named and not turns):
                 return False
             named.add(s.targets[0])
         for e in expressions(s):
@@ -45,17 +47,36 @@ def counts_slots(ctx: Context, ring: str, body: tuple[Stmt, ...]) -> bool:
     return True
 
 
+def names_last(ring: str, body: tuple[Stmt, ...]) -> bool:
+    """Whether a role names a ring's last step again."""
+    return any(isinstance(s, Assign) and isinstance(s.value, Expr) and s.value.op == "at" and s.value.attrs["ring"] == ring for s in statements(body))
+
+
 def step_slots(ctx: Context, ring: str, name: str, *, begins: bool) -> Slot:
     """Print the step of a ring whose index and phase are counted, into variables called after `name`, declared here if it `begins` here."""
     at = ctx.role.env[f"ring {ring}"]
     slot = ctx.role.env[name] if not begins else Slot(ctx.role.names.take(name), parity=ctx.role.names.take(f"{name}_phase"))
     assert isinstance(at, Slot) and isinstance(slot, Slot)
-    declared = "const u32 " if begins else ""
+    declared = ("const u32 " if ctx.role.webs.written.get(name, 1) == 1 else "u32 ") if begins else ""
     last = f"{slot.text} == {ctx.program.rings[ring].stages - 1}u"
     ctx.out.line(f"{declared}{slot.text} = {at.text};")
     ctx.out.line(f"{declared}{slot.parity} = {at.parity};")
     ctx.out.line(f"{at.text} = {last} ? 0u : {slot.text} + 1u;")
     ctx.out.line(f"{at.parity} ^= {last};")
+    if at.last is not None:
+        ctx.out.line(f"{at.last[0]} = {slot.text};")
+        ctx.out.line(f"{at.last[1]} = {slot.parity};")
+    return slot
+
+
+def last_slot(ctx: Context, ring: str, name: str, *, begins: bool) -> Slot:
+    """Print a name for the last step of a ring whose index and phase are counted."""
+    at = ctx.role.env[f"ring {ring}"]
+    slot = ctx.role.env[name] if not begins else Slot(ctx.role.names.take(name), parity=ctx.role.names.take(f"{name}_phase"))
+    assert isinstance(at, Slot) and isinstance(slot, Slot) and at.last is not None
+    declared = ("const u32 " if ctx.role.webs.written.get(name, 1) == 1 else "u32 ") if begins else ""
+    ctx.out.line(f"{declared}{slot.text} = {at.last[0]};")
+    ctx.out.line(f"{declared}{slot.parity} = {at.last[1]};")
     return slot
 
 

@@ -287,5 +287,5 @@ _HANDLERS: dict[str, Callable[[Context, Expr], Text]] = {
     "const": _const, "param": _name, "var": _name, "field": _field, "mul": _mul, "div": _div, "floordiv": _floordiv, "mod": _mod,
     "cdiv": _cdiv, "neg": _neg, "not": _not, "min": _extremum("min"), "max": _extremum("max"), "select": _select, "where": _select,
     "role_index": _role_index, "slot_index": _slot_index, "cta_rank": _cta_rank, "cluster_size": _cluster_size, "cta_id": _cta_id, "extent": _extent,
-    "cast": _cast, "fma": _fma, **dict.fromkeys("exp2 log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf abs".split(), _unary),
+    "cast": _cast, "fma": _fma, **dict.fromkeys("exp2 exp2_fma log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf abs".split(), _unary),
 }  # fmt: skip

@@ -84,8 +84,14 @@ def loop(ctx: Context, scheduler: Scheduler, var: str) -> Iterator[Tile]:
         with work_counter.loop(ctx, scheduler, linear, first, total):
             yield _decode(ctx, scheduler, linear)
         return
+    advance = f"{linear} += {step}"
+    start = f"int {linear} = {first}"
+    if scheduler.deal == "snake":
+        row = names.take(f"{linear}_row")
+        start = f"int {row} = 0, {linear} = {first}"
+        advance = f"++{row}, {linear} = {row} * ({step}) + ({row} & 1 ? {step} - 1 - {first} : {first})"
     ctx.out.line("#pragma unroll 1")
-    with ctx.out.block(f"for (int {linear} = {first}; {linear} < {total}; {linear} += {step})"):
+    with ctx.out.block(f"for ({start}; {linear} < {total}; {advance})"):
         yield _decode(ctx, scheduler, linear)
 
 

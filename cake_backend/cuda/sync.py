@@ -11,7 +11,7 @@ from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.flags import FENCE_PROXY_GLOBAL, FLAG_SIGNAL, FLAG_SPIN
 from cake_backend.cuda.globals import pointer
 from cake_backend.cuda.pins import flush, pin_places, pin_stages
-from cake_backend.cuda.preamble import NAMED_ARRIVE, NAMED_SYNC, PDL_LAUNCH, PDL_WAIT
+from cake_backend.cuda.preamble import NAMED_ARRIVE, NAMED_ARRIVE_AT, NAMED_SYNC, NAMED_SYNC_AT, PDL_LAUNCH, PDL_WAIT
 from cake_backend.cuda.rings import barrier_address, phase, position, slot_index
 from cake_backend.cuda.scalars import factor, scalar
 from cake_ir.derive.global_fences import stored_and_copied
@@ -154,14 +154,26 @@ def _per_member(ctx: Context, ids: tuple[int, ...], device: mbarrier.Device, thr
     ctx.out.line(" else ".join([*parts, f"{name}<{ids[-1]}, {threads}>();"]))
 
 
+MOST_IMMEDIATE = 2
+"""Members up to which a turn's barrier is an immediate behind predicates: more would be a chain of branches, in every round of a hot loop."""
+
+
 def turn_wait(ctx: Context, name: str, span: Span) -> None:
     """Block until it is this member's turn."""
-    _per_member(ctx, ctx.named_ids[name], NAMED_SYNC, 2 * ctx.role.threads)
+    ids = ctx.named_ids[name]
+    if len(ids) > MOST_IMMEDIATE:
+        ctx.out.line(f"{ctx.use(NAMED_SYNC_AT)}({ids[0]} + {ctx.role.index}, {2 * ctx.role.threads});")
+        return
+    _per_member(ctx, ids, NAMED_SYNC, 2 * ctx.role.threads)
 
 
 def turn_arrive(ctx: Context, name: str) -> None:
     """Pass the turn on to the next member."""
     ids = ctx.named_ids[name]
+    if len(ids) > MOST_IMMEDIATE:
+        following = f"{ctx.role.index} == {len(ids) - 1} ? {ids[0]} : {ids[1]} + {ctx.role.index}"
+        ctx.out.line(f"{ctx.use(NAMED_ARRIVE_AT)}({following}, {2 * ctx.role.threads});")
+        return
     _per_member(ctx, (*ids[1:], ids[0]), NAMED_ARRIVE, 2 * ctx.role.threads)
 
 

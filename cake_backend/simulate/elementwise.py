@@ -160,7 +160,7 @@ _ANY: dict[str, Callable[..., Any]] = {
     "and": np.logical_and, "or": np.logical_or,
 }  # fmt: skip
 _UNARY: dict[str, Callable[..., Any]] = {
-    "neg": np.negative, "not": np.logical_not, "abs": np.abs, "exp2": floats.exp2, "log2": floats.log2, "exp": floats.exp, "log": floats.log,
+    "neg": np.negative, "not": np.logical_not, "abs": np.abs, "exp2": floats.exp2, "exp2_fma": floats.exp2_fma, "log2": floats.log2, "exp": floats.exp, "log": floats.log,
     "sqrt": floats.sqrt, "rsqrt": floats.rsqrt, "rcp": floats.rcp, "tanh": floats.tanh, "sigmoid": floats.sigmoid, "silu": floats.silu,
     "gelu": floats.gelu, "erf": floats.erf,
 }  # fmt: skip

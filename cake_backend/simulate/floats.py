@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cake_backend.simulate.faults import NotSimulated
 from cake_ir.dtypes import DTYPES
+from cake_ir.ops.elementwise import EXP2_POLYNOMIAL
 
 Array = NDArray[Any]
 
@@ -211,6 +212,18 @@ log2 = _approximate(np.log2)
 rcp = _approximate(lambda x: 1.0 / x)
 rsqrt = _approximate(lambda x: 1.0 / np.sqrt(x))
 sqrt = _approximate(np.sqrt)
+
+
+def exp2_fma(x: Array) -> Array:
+    """2^x by a polynomial: the integer part goes to the exponent, whatever that makes of x above 127."""
+    low = larger(np.asarray(x, np.float32), np.float32(-126))
+    whole = low + np.float32(12582912)
+    part = low - (whole - np.float32(12582912))
+    power = np.float32(EXP2_POLYNOMIAL[0])
+    for c in EXP2_POLYNOMIAL[1:]:
+        power = fma(power, part, np.float32(c))
+    bits = np.ascontiguousarray(whole).view(np.uint32) << np.uint32(23)
+    return (bits + np.ascontiguousarray(power).view(np.uint32)).view(np.float32).reshape(np.shape(x))
 
 
 def tanh(x: Array) -> Array:

@@ -17,13 +17,14 @@ from cake_backend.simulate.machine import Machine
 from cake_backend.simulate.memory import Pool
 from cake_backend.simulate.roles import around
 from cake_backend.simulate.state import Cluster, Cta, Warp
+from cake_ir.derive.pairs import runs
 from cake_ir.derive.sends import send_barriers
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import GridDependency
 from cake_ir.placement import tile_order
 from cake_ir.program import Expr, Program, Scheduler
-from cake_ir.scheduler import cluster_total, cta_tile, decode_group, group_totals
+from cake_ir.scheduler import cluster_total, cta_tile, dealt, decode_group, group_totals
 from cake_ir.walk.agents import Agent
 from cake_ir.walk.code import Context, RoleCode
 
@@ -93,8 +94,10 @@ class Tiles:
                 mine.append(self.next)
                 self.next += 1
             return mine[k] if k < len(mine) else None
-        step = self.total if self.s.kind == "grid" else self.clusters
-        number = cluster + k * max(1, step)
+        if self.s.kind == "grouped":
+            number = cluster + k * max(1, self.clusters)
+        else:
+            number = dealt(self.order, self.s.kind, cluster, self.clusters, k)
         return number if number < self.total else None
 
     def of(self, cta: Cta) -> Iterator[tuple[int, ...]]:
@@ -187,6 +190,8 @@ def _warps(
     out: list[Warp] = []
     for name, program in code.roles.items():
         role = p.roles[name]
+        if not runs(p, name, cta.rank):
+            continue
         alone = name in m.issue_only
         for member in range(role.members):
             for w in range(1 if alone else role.member_warps):

@@ -196,6 +196,19 @@ def _amax_scale(site: Site, e: Expr) -> Value:
     return run
 
 
+def _excess(site: Site, e: Expr) -> Value:
+    """Row maximum plus margin where some number of the row has a clear sign bit, else 0."""
+    inner, margin = build(site, e.args[0]), np.float32(e.attrs["margin"])  # type: ignore[arg-type]  # a float by kind
+
+    def run(warp: Warp, vals: Vals) -> Array:
+        x = np.asarray(inner(warp, vals))
+        over = ~(np.signbit(x) | np.isnan(x))
+        highest = np.where(over, x, np.float32(0)).max(1, keepdims=True)
+        return np.where(over.any(1, keepdims=True), highest + margin, np.float32(0)).astype(np.float32)
+
+    return run
+
+
 def _running(site: Site, e: Expr) -> Value:
     """argmin and argmax: the tile's own best, the lowest column on ties, merged into the running pair by a strict comparison.
 
@@ -229,6 +242,7 @@ PURE: dict[str, Builder] = {
     "reduce": _reduce,
     "sum": _reduce,
     "finish": _finish,
+    "excess": _excess,
     "argmin": _running,
     "argmax": _running,
     "amax_scale": _amax_scale,

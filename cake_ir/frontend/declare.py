@@ -300,11 +300,14 @@ def _scheduler(el: Elaboration, f: Fields, name: str) -> Decl:
     offsets, counter = f.optional_tensor("offsets"), f.optional_tensor("counter")
     fetch = f.optional_name("fetch", Role)
     block = f.optional_int("block", low=1, high=2**20)
+    deal = f.choice("deal", ("snake", None), None)
     f.done()
+    if deal and kind != "static":
+        el.fail("N044", f'`deal="{deal}"` is a way to deal tiles out in rounds, `kind="{kind}"` has none', f.spans.get("deal", f.span), help='use `kind="static"`')
     needs = {"grouped": ("offsets", offsets), "counter": ("counter", counter), "clc": ("fetch", fetch)}.get(kind)
     if needs and needs[1] is None:
         el.fail("N044", f'`kind="{kind}"` needs `{needs[0]}=`', f.span)
-    return Scheduler(name, kind, tiles, names, raster, swizzle, (cluster[0], cluster[1]), offsets, counter, fetch, block, f.span, f.spans)
+    return Scheduler(name, kind, tiles, names, raster, swizzle, (cluster[0], cluster[1]), offsets, counter, fetch, block, f.span, f.spans, deal)
 
 
 _MAKERS: dict[str, Callable[[Elaboration, Fields, str], Decl]] = {

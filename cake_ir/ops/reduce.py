@@ -198,6 +198,19 @@ def _amax_scale(call: Call) -> Type:
     return _along(x, axis, None, kind)
 
 
+def _excess(call: Call) -> Type:
+    x, axis = _frag(call, "x"), call.attrs["axis"]
+    if x.dtype != "f32" or x.partial:
+        call.fault("D003", f"`lm.excess` works on finished f32 values, found {x}", "x", help="convert with `lm.cast(x, lm.f32)`", expected="f32", found=x.dtype)
+    if axis != 1:
+        call.fault("N042", "`lm.excess` runs along the columns of a row: `axis=1`", "axis")
+    if x.form != "acc" or (x.warps and x.warps[1] > 1):
+        call.fault("D002", f"`lm.excess` takes an `acc` whose rows lie in one warp, found {x}", "x")
+    if not 0 <= float(call.attrs["margin"]) <= 64:  # type: ignore[arg-type]  # a float by kind
+        call.fault("N061", f"a margin lies in [0, 64], not at {call.attrs['margin']}", "margin", help="values far below zero must not vanish: 24 leaves 2^-102 of the largest")
+    return _along(x, axis, None)
+
+
 def _sum(call: Call) -> Type:
     t = call.type_of("x")
     if isinstance(t, ScalarT):
@@ -226,6 +239,8 @@ SPECS = (
     OpSpec("topk_list", "reduce", (P("like", "value"), P("k", "int"), P("largest", "bool", False)), _topk_list, pure=True,
            doc="An empty running list of k (value, index) pairs a row."),
     OpSpec("scan", "reduce", (P("x", "value"), P("op", "str"), P("axis", "int")), _scan, pure=True, doc="Inclusive prefix along an axis."),
+    OpSpec("excess", "reduce", (P("x", "value"), P("axis", "int", 1), P("margin", "float", 24.0)), _excess, pure=True,
+           doc="What a row must fall by so that its largest value is at -margin; 0 where every value is negative already."),
     OpSpec("amax_scale", "quantize", (P("x", "value"), P("axis", "int"), P("block", "int"), P("kind", "str", "f32"), P("dtype", "dtype", "e4m3")),
            _amax_scale, pure=True, doc="The scale of each block of elements: its absolute maximum over the largest number of `dtype`."),
     OpSpec("sum", "reduce", (P("x", "value"), P("axis", "int", None)), _sum, pure=True, doc="`lm.reduce(x, \"add\", axis)`."),

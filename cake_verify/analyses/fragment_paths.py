@@ -10,7 +10,7 @@ from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT
 from cake_verify.analyses.places import MODELS
 
-_THROUGH = frozenset("cast finish pair item add sub mul div floordiv mod min max neg not abs exp2 log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf "
+_THROUGH = frozenset("cast finish pair item add sub mul div floordiv mod min max neg not abs exp2 exp2_fma log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf "
                      "where select fma lt le gt ge eq ne and or bitand bitor bitxor shl shr".split())  # fmt: skip
 """Operations that work element by element."""
 
@@ -72,7 +72,7 @@ def _visit(e: Expr, row: Axis, col: Axis, out: Paths, slot: tuple[int | None, in
     if e.op == "transpose":
         _visit(e.args[0], _flip(row), _flip(col), out, slot)
         return
-    if e.op in ("reduce", "sum"):
+    if e.op in ("reduce", "sum", "excess"):
         keep = {1: 0, 0: 1}.get(e.attrs.get("axis"))  # type: ignore[call-overload]  # an axis number or None
         _visit(e.args[0], _only(row, keep), _only(col, keep), out)
         return

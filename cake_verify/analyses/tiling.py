@@ -32,7 +32,7 @@ def reader(lengths: dict[str, tuple[int, ...]], prefix: frozenset[str]) -> Calla
 
 def order_of(s: Scheduler, counts: tuple[int, ...]) -> TileOrder:
     """The tile space of a scheduler with its counts evaluated."""
-    return TileOrder(counts, s.names, s.raster, s.swizzle, s.cluster)
+    return TileOrder(counts, s.names, s.raster, s.swizzle, s.cluster, s.deal)
 
 
 def tile_source(program: Program, setting: Setting, prefix: frozenset[str]) -> Callable[[str, int], Iterable[tuple[int, ...]]]:

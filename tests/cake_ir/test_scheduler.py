@@ -33,7 +33,7 @@ def orders(draw: st.DrawFn) -> TileOrder:
     swizzle = 1 if raster == "heavy_first" else draw(st.integers(1, 5))
     tiles = tuple(draw(st.integers(1, 9)) for _ in range(axes))
     cluster = (draw(st.integers(1, 3)), draw(st.integers(1, 2)) if axes > 1 else 1)
-    return TileOrder(tiles, names, raster, swizzle, cluster)
+    return TileOrder(tiles, names, raster, swizzle, cluster, draw(st.sampled_from([None, "snake"])))
 
 
 @given(orders())
@@ -64,6 +64,11 @@ def test_printed_formula_gives_the_decoded_tile(order: TileOrder) -> None:
         for name, expression in steps:
             env[name] = eval(infix(expression, "//"), {"min": min}, env)  # arithmetic that this module printed
         assert tuple(env[f"c_{n}"] for n in order.names) == decode(linear, counts, order.raster, order.swizzle, order.names)
+
+
+def test_a_snake_deals_the_first_of_one_round_the_last_of_the_next() -> None:
+    order = TileOrder((8,), ("w",), deal="snake")
+    assert [[t[0] for t in cta_tiles(order, "static", c, 3)] for c in range(3)] == [[0, 5, 6], [1, 4, 7], [2, 3]]
 
 
 def test_first_axis_runs_fastest_by_default() -> None:

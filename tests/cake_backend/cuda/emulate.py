@@ -64,7 +64,7 @@ def _program(
 ) -> str:
     launch = lowered.manifest.launches[0]
     preamble, _, kernel = lowered.text.partition('extern "C" __global__')
-    kernel = re.sub(r"extern __shared__ __align__\(16\) u8 smem_raw\[\];", "void* smem_raw = nullptr;", kernel)
+    kernel = re.sub(r"extern __shared__ __align__\((\d+)\) u8 smem_raw\[\];", r"void* smem_raw = (void*)(1024 + \1 % 1024);", kernel)  # no better aligned than asked for
     out = ['#include "emulator.hpp"']
     out += _emulated(preamble)
     out += _kept(preamble)

@@ -216,6 +216,7 @@ static void update_add(u8* p, u32 x, As_bf16x2) { add_half(p, (u16)x, true); add
 template <class T> static T __shfl_sync(unsigned, T x, int lane) { u32 u; std::memcpy(&u, &x, 4); u = emu::shuffle(u, lane); std::memcpy(&x, &u, 4); return x; }
 template <class T> static T __shfl_xor_sync(unsigned, T x, int m) { return __shfl_sync(0, x, (int)(emu::cur->tid % 32) ^ m); }
 template <class T> static T __shfl_up_sync(unsigned, T x, int d) { int l = emu::cur->tid % 32; return __shfl_sync(0, x, l >= d ? l - d : l); }
+static int __any_sync(unsigned, int x) { int any = 0; for (int l = 0; l < 32; l++) any |= __shfl_sync(0, x != 0 ? 1 : 0, l); return any; }
 static void __syncwarp() { emu::meet(emu::cur->cta->warps[emu::cur->tid / 32], emu::cur->tid % 32, 32, nullptr, [](void**) {}); }
 static void __syncthreads() { emu::meet(emu::cur->cta->all, emu::cur->tid, emu::block_dim.x, nullptr, [](void**) {}); }
 static u32 __byte_perm(u32 x, u32 y, u32 s) { u8 b[8]; std::memcpy(b, &x, 4); std::memcpy(b + 4, &y, 4); u32 r = 0; for (int i = 0; i < 4; i++) r |= (u32)b[s >> (4 * i) & 7] << (8 * i); return r; }
@@ -246,11 +247,14 @@ static float __ull2float_rn(u64 x) { return (float)x; }
 template <class A, class B> static auto min(A a, B b) -> decltype(a + b) { return a < b ? a : b; }
 template <class A, class B> static auto max(A a, B b) -> decltype(a + b) { return a > b ? a : b; }
 
-static u32 shared_address(const void*) { return 1024 + 16; }
+static u32 shared_address(const void* p) { return (u32)(u64)p; }
 static bool elect_one() { return emu::cur->tid % 32 == 0; }
 template <int N> static void setmaxnreg_inc() {}
 template <int N> static void setmaxnreg_dec() {}
+static void demand(bool holds) { if (!holds) std::abort(); }
 template <int ID, int N> static void named_sync() { emu::meet(emu::cur->cta->named[ID], 0, N, nullptr, [](void**) {}); }
+static void named_sync_at(int id, int n) { emu::meet(emu::cur->cta->named[id], 0, n, nullptr, [](void**) {}); }
+static void named_arrive_at(int id, int n) { emu::Meet& m = emu::cur->cta->named[id]; if (++m.arrived == n) { m.arrived = 0; m.generation++; } emu::progress(); }
 template <int ID, int N> static void named_arrive() { emu::Meet& m = emu::cur->cta->named[ID]; if (++m.arrived == N) { m.arrived = 0; m.generation++; } emu::progress(); }
 static void cluster_sync() { emu::meet(emu::cluster_meet, 0, (int)emu::fibers.size(), nullptr, [](void**) {}); }
 static u32 cluster_rank() { return emu::cur->cta->rank; }

@@ -11,6 +11,7 @@ from emulate import COMPILER, run
 
 import cake_kernels
 from cake_backend.cuda.lower import Lowered, lower
+from cake_backend.judge.check import Reference
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
 BF16 = ml_dtypes.bfloat16
@@ -180,6 +181,9 @@ def test_a_chunked_recurrence_carries_its_state_in_registers(tmp_path: Path) -> 
         ("hopper_share", {"BN": 112, "STAGES": 3}),  # a tile reaches into the next block of scales: the mask is one predicate 16 columns
         ("hopper_few", {"BN": 112, "STAGES": 2}),
         ("hopper", {"BN": 192, "STAGES": 3}),
+        ("hopper_halves", {"LEAD": 64}),  # products in two groups, a turn passed between them
+        ("hopper_parts", {"STAGES": 3}),  # a promotion under the other product of the same member
+        ("hopper_share_tall", {"STAGES": 2}),
     ],
 )
 def test_an_fp8_gemm_promotes_each_block_with_the_scales_of_its_columns(tmp_path: Path, schedule: str, params: dict[str, Any]) -> None:
@@ -197,3 +201,21 @@ def test_a_column_mask_is_one_predicate_a_block_where_its_bound_falls_between_bl
     assert "16 * (i_ / 8) < " in lower(program(text, {"BN": 112, "STAGES": 3}), source=text).text
     odd = text.replace("128 - t.n * BN % 128", "127 - t.n * BN % 128")
     assert "lane & 3u" in lower(program(odd, {"BN": 112, "STAGES": 3}), source=odd).text.split("__fmaf_rn(part")[1].split(";")[0]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"D": 64, "CAUSAL": True, "SKIP": True, "DEAL": 3, "MEMBERS": 3, "STAGES": 4, "REGS": 160, "LOAD_REGS": 32}, {"D": 128, "STAGED": True}],
+    ids=["causal, three members", "full, two members"],
+)
+def test_attention_with_a_lagging_reference_is_attention(tmp_path: Path, params: dict[str, Any]) -> None:
+    """Scores that fall along the keys outgrow the reference in every block."""
+    task = cake_kernels.tasks()["attention"]
+    text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("attention", "hopper"))
+    params = params | {"QSTAGES": 2, "LAG": True, "SPLIT": 32, "POLY": 16}
+    one = lower(program(text, params, "sm_90a"), source=text)
+    axes = task.shape(f"sim_200_d{params['D']}{'_causal' if params.get('CAUSAL') else ''}").axes
+    inputs = task.inputs(axes, task.distribution("rising"), 4)
+    out = run(one, {**inputs, "O": np.zeros_like(inputs["Q"])}, dict(task.scalar_values(axes)), tmp_path, clusters=2)["O"]
+    verdict = Reference(task, axes, inputs, None).compare({"O": out}, task.distribution("rising"))["O"]
+    assert verdict.ok, verdict.reason

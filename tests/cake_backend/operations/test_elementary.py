@@ -117,3 +117,28 @@ def test_a_uniform_quotient_has_both_forms() -> None:
     assert program(text).scalars
     printed = compiles(text, "sm_90a")
     assert "__fmul_rn(a, rcp_approx(b))" in printed and "__fdiv_rn(a, b)" in printed
+
+
+FMA_EXP2 = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def powers(lm, X: LM.gmem1d[LM.f32, 1024], Y: LM.gmem1d[LM.f32, 1024]):
+    lm.launch(grid="tiles")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(1,), names=("m",))
+    with work:
+        for t in lm.tiles(sched):
+            lm.store(Y, lm.exp2_fma(lm.load(X, coords=(0,), shape=(1024,))), coords=(0,))
+"""
+
+
+def test_a_power_of_two_on_the_fma_units_is_a_polynomial_within_its_error(tmp_path: Path) -> None:
+    x = np.concatenate([np.linspace(-130, 127, 900), np.random.default_rng(1).uniform(-2, 0, 120), [-np.inf, np.nan, 0.5, -0.5]]).astype(np.float32)
+    tensors = {"X": x, "Y": np.zeros(COUNT, np.float32)}
+    passes(FMA_EXP2)
+    text = compiles(FMA_EXP2, "sm_90a")
+    assert "ex2" not in text
+    got = simulated(FMA_EXP2, tensors)
+    agree(got, generated(FMA_EXP2, tensors, {}, tmp_path))
+    want = np.exp2(np.fmax(x, -126).astype(np.float64))
+    least = want < 2.0**-125.5  # below -126 and NaN count as -126, where the last bits are subnormal
+    assert (np.abs(got["Y"] / want - 1) < np.where(least, 1.5e-4, 7.6e-5)).all()

@@ -125,6 +125,7 @@ def reductions() -> Iterator[tuple[str, str]]:
     for largest in (True, False):
         body += [f"lst = lm.topk_list(x, k=3, largest={largest})", "lst = lm.topk(x, axis=1, base=1, into=lst)", "far = lm.where(x < lst.worst, x, 0.0)", "lst = lm.finish(lst)", "v, i = lst[1]", "lm.store(Y, v + lm.sum(far, axis=1), coords=(0,))", "lm.store(I, i, coords=(0,))"]
     yield "running", kernel("X: LM.gmem2d[LM.f32, 64, 64], Y: LM.gmem1d[LM.f32, 64], I: LM.gmem1d[LM.i32, 64]", apart(body))
+    yield "excess", kernel("X: LM.gmem2d[LM.f32, 64, 64], Y: LM.gmem1d[LM.f32, 64], Z: LM.gmem2d[LM.f32, 64, 64]", ['x = lm.load(X, coords=(0, 0), shape=(64, 64), form="acc")', "by = lm.excess(x, axis=1, margin=8.0)", "lm.store(Y, by, coords=(0,))", "x = x - by", "lm.store(Z, x * lm.exp2(-by), coords=(0, 0))"])
     for kind in ("f32", "ue8m0"):
         for d in ("e4m3", "e5m2"):
             yield f"scale_{kind}_{d}", kernel(f"X: LM.gmem2d[LM.f32, 64, 128], S: LM.gmem1d[LM.{kind}, 64], Q: LM.gmem2d[LM.{d}, 64, 128]", ['x = lm.load(X, coords=(0, 0), shape=(64, 128), form="acc")', f's = lm.amax_scale(x, axis=1, block=128, kind="{kind}", dtype=lm.{d})', "lm.store(S, s, coords=(0,))", f"lm.store(Q, lm.cast(x * lm.rcp(lm.cast(s, lm.f32)), lm.{d}), coords=(0, 0))"])

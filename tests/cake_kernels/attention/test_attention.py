@@ -25,6 +25,9 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"D": 64, "MEMBERS": 3, "BN": 128, "CAUSAL": True, "REGS": 160, "LOAD_REGS": 32},
     {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "SPLIT": 64}, {"D": 128, "BN": 176, "SPLIT": 96},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "SPLIT": 32, "PINGPONG": False, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "LAG": True}, {"D": 128, "QSTAGES": 2, "STAGED": True, "LAG": True, "SPLIT": 32, "POLY": 32},
+    {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "LAG": True, "SPLIT": 32, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "LATE": True, "SHORT": True, "DEAL": 2}, {"D": 64, "CAUSAL": True, "LATE": True, "SPLIT": 64, "DEAL": 132},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "CAUSAL": True, "SPLIT": 64, "SKIP": True, "REGS": 160, "LOAD_REGS": 32},
 )  # fmt: skip
 SKIPPING = VARIANTS[-1] | {"QSTAGES": 2}
@@ -101,13 +104,28 @@ def test_a_simulated_run_is_right(params: dict[str, Any]) -> None:
         assert not failures(judged("attention", "hopper", params, shape + suffix, distribution, seed=number))
 
 
-@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}, {"LAG": True, "SPLIT": 32, "POLY": 16, "DEAL": 2}], ids=str)
 def test_members_may_leave_out_blocks_that_their_rows_do_not_see(more: dict[str, Any]) -> None:
     params = SKIPPING | more
     verdict = verify_text(TEXTS["attention", "hopper"], params=params)
     assert verdict.verdict == "pass", verdict.to_text()
     for shape, distribution in (("sim_200", "special"), ("edge_1000", "offset")):
         assert not failures(judged("attention", "hopper", params, f"{shape}_d64_causal", distribution))
+
+
+@pytest.mark.parametrize("distribution", ["peaked", "rising", "special"])
+def test_a_reference_that_lags_behind_gives_the_same_weights(distribution: str) -> None:
+    """Scores that outgrow it by far, in every block, and rows of NaN that exceed all the time."""
+    for params in ({"D": 128, "LAG": True, "MARGIN": 4.0}, {"D": 128, "LAG": True, "SPLIT": 32, "POLY": 16}, SKIPPING | {"LAG": True}):
+        suffix = f"_d{params['D']}{'_causal' if params.get('CAUSAL') else ''}"
+        assert not failures(judged("attention", "hopper", params, "sim_200" + suffix, distribution, seed=2))
+
+
+def test_a_reference_does_not_lag_where_a_row_may_see_nothing_of_its_first_block() -> None:
+    """It would start from no score at all: such a schedule keeps the running maximum."""
+    params = {"D": 64, "MEMBERS": 3, "CAUSAL": True, "REGS": 160, "LOAD_REGS": 32}
+    plain, lagging = (specialise(parse(TEXTS["attention", "hopper"], "hopper.py").schedules[0], params | {"LAG": lag}, "sm_90a").program for lag in (False, True))
+    assert plain is not None and lagging is not None and len(plain.ops) == len(lagging.ops)
 
 
 def test_a_store_that_starts_in_front_of_its_tensor_is_refused_and_faults() -> None:

@@ -27,7 +27,6 @@ DEVICE void mbarrier_expect_tx(u32 bar, u32 bytes) { asm volatile("mbarrier.arri
 DEVICE void tma_load_4d(u32 dst, const TensorMap* map, int x, int y, int z, int u, u32 bar) { asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" :: "r"(dst), "l"(map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(bar) : "memory"); }
 template <int N> DEVICE void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
 template <int ID, int THREADS> DEVICE void named_arrive() { asm volatile("bar.arrive %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
-DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
 DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }
 template <int N> DEVICE void pin(float* x) {
   #pragma unroll
@@ -39,6 +38,7 @@ DEVICE void wgmma_m64n128k16_f32_bf16_ss(float* d, u64 a, u64 b, int accumulate)
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
     : "l"(a), "l"(b), "r"(accumulate));
 }
+DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
 DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
@@ -70,11 +70,14 @@ DEVICE void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensorma
 DEVICE void mbarrier_init(u32 bar, u32 count) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(count) : "memory"); }
 DEVICE void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+DEVICE void demand(bool holds) { if (!holds) asm volatile("trap;"); }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ TensorMap K_map, const __grid_constant__ TensorMap V_map, const __grid_constant__ TensorMap O_map, float* LSE, u64 LSE_stride0, u64 LSE_stride1, int B, int H, int S, float scale_log2) {
-  extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  extern __shared__ __align__(1024) u8 smem_raw[];
+  const u32 pool = shared_address(smem_raw);
+  demand((pool & 1023u) == 0);
+  const u32 pool_low = (pool & 0x3ffffu) >> 4;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_q = pool;                                                                           // L12: smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, swizzle="128b")
   const u32 smem_k = pool + 32768u;                                                                  // L13: smem_k = pool.view(offset=q_bytes, shape=(BN, D), dtype=lm.bf16, stage=2, swizzle="128b")
@@ -146,7 +149,8 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
     const u32 warp = thread >> 5;                                                                    // L46
     const u32 lane = thread & 31u;                                                                   // L46
     u32 qp_n = 0;                                                                                    // L46
-    u32 kv_n = 0;                                                                                    // L46
+    u32 kv_slot = 0, kv_phase = 0;                                                                   // L46
+    u32 kv_last = 0, kv_last_phase = 0;                                                              // L46
     if (math_index == 1) named_arrive<3, 256>();                                                     // L46
     #pragma unroll 1
     for (int t = (int)blockIdx.x; t < sched_tiles; t += (int)gridDim.x) {                            // L47: for t in lm.tiles(sched):
@@ -164,11 +168,16 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       const u32 sq = qp_n++;                                                                         // L52: sq = lm.step(qp)
       mbarrier_wait(q_full, sq & 1u);                                                                // L53: lm.wait(q_full, stage=sq)
       const u32 q = smem_q + 8192u * math_index;                                                     // L54: q = smem_q[sq].rows(64 * math.index, 64)
-      u32 s = kv_n++;                                                                                // L57: s = lm.step(kv)
-      mbarrier_wait(k_full + 8u * (s % 2u), (s / 2u) & 1u);                                          // L58: lm.wait(k_full, stage=s)
+      u32 s = kv_slot;                                                                               // L57: s = lm.step(kv)
+      u32 s_2_phase = kv_phase;                                                                      // L57
+      kv_slot = s == 1u ? 0u : s + 1u;                                                               // L57
+      kv_phase ^= s == 1u;                                                                           // L57
+      kv_last = s;                                                                                   // L57
+      kv_last_phase = s_2_phase;                                                                     // L57
+      mbarrier_wait(k_full + 8u * s, s_2_phase);                                                     // L58: lm.wait(k_full, stage=s)
       pin<64>(sc);                                                                                   // L59: lm.mma(sc, q, smem_k[s], init=True)
       {
-        const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + 2048u * (s % 2u);  // L59
+        const u32 a_ = descriptor_low(q, 16u), b_ = pool_low + 67584u + 2048u * s;                   // L59
         wgmma_fence();                                                                               // L59
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L59
@@ -179,7 +188,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       wgmma_wait<0>();                                                                               // L60: lm.mma_wait(pending=0)
       pin<64>(sc);                                                                                   // L60
       __syncwarp();                                                                                  // L61: lm.arrive(k_empty, stage=s)
-      if (lane == 0) mbarrier_arrive(k_empty + 8u * (s % 2u));                                       // L61
+      if (lane == 0) mbarrier_arrive(k_empty + 8u * s);                                              // L61
       float x[64];                                                                                   // L66: x = lm.where(ok, sc, -lm.inf)
       #pragma unroll
       for (int i_ = 0; i_ < 64; ++i_) {                                                              // L66
@@ -240,13 +249,19 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       pin_u32<32>(pa);                                                                               // L72
       #pragma unroll 1
       for (int j = 1; j < nblk; ++j) {                                                               // L72
-        const u32 sv = (kv_n - 1u);                                                                  // L73: sv = lm.at(kv)
-        s = kv_n++;                                                                                  // L74: s = lm.step(kv)
-        mbarrier_wait(k_full + 8u * (s % 2u), (s / 2u) & 1u);                                        // L75: lm.wait(k_full, stage=s)
+        const u32 sv = kv_last;                                                                      // L73: sv = lm.at(kv)
+        const u32 sv_phase = kv_last_phase;                                                          // L73
+        s = kv_slot;                                                                                 // L74: s = lm.step(kv)
+        s_2_phase = kv_phase;                                                                        // L74
+        kv_slot = s == 1u ? 0u : s + 1u;                                                             // L74
+        kv_phase ^= s == 1u;                                                                         // L74
+        kv_last = s;                                                                                 // L74
+        kv_last_phase = s_2_phase;                                                                   // L74
+        mbarrier_wait(k_full + 8u * s, s_2_phase);                                                   // L75: lm.wait(k_full, stage=s)
         if (math_index == 0) named_sync<3, 256>(); else named_sync<4, 256>();                        // L76: lm.wait(turn)
         pin<64>(sc);                                                                                 // L77: lm.mma(sc, q, smem_k[s], init=True)
         {
-          const u32 a_ = descriptor_low(q, 16u), b_ = descriptor_low(smem_k, 16u) + 2048u * (s % 2u); // L77
+          const u32 a_ = descriptor_low(q, 16u), b_ = pool_low + 67584u + 2048u * s;                 // L77
           wgmma_fence();                                                                             // L77
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L77
@@ -254,11 +269,11 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
           }
           wgmma_commit();                                                                            // L77
         }
-        mbarrier_wait(v_full + 8u * (sv % 2u), (sv / 2u) & 1u);                                      // L78: lm.wait(v_full, stage=sv)
+        mbarrier_wait(v_full + 8u * sv, sv_phase);                                                   // L78: lm.wait(v_full, stage=sv)
         pin<64>(o);                                                                                  // L79: lm.mma(o, pa, smem_v[sv].T)
         pin_u32<32>(pa);                                                                             // L79
         {
-          const u32 b_ = descriptor_low(smem_v, 16384u) + 2048u * (sv % 2u);                         // L79
+          const u32 b_ = pool_low + 67115008u + 2048u * sv;                                          // L79
           wgmma_fence();                                                                             // L79
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L79
@@ -270,7 +285,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         wgmma_wait<1>();                                                                             // L81: lm.mma_wait(pending=1)
         pin<64>(sc);                                                                                 // L81
         __syncwarp();                                                                                // L82: lm.arrive(k_empty, stage=s)
-        if (lane == 0) mbarrier_arrive(k_empty + 8u * (s % 2u));                                     // L82
+        if (lane == 0) mbarrier_arrive(k_empty + 8u * s);                                            // L82
         float m_new[2];                                                                              // L83: m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
         float reduced[2];                                                                            // L83
         #pragma unroll
@@ -325,7 +340,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         pin<64>(o);                                                                                  // L87
         pin_u32<32>(pa);                                                                             // L87
         __syncwarp();                                                                                // L88: lm.arrive(v_empty, stage=sv)
-        if (lane == 0) mbarrier_arrive(v_empty + 8u * (sv % 2u));                                    // L88
+        if (lane == 0) mbarrier_arrive(v_empty + 8u * sv);                                           // L88
         #pragma unroll
         for (int i_ = 0; i_ < 64; ++i_) {                                                            // L89: o = o * fix
           o[i_] = __fmul_rn(o[i_], fix[(i_ >> 1) & 1]);                                              // L89
@@ -343,12 +358,13 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
         pin_u32<32>(pa);                                                                             // L72
         pin<2>(m);                                                                                   // L72
       }
-      u32 s_2 = (kv_n - 1u);                                                                         // L93: s = lm.at(kv)
-      mbarrier_wait(v_full + 8u * (s_2 % 2u), (s_2 / 2u) & 1u);                                      // L94: lm.wait(v_full, stage=s)
+      u32 s_2 = kv_last;                                                                             // L93: s = lm.at(kv)
+      u32 s_2_phase_1 = kv_last_phase;                                                               // L93
+      mbarrier_wait(v_full + 8u * s_2, s_2_phase_1);                                                 // L94: lm.wait(v_full, stage=s)
       pin<64>(o);                                                                                    // L95: lm.mma(o, pa, smem_v[s].T)
       pin_u32<32>(pa);                                                                               // L95
       {
-        const u32 b_ = descriptor_low(smem_v, 16384u) + 2048u * (s_2 % 2u);                          // L95
+        const u32 b_ = pool_low + 67115008u + 2048u * s_2;                                           // L95
         wgmma_fence();                                                                               // L95
         #pragma unroll
         for (int k_ = 0; k_ < 8; ++k_) {                                                             // L95
@@ -360,7 +376,7 @@ fmha_fwd(const __grid_constant__ TensorMap Q_map, const __grid_constant__ Tensor
       pin<64>(o);                                                                                    // L96
       pin_u32<32>(pa);                                                                               // L96
       __syncwarp();                                                                                  // L97: lm.arrive(v_empty, stage=s)
-      if (lane == 0) mbarrier_arrive(v_empty + 8u * (s_2 % 2u));                                     // L97
+      if (lane == 0) mbarrier_arrive(v_empty + 8u * s_2);                                            // L97
       float l_1[2];                                                                                  // L99: l = lm.finish(l)
       #pragma unroll
       for (int i_ = 0; i_ < 2; ++i_) {                                                               // L99

@@ -29,7 +29,6 @@ DEVICE void tma_load_2d(u32 dst, const TensorMap* map, int x, int y, u32 bar) { 
 template <int N> DEVICE void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
 template <int ID, int THREADS> DEVICE void named_arrive() { asm volatile("bar.arrive %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
 template <int ID, int THREADS> DEVICE void named_sync() { asm volatile("bar.sync %0, %1;" :: "n"(ID), "n"(THREADS) : "memory"); }
-DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
 DEVICE u64 descriptor(u32 high, u32 low) { return (u64)high << 32 | low; }
 template <int N> DEVICE void pin(float* x) {
   #pragma unroll
@@ -41,6 +40,7 @@ DEVICE void wgmma_m64n128k16_f32_bf16_ss(float* d, u64 a, u64 b, int accumulate)
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
     : "l"(a), "l"(b), "r"(accumulate));
 }
+DEVICE u32 descriptor_low(u32 address, u32 leading) { return (address & 0x3ffffu) >> 4 | (leading >> 4) << 16; }
 DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 DEVICE void load_shared_f32x2(float& x, float& y, u32 address) {
@@ -57,11 +57,14 @@ DEVICE void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensorma
 DEVICE void mbarrier_init(u32 bar, u32 count) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(count) : "memory"); }
 DEVICE void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+DEVICE void demand(bool holds) { if (!holds) asm volatile("trap;"); }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ TensorMap MU_map, const __grid_constant__ TensorMap MU_SQ_map, int* IDX, u64 IDX_stride0, float* DIST, u64 DIST_stride0, int NB, int NP, int NK) {
-  extern __shared__ __align__(16) u8 smem_raw[];
-  const u32 pool = (shared_address(smem_raw) + 1023u) & ~1023u;
+  extern __shared__ __align__(1024) u8 smem_raw[];
+  const u32 pool = shared_address(smem_raw);
+  demand((pool & 1023u) == 0);
+  const u32 pool_low = (pool & 0x3ffffu) >> 4;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
   const u32 smem_x = pool;                                                                           // L11: smem_x = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=2, swizzle="128b")
   const u32 smem_c = pool + 131072u;                                                                 // L12: smem_c = pool.view(offset=2 * x_bytes, shape=(BN, D), dtype=lm.bf16, stage=2, swizzle="128b")
@@ -121,8 +124,8 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
     const u32 thread = threadIdx.x & 127u;                                                           // L38
     const u32 warp = thread >> 5;                                                                    // L38
     const u32 lane = thread & 31u;                                                                   // L38
-    u32 xp_n = 0;                                                                                    // L38
-    u32 cp_n = 0;                                                                                    // L38
+    u32 xp_slot = 0, xp_phase = 0;                                                                   // L38
+    u32 cp_slot = 0, cp_phase = 0;                                                                   // L38
     if (math_index == 1) named_arrive<1, 256>();                                                     // L38
     float acc[128];                                                                                  // L39: acc = lm.frag(shape=(128, BN), dtype=lm.f32, form="acc")
     #pragma unroll 1
@@ -130,9 +133,12 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
       const int t_m = t % sched_m;                                                                   // L40
       const int t_b = t / sched_m;                                                                   // L40
       const int row0 = t_m * 256 + 128 * math_index;                                                 // L41: row0 = t.m * BM + 128 * math.index
-      const u32 sx = xp_n++;                                                                         // L42: sx = lm.step(xp)
-      mbarrier_wait(x_full + 8u * (sx % 2u), (sx / 2u) & 1u);                                        // L43: lm.wait(x_full, stage=sx)
-      const u32 x = smem_x + 65536u * (sx % 2u) + 16384u * math_index;                               // L44: x = smem_x[sx].rows(128 * math.index, 128)
+      const u32 sx = xp_slot;                                                                        // L42: sx = lm.step(xp)
+      const u32 sx_2_phase = xp_phase;                                                               // L42
+      xp_slot = sx == 1u ? 0u : sx + 1u;                                                             // L42
+      xp_phase ^= sx == 1u;                                                                          // L42
+      mbarrier_wait(x_full + 8u * sx, sx_2_phase);                                                   // L43: lm.wait(x_full, stage=sx)
+      const u32 x = smem_x + 65536u * sx + 16384u * math_index;                                      // L44: x = smem_x[sx].rows(128 * math.index, 128)
       float best_value[8];                                                                           // L45: best = (lm.rowvec(acc, init=lm.inf), lm.rowvec(acc, init=0))
       int best_index[8];                                                                             // L45
       #pragma unroll
@@ -145,12 +151,15 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
       }
       #pragma unroll 1
       for (int k = 0; k < kt; ++k) {                                                                 // L46: for k in lm.range(kt):
-        const u32 s = cp_n++;                                                                        // L47: s = lm.step(cp)
-        mbarrier_wait(c_full + 8u * (s % 2u), (s / 2u) & 1u);                                        // L48: lm.wait(c_full, stage=s)
+        const u32 s = cp_slot;                                                                       // L47: s = lm.step(cp)
+        const u32 s_2_phase = cp_phase;                                                              // L47
+        cp_slot = s == 1u ? 0u : s + 1u;                                                             // L47
+        cp_phase ^= s == 1u;                                                                         // L47
+        mbarrier_wait(c_full + 8u * s, s_2_phase);                                                   // L48: lm.wait(c_full, stage=s)
         if (math_index == 0) named_sync<1, 256>(); else named_sync<2, 256>();                        // L49: lm.wait(turn)
         pin<128>(acc);                                                                               // L50: lm.mma(acc, x, smem_c[s], init=True)
         {
-          const u32 a_ = descriptor_low(x, 16u), b_ = descriptor_low(smem_c, 16u) + 2048u * (s % 2u); // L50
+          const u32 a_ = descriptor_low(x, 16u), b_ = pool_low + 73728u + 2048u * s;                 // L50
           wgmma_fence();                                                                             // L50
           #pragma unroll
           for (int k_ = 0; k_ < 8; ++k_) {                                                           // L50
@@ -165,13 +174,13 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         float nrm[32];                                                                               // L52: nrm = smem_n[s].load(form="colvec")
         #pragma unroll
         for (int i_ = 0; i_ < 16; ++i_) {                                                            // L52
-          load_shared_f32x2(nrm[2 * i_], nrm[2 * i_ + 1], smem_n + 512u * (s % 2u) + (8u * i_ + 2u * (lane & 3u)) * 4u); // L52
+          load_shared_f32x2(nrm[2 * i_], nrm[2 * i_ + 1], smem_n + 512u * s + (8u * i_ + 2u * (lane & 3u)) * 4u); // L52
         }
         wgmma_wait<0>();                                                                             // L53: lm.mma_wait(pending=0)
         pin<128>(acc);                                                                               // L53
         fence_proxy_async();                                                                         // L54: lm.arrive(c_empty, stage=s)
         __syncwarp();                                                                                // L54
-        if (lane == 0) mbarrier_arrive(c_empty + 8u * (s % 2u));                                     // L54
+        if (lane == 0) mbarrier_arrive(c_empty + 8u * s);                                            // L54
         float d[128];                                                                                // L55: d = nrm - 2.0 * acc
         #pragma unroll
         for (int i_ = 0; i_ < 128; ++i_) {                                                           // L55
@@ -263,7 +272,7 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         pin_int<8>(best_index);                                                                      // L46
       }
       __syncwarp();                                                                                  // L58: lm.arrive(x_empty, stage=sx)
-      if (lane == 0) mbarrier_arrive(x_empty + 8u * (sx % 2u));                                      // L58
+      if (lane == 0) mbarrier_arrive(x_empty + 8u * sx);                                             // L58
       float pair_value[4];                                                                           // L59: val, idx = lm.finish(best)
       int pair_index[4];                                                                             // L59
       #pragma unroll
