@@ -99,7 +99,7 @@ def _bounded(head: str, added: str, nanoseconds: int) -> tuple[str, int]:
     types_end = _after_types(head)
     loop = f'    if (cake_now() - start > {nanoseconds}ull) {{ asm volatile("trap;"); __builtin_unreachable(); }}\n'
     head, count = _POLLS.subn(
-        lambda m: f"{m['first']}  const u64 start = cake_now();\n  #pragma unroll 1\n  while (!{m['test']}(bar, parity))\n{loop}", head[:types_end] + added + head[types_end:]
+        lambda m: f"{m['first']}  const u64 start = cake_now();\n  while (!{m['test']}(bar, parity))\n{loop}", head[:types_end] + added + head[types_end:]
     )
     head, spins = _SPINS.subn(rf"  const u64 start = cake_now();\n\g<loop>cake_now() - start > {nanoseconds}ull\g<trap>", head)
     if "polls" in head or "AGAIN" in head:
