@@ -6,10 +6,11 @@ from cake_backend.cuda import excess, form_changes, lists, quantise, reduce, sca
 from cake_backend.cuda.context import Binding, Context, Lazy, ListPlace, PairPlace, Place, scope
 from cake_backend.cuda.elementwise import assign_elements, element, literal_as, prepared, resolve
 from cake_backend.cuda.faults import not_lowered
-from cake_backend.cuda.fragments import array_length, ctype, declare, elements, loop
+from cake_backend.cuda.fragments import array_length, ctype, declare, elements, loop, packing
 from cake_backend.cuda.masks import possible_failure
 from cake_backend.cuda.positions import At
 from cake_backend.cuda.scalars import number
+from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr
 from cake_ir.span import NOWHERE
 from cake_ir.types import FragT, ListT, PairT, Type
@@ -117,9 +118,19 @@ def _fill(ctx: Context, place: Place, init: object) -> None:
 
 
 def _packed_constant(init: object, place: Place) -> str:
+    """A register of elements that all start as `init`."""
     if init == 0:
         return "0u"
-    return not_lowered(f"a {place.type.dtype} fragment that starts as {init}", NOWHERE)
+    import numpy as np
+
+    from cake_backend.simulate.floats import encode, rounded
+
+    t = place.type
+    if not isinstance(init, int | float) or not DTYPES[t.dtype].is_float:
+        return not_lowered(f"a {t.dtype} fragment that starts as {init}", NOWHERE)
+    bits = int(encode(rounded(np.full(1, init, np.float32), t.dtype), t.dtype)[0])
+    n = packing(t)
+    return f"0x{sum(bits << 32 // n * i for i in range(n)):x}u"
 
 
 def _masked(ctx: Context, place: Place, e: Expr, branch: str) -> None:
