@@ -178,25 +178,14 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("halves_128x256", "hopper_halves", {"UNROLL": 4}, large, True),
         ("halves_128x256_turns", "hopper_halves", {"UNROLL": 4, "LEAD": 64}, large, True),
         ("halves_128x256_c2", "hopper_halves", {"UNROLL": 4, "CLUSTER": 2}, ("m4096_n4096_*", "square_8192"), False),
-        ("quarters_128x256", "hopper_quarters", {"UNROLL": 4}, large, False),
-        ("quarters_128x256_turns", "hopper_quarters", {"UNROLL": 4, "TURNS": True}, ("m4096_n4096_*",), False),
-        ("tall_256x128_c2", "hopper_tall", {"CLUSTER": 2}, ("m4096_n4096_*", "m4096_n7168_k2048"), False),
-        ("slices_128x264", "hopper_slices", {"UNROLL": 4}, ("m4096_n2112_*", "m4096_n4096_*", "m4096_n7168_*", "square_*"), False),
-        ("slices_128x240", "hopper_slices", {"UNROLL": 4, "W": 80}, ("m4096_n24576_*", "square_8192"), False),
         ("128x192_turns", "hopper_turns", wide, mixed, True),
         ("128x192", "hopper_turns", {**wide, "LEAD": 0}, mixed, True),
-        ("192x120_turns", "hopper_turns", {"MEMBERS": 3, "BN": 120, "STAGES": 4, "REGS": 144, "LOAD_REGS": 24, "UNROLL": 4, "KMAX": 64}, ("m4096_n2112_*",), False),
-        ("parts_128x192", "hopper_parts", {**wide, "FIRST": 96}, mixed, False),
         ("128x112_turns", "hopper_turns", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128}, two, True),  # 128 tiles
         ("128x112_turns_c2", "hopper_turns", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128, "CLUSTER": 2}, two, False),
-        ("parts_128x112", "hopper_parts", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128}, two, False),
-        ("share2_256x112", "hopper_share_tall", {"UNROLL": 4}, two, True),  # 64 clusters
-        ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), False),
+        ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), True),
         ("share2_128x128", "hopper_share", {"BN": 128, "UNROLL": 4}, ("m256_n4096_*",), True),  # 64 clusters
-        ("share2_parts_128x128", "hopper_share_parts", {"UNROLL": 4}, ("m256_n4096_*",), False),
         ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3, "UNROLL": 4, **stream}, ("m256_n4096_*",), False),  # 128 tiles
         ("split_64x64_m2", "hopper_split", {"UNROLL": 4, "KMAX": 64}, ("m64_n7168_k2048", "m256_n2112_*"), True),  # 112 and 132 tiles
-        ("split_64x64_m2_s6", "hopper_split", {"STAGES": 6, "UNROLL": 4, "KMAX": 64}, ("m256_n2112_*",), False),
         ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6, "UNROLL": 4, **stream}, ("m64_n7168_*",), True),  # 128 tiles
         ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, "MEMBERS": 4, "UNROLL": 2, "KMAX": 64, **stream}, ("m64_n4096_*",), True),  # 128 tiles
         ("few2_32", "hopper_few", {"BN": 32, "STAGES": 6, "KMAX": 64, **stream}, ("m64_n2112_*",), True),  # 66 clusters

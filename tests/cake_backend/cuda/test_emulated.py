@@ -182,8 +182,6 @@ def test_a_chunked_recurrence_carries_its_state_in_registers(tmp_path: Path) -> 
         ("hopper_few", {"BN": 112, "STAGES": 2}),
         ("hopper", {"BN": 192, "STAGES": 3}),
         ("hopper_halves", {"LEAD": 64}),  # products in two groups, a turn passed between them
-        ("hopper_parts", {"STAGES": 3}),  # a promotion under the other product of the same member
-        ("hopper_share_tall", {"STAGES": 2}),
     ],
 )
 def test_an_fp8_gemm_promotes_each_block_with_the_scales_of_its_columns(tmp_path: Path, schedule: str, params: dict[str, Any]) -> None:

@@ -19,17 +19,15 @@ SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge")]
 THREE = {"MEMBERS": 3, "STAGES": 4, "REGS": 160, "LOAD_REGS": 32}
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"BN": 160, "CW": 32}), ("hopper", {**THREE, "CLUSTER": 2}), ("hopper", {"BN": 192, "STAGES": 4, "EARLY": True}),
-    ("hopper_halves", {"CLUSTER": 2}), ("hopper_halves", {"LEAD": 64}), ("hopper_quarters", {}), ("hopper_quarters", {"TURNS": True}),
-    ("hopper_slices", {}), ("hopper_slices", {"W": 80, "CLUSTER": 2}),
+    ("hopper_halves", {"CLUSTER": 2}), ("hopper_halves", {"LEAD": 64}),
     ("hopper_turns", {}), ("hopper_turns", {"BN": 112, "CLUSTER": 2, "LEAD": 0}), ("hopper_turns", {"BN": 192, "STAGES": 4, "REGS": 232, "LOAD_REGS": 24}),
     ("hopper_turns", {"MEMBERS": 3, "BN": 120, "STAGES": 4, "REGS": 144, "LOAD_REGS": 24, "KMAX": 64}),
-    ("hopper_parts", {}), ("hopper_parts", {"BN": 192, "FIRST": 96, "STAGES": 4, "REGS": 232, "LOAD_REGS": 24}),
     ("hopper_split", {}), ("hopper_split", {"BN": 16, "MEMBERS": 4, "STAGES": 4}),
     ("hopper_split", {"BN": 56, "STAGES": 6, "HINT": "stream"}), ("hopper_share", {"STAGES": 3}), ("hopper_share", {"SPLIT": 4, "BN": 160, "STAGES": 4, "KMAX": 32, "REGS": 216}),
-    ("hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}), ("hopper_share_parts", {}), ("hopper_share_tall", {}),
+    ("hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}),
     ("hopper_few", {"BN": 112, "KMAX": 64}), ("hopper_few", {}),
-    ("hopper_tall", {"CLUSTER": 2}), ("hopper_tall", {"BN": 96, "CW": 32, "CSTAGES": 6}), ("hopper_tall_share", {}), ("hopper_tall_share", {"SPLIT": 1, "BN": 96}),
-    *((name, {"UNROLL": 4}) for name in ("hopper_halves", "hopper_quarters", "hopper_slices", "hopper_turns", "hopper_parts", "hopper_split", "hopper_share", "hopper_share_parts", "hopper_share_tall")),
+    ("hopper_tall_share", {}), ("hopper_tall_share", {"SPLIT": 1, "BN": 96}),
+    *((name, {"UNROLL": 4}) for name in ("hopper_halves", "hopper_turns", "hopper_split", "hopper_share")),
 )  # fmt: skip
 
 
