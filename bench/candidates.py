@@ -28,21 +28,24 @@ class BenchCandidate:
         return not self.shapes or any(fnmatch(shape, pattern) for pattern in self.shapes)
 
 
-_ONCE: dict[str, tuple[tuple[int, int, int, bool], ...]] = {  # D, warps, CTAs an SM, weights last; the first of each D is the headline
+_ONCE: dict[str, tuple[tuple[int, int, int, str], ...]] = {  # D, warps, CTAs an SM, options; the first of each D is the headline
     "rmsnorm": (
-        (2048, 4, 12, False), (2048, 4, 8, False), (2048, 8, 6, False), (2048, 2, 16, False),
-        (4096, 8, 4, False), (4096, 8, 6, False), (4096, 16, 3, False), (4096, 4, 8, False),
-        (7168, 7, 4, False), (7168, 7, 4, True), (7168, 4, 6, False), (7168, 14, 3, False),
-        (8192, 8, 4, False), (8192, 16, 3, False),
+        (2048, 4, 8, "keep early"), (2048, 4, 12, "keep early"), (2048, 4, 8, "early"), (2048, 4, 8, ""),
+        (4096, 8, 6, "keep early"), (4096, 4, 8, "keep early"), (4096, 8, 4, "keep early"), (4096, 8, 6, "early"), (4096, 8, 6, ""),
+        (7168, 7, 4, "keep early"), (7168, 14, 3, "keep early"), (7168, 7, 4, "late keep early"), (7168, 7, 4, "early"), (7168, 7, 4, ""),
+        (8192, 8, 4, "keep early"), (8192, 16, 3, "keep early"), (8192, 8, 4, "early"), (8192, 8, 4, ""),
     ),
     "add_rmsnorm": (
-        (2048, 8, 4, False), (2048, 8, 6, False), (2048, 4, 8, False),
-        (4096, 16, 3, False), (4096, 16, 2, False), (4096, 8, 4, False),
-        (7168, 14, 2, False), (7168, 28, 2, True), (7168, 7, 4, False),
-        (8192, 16, 2, False), (8192, 32, 2, True), (8192, 16, 3, False),
+        (2048, 8, 4, "keep early"), (2048, 8, 6, "keep early"), (2048, 4, 8, "keep early"), (2048, 8, 4, "early"), (2048, 8, 4, ""),
+        (4096, 16, 3, "keep early"), (4096, 16, 2, "keep early"), (4096, 8, 4, "keep early"), (4096, 16, 3, "early"), (4096, 16, 3, ""),
+        (7168, 14, 2, "keep early"), (7168, 7, 4, "keep early"), (7168, 14, 3, "keep early"), (7168, 14, 2, "early"), (7168, 14, 2, ""),
+        (8192, 16, 2, "keep early"), (8192, 16, 3, "keep early"), (8192, 32, 2, "late keep early"), (8192, 16, 2, "early"), (8192, 16, 2, ""),
     ),
 }  # fmt: skip
-"""A CTA for each row: few threads with many bytes each, or many with few; one H200 prefers four 16-byte loads a thread, two of each input."""
+"""A CTA for each row: few threads with many bytes each, or many with few; one H200 prefers four 16-byte loads a thread, two of each input.
+
+`late`: weights are fetched last; `keep`: what is read leaves the caches last; `early`: the next launch starts at the beginning of this one.
+"""
 
 
 def _rows(family: str) -> Iterator[BenchCandidate]:
@@ -50,9 +53,10 @@ def _rows(family: str) -> Iterator[BenchCandidate]:
     for d, warps, ctas in ((2048, 4, 8), (4096, 8, 4), (7168, 14, 2), (8192, 16, 2)):
         yield BenchCandidate(f"cake_{family}_{d}_w{warps}c{ctas}", family, "hopper", params={"D": d, "WARPS": warps, "CTAS": ctas}, main=False)
     seen: set[int] = set()
-    for d, warps, ctas, late in _ONCE[family]:
-        params = {"D": d, "WARPS": warps, "CTAS": ctas, "ONCE": True, "LATE": late}
-        yield BenchCandidate(f"cake_{family}_{d}_once_w{warps}c{ctas}{'_late' if late else ''}", family, "hopper", params=params, main=d not in seen)
+    for d, warps, ctas, options in _ONCE[family]:
+        params = {"D": d, "WARPS": warps, "CTAS": ctas, "ONCE": True, **{o.upper(): True for o in options.split()}}
+        name = "_".join((f"cake_{family}_{d}_once_w{warps}c{ctas}", *options.split()))
+        yield BenchCandidate(name, family, "hopper", params=params, main=d not in seen)
         seen.add(d)
     half = 1 if family == "rmsnorm" else 2  # two rows a slot
     for d, warps, ctas, stages in ((2048, 4, 6, 8), (4096, 8, 3, 8), (7168, 14, 2, 6), (8192, 16, 2, 6)):
@@ -75,6 +79,9 @@ def _softmax() -> Iterator[BenchCandidate]:
         name = f"cake_softmax_{n}{'_once' if once else ''}{'_twice' if twice else ''}_w{warps}c{ctas}{'' if stream else '_plain'}"
         params = {"N": n, "WARPS": warps, "CTAS": ctas, "ONCE": once, "TWICE": twice, "STREAM": stream}
         yield BenchCandidate(name, "softmax", "hopper", params=params, main=main)
+        if not stream:
+            yield BenchCandidate(f"{name}_early", "softmax", "hopper", params={**params, "EARLY": True}, main=False)
+            yield BenchCandidate(f"{name}_keep_early", "softmax", "hopper", params={**params, "KEEP": True, "EARLY": True}, main=False)
     for n, warps, ctas, stages, twice, main in (
         (4096, 8, 3, 8, False, False), (32768, 16, 1, 3, False, False), (32768, 16, 1, 2, False, False), (32768, 16, 1, 3, True, False),
     ):  # fmt: skip
@@ -83,6 +90,8 @@ def _softmax() -> Iterator[BenchCandidate]:
     for n, warps, part, main in ((131072, 32, 1024, True), (131072, 32, 512, False), (131072, 16, 2048, False), (32768, 32, 512, False)):
         params = {"N": n, "WARPS": warps, "PART": part}
         yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}", "softmax", "hopper_long", params=params, main=main)
+        both = {**params, "KEEP": True, "EARLY": True}
+        yield BenchCandidate(f"cake_softmax_{n}_long_w{warps}p{part}_keep_early", "softmax", "hopper_long", params=both, main=False)
 
 
 def _silu() -> Iterator[BenchCandidate]:
@@ -100,6 +109,9 @@ def _silu() -> Iterator[BenchCandidate]:
         params = {"WARPS": warps, "RUNS": runs, "CTAS": ctas, "STREAM": stream}
         name = f"cake_silu_rows_w{warps}r{runs}c{ctas}{'_stream' if stream else ''}"
         yield BenchCandidate(name, "silu_mul_quant", "hopper_rows", params=params, main=main)
+        yield BenchCandidate(f"{name}_early", "silu_mul_quant", "hopper_rows", params={**params, "EARLY": True}, main=False)
+        if not stream:
+            yield BenchCandidate(f"{name}_keep_early", "silu_mul_quant", "hopper_rows", params={**params, "KEEP": True, "EARLY": True}, main=False)
 
 
 def _attention() -> Iterator[BenchCandidate]:
@@ -142,43 +154,57 @@ def _attention() -> Iterator[BenchCandidate]:
 
 def _gemm_llm() -> Iterator[BenchCandidate]:
     """bf16 GEMM: widths that fill the SMs at few rows, and B with N contiguous."""
-    few = ("m256_*",)
-    for name, params, main in (
-        ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True), ("bn224", {"BN": 224, "CW": 32}, False),
-        ("bn192", {"BN": 192}, False), ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, True), ("bn128s6", {"BN": 128, "STAGES": 6}, True),
-    ):  # fmt: skip
-        yield BenchCandidate(f"cake_gemm_{name}", "gemm", "hopper", params=params, main=main, shapes=few)
+    widths: tuple[tuple[str, dict[str, Any], bool, tuple[str, ...]], ...] = (
+        ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True, ("m256_n10240_*",)), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True, ("m256_n57344_*",)),
+        ("bn224", {"BN": 224, "CW": 32}, False, ("m256_n57344_*",)), ("bn128s6", {"BN": 128, "STAGES": 6}, True, ("m256_n8192_*",)),
+        ("bn80", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7}, False, ("m256_n5120_*",)),
+    )  # fmt: skip
+    for name, params, main, shapes in widths:
+        for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
+            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
+    for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
+        yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
     for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
 
 
 def _gemm_fp8() -> Iterator[BenchCandidate]:
-    """FP8 GEMM: tile shapes and clusters where there are many tiles; where there are few, K shared by the warpgroups of a CTA, or by a cluster too."""
-    large, three = ("m4096_*", "square_*"), {"MEMBERS": 3, "REGS": 160, "LOAD_REGS": 32, "STAGES": 4}
+    """FP8 GEMM: tile shapes, turns and clusters where there are many tiles; where there are few, K shared by the warpgroups of a CTA, or by a cluster too."""
+    large, wide = ("m4096_n4096_*", "m4096_n7168_*", "m4096_n24576_*", "square_*"), {"BN": 192, "STAGES": 4, "REGS": 232, "LOAD_REGS": 24, "UNROLL": 4}
+    mixed = ("m4096_n2112_*", "m4096_n24576_*", "m256_n24576_*")
+    two, stream = ("m256_n7168_*",), {"HINT": "stream"}
     for name, schedule, params, shapes, main in (
-        ("wide_c1", "hopper_wide", {"CLUSTER": 1}, (*large, "m256_n24576_*"), True),
-        ("128x192", "hopper", {"BN": 192, "STAGES": 4}, large, True),
-        ("128x192_early", "hopper", {"BN": 192, "STAGES": 4, "EARLY": True}, ("m256_n24576_*",), True),
-        ("192x128_c2", "hopper", {**three, "CLUSTER": 2}, large, False),  # B read by three members
-        ("halves_128x256_c1", "hopper_halves", {}, large, True),
-        ("halves_128x256_c2", "hopper_halves", {"CLUSTER": 2}, large, True),
-        ("tall_c1", "hopper_tall", {}, large, True),
-        ("tall_c2", "hopper_tall", {"CLUSTER": 2}, large, True),
-        ("pair_c2", "hopper_pair", {}, ("m256_n7168_*",), False),
-        ("pair_128x112", "hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1}, ("m256_n7168_*",), True),
-        ("128x112", "hopper_share", {"SPLIT": 1, "BN": 112, "STAGES": 6}, ("m256_n7168_*",), True),  # 128 tiles
-        ("share2_128x128", "hopper_share", {"BN": 128, "STAGES": 5}, ("m256_n4096_*",), True),  # 64 clusters
-        ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3}, ("m256_n4096_*",), True),  # 128 tiles
-        ("split_64x64_m2", "hopper_split", {}, ("m64_n7168_*", "m256_n2112_*"), True),  # 112 and 132 tiles
-        ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6}, ("m64_n7168_*",), True),  # 128 tiles
-        ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, "MEMBERS": 4}, ("m64_n4096_*",), True),  # 128 tiles
-        ("split_64x16_m4", "hopper_split", {"BN": 16, "STAGES": 4, "MEMBERS": 4}, ("m64_n2112_*",), False),  # 132 tiles
-        ("few2_32", "hopper_few", {"BN": 32, "STAGES": 6}, ("m64_n2112_*",), True),  # 66 clusters
-        ("few2_64", "hopper_few", {"BN": 64, "STAGES": 5}, ("m64_n4096_*",), False),  # 64 clusters
-        ("share2_64x112", "hopper_share", {"BN": 112, "STAGES": 7, "MEMBERS": 1}, ("m64_n7168_k16384",), False),  # 64 clusters
-        ("64x192", "hopper_share", {"SPLIT": 1, "BN": 192, "STAGES": 5, "MEMBERS": 1}, ("m64_n24576_*",), False),  # 128 tiles
-        ("64x96_two", "hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}, ("m64_n24576_*",), True),  # 256 tiles, two an SM
+        ("halves_128x256", "hopper_halves", {"UNROLL": 4}, large, True),
+        ("halves_128x256_turns", "hopper_halves", {"UNROLL": 4, "LEAD": 64}, large, True),
+        ("halves_128x256_c2", "hopper_halves", {"UNROLL": 4, "CLUSTER": 2}, ("m4096_n4096_*", "square_8192"), False),
+        ("quarters_128x256", "hopper_quarters", {"UNROLL": 4}, large, False),
+        ("quarters_128x256_turns", "hopper_quarters", {"UNROLL": 4, "TURNS": True}, ("m4096_n4096_*",), False),
+        ("tall_256x128_c2", "hopper_tall", {"CLUSTER": 2}, ("m4096_n4096_*", "m4096_n7168_k2048"), False),
+        ("slices_128x264", "hopper_slices", {"UNROLL": 4}, ("m4096_n2112_*", "m4096_n4096_*", "m4096_n7168_*", "square_*"), False),
+        ("slices_128x240", "hopper_slices", {"UNROLL": 4, "W": 80}, ("m4096_n24576_*", "square_8192"), False),
+        ("128x192_turns", "hopper_turns", wide, mixed, True),
+        ("128x192", "hopper_turns", {**wide, "LEAD": 0}, mixed, True),
+        ("192x120_turns", "hopper_turns", {"MEMBERS": 3, "BN": 120, "STAGES": 4, "REGS": 144, "LOAD_REGS": 24, "UNROLL": 4, "KMAX": 64}, ("m4096_n2112_*",), False),
+        ("parts_128x192", "hopper_parts", {**wide, "FIRST": 96}, mixed, False),
+        ("128x112_turns", "hopper_turns", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128}, two, True),  # 128 tiles
+        ("128x112_turns_c2", "hopper_turns", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128, "CLUSTER": 2}, two, False),
+        ("parts_128x112", "hopper_parts", {"BN": 112, "STAGES": 6, "UNROLL": 4, "KMAX": 128}, two, False),
+        ("share2_256x112", "hopper_share_tall", {"UNROLL": 4}, two, True),  # 64 clusters
+        ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), False),
+        ("share2_128x128", "hopper_share", {"BN": 128, "UNROLL": 4}, ("m256_n4096_*",), True),  # 64 clusters
+        ("share2_parts_128x128", "hopper_share_parts", {"UNROLL": 4}, ("m256_n4096_*",), False),
+        ("split_64x128_m2", "hopper_split", {"BN": 128, "STAGES": 3, "UNROLL": 4, **stream}, ("m256_n4096_*",), False),  # 128 tiles
+        ("split_64x64_m2", "hopper_split", {"UNROLL": 4, "KMAX": 64}, ("m64_n7168_k2048", "m256_n2112_*"), True),  # 112 and 132 tiles
+        ("split_64x64_m2_s6", "hopper_split", {"STAGES": 6, "UNROLL": 4, "KMAX": 64}, ("m256_n2112_*",), False),
+        ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6, "UNROLL": 4, **stream}, ("m64_n7168_*",), True),  # 128 tiles
+        ("split_64x32_m4", "hopper_split", {"BN": 32, "STAGES": 4, "MEMBERS": 4, "UNROLL": 2, "KMAX": 64, **stream}, ("m64_n4096_*",), True),  # 128 tiles
+        ("few2_32", "hopper_few", {"BN": 32, "STAGES": 6, "KMAX": 64, **stream}, ("m64_n2112_*",), True),  # 66 clusters
+        ("few2_64", "hopper_few", {"BN": 64, "STAGES": 5, "KMAX": 64, **stream}, ("m64_n4096_*",), False),  # 64 clusters
+        ("share2_64x112", "hopper_share", {"BN": 112, "STAGES": 7, "MEMBERS": 1, "UNROLL": 4, **stream}, ("m64_n7168_k16384",), False),  # 64 clusters
+        ("64x192", "hopper_share", {"SPLIT": 1, "BN": 192, "STAGES": 5, "MEMBERS": 1, "UNROLL": 4, **stream}, ("m64_n24576_*",), False),  # 128 tiles
+        ("64x96_two", "hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2, "UNROLL": 4, **stream}, ("m64_n24576_*",), True),  # 256 tiles, two an SM
+        ("plain_128x128", "hopper", {}, ("square_4096",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
 
@@ -187,13 +213,18 @@ def _kmeans() -> Iterator[BenchCandidate]:
     """k-means assignment: two members of 256 centroids a chunk or four of 128; norms resident where they fit; long vectors in slices."""
     four = {"MEMBERS": 4, "BN": 128, "REGS": 112, "LOAD_REGS": 32}
     resident = ("assign_2m*", "assign_8k_b32")
+    d64 = {"D": 64, "STAGES": 4, "XSTAGES": 3}
+    late, early = {"LATE": True}, {"EARLY": True}
     for name, schedule, params, shapes, main in (
-        ("", "hopper", {}, (), True), ("_resident", "hopper_resident", {}, resident, True), ("_four", "hopper", four, (), False),
-        ("_resident_four", "hopper_resident", four, resident, False), ("_d64", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3}, (), True),
-        ("_d64_four", "hopper", {"D": 64, "STAGES": 4, "XSTAGES": 3, **four}, (), True),
-        ("_d64_resident_four", "hopper_resident", {"D": 64, "STAGES": 4, "XSTAGES": 3, "NKMAX": 256, **four}, (), False),
-        ("_d64_x4", "hopper", {"D": 64, "STAGES": 2, "XSTAGES": 4, **four}, (), False),
-        ("_d512", "hopper_deep", {}, (), True), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
+        ("", "hopper", {}, (), True), ("_late", "hopper", late, (), False), ("_resident", "hopper_resident", {}, resident, True),
+        ("_four", "hopper", four, (), False), ("_four_late", "hopper", {**four, **late}, (), False), ("_four_early", "hopper", {**four, **early}, (), False),
+        ("_four_late_early", "hopper", {**four, **late, **early}, (), False), ("_resident_four", "hopper_resident", four, resident, False),
+        ("_resident_four_late", "hopper_resident", {**four, **late}, resident, False), ("_d64", "hopper", d64, (), True),
+        ("_d64_four", "hopper", {**d64, **four}, (), True), ("_d64_four_early", "hopper", {**d64, **four, **early}, (), False),
+        ("_d64_four_late", "hopper", {**d64, **four, **late}, (), False),
+        ("_d64_resident_four_late", "hopper_resident", {**d64, **four, "NKMAX": 256, **late}, (), False),
+        ("_d512", "hopper_deep", {}, (), True),
+        ("_d512_early", "hopper_deep", early, (), False), ("_d512_bn128", "hopper_deep", {"BN": 128, "STAGES": 5}, (), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_kmeans{name}", "kmeans_assign", schedule, params=params, main=main, shapes=shapes)
 

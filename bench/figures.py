@@ -123,11 +123,14 @@ def page(record: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("families", nargs="*")
-    parser.add_argument("--repeat", type=int, default=3)
+    families = sorted({c.family for c in CANDIDATES})
+    parser = argparse.ArgumentParser(prog="python -m bench.figures", description=__doc__)
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"one of {', '.join(families)}, whose rows are recorded again; all, if none is named")
+    parser.add_argument("--repeat", type=int, default=3, help="compilations a kernel, of which the median counts")
     parser.add_argument("--page", action="store_true", help="write the page again from the recorded file")
     arguments = parser.parse_args()
+    if unknown := [f for f in arguments.families if f not in families]:
+        parser.error(f"there is no family `{unknown[0]}`: {', '.join(families)}")
     if not arguments.page:
         rows = []
         for c in headlines(arguments.families):

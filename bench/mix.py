@@ -14,14 +14,16 @@ from pathlib import Path
 
 from cake_backend.toolchain.sass import LoopReport, read_sass
 
-KINDS = ("HGMMA", "MUFU", "FMNMX", "FFMA", "FMUL", "FADD", "F2FP", "FSEL", "ISETP", "SHFL", "R2UR", "UMOV", "MOV", "SYNCS", "BAR", "LDL", "STL")
+KINDS = ("HGMMA", "MUFU", "FMNMX", "FFMA", "FMUL", "FADD", "F2FP", "FSEL", "ISETP", "SHFL", "R2UR", "UMOV", "MOV", "SYNCS", "BAR", "MEMBAR", "LDL", "STL")
+WGMMA = ("QGMMA", "IGMMA", "BGMMA")  # 8-bit floats, integers and bits: counted under HGMMA
 
 
 def row(loop: LoopReport) -> dict[str, int]:
     """Counts by the first word of the opcode, and what is left."""
     by_word: Counter[str] = Counter()
     for opcode, count in loop.mix.items():
-        by_word[opcode.split(".")[0]] += count
+        word = opcode.split(".")[0]
+        by_word["HGMMA" if word in WGMMA else word] += count
     found = {kind: by_word[kind] for kind in KINDS}
     return {"all": loop.instructions, **found, "other": loop.instructions - sum(found.values())}
 

@@ -36,7 +36,25 @@ def gemm_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
 
         return Contender("deep_gemm", lambda i: deep_gemm.bf16_gemm_nt(sets[i]["A"], sets[i]["B"], sets[i]["C"]), note="sgl-deep-gemm 0.1.5, bf16_gemm_nt")
 
-    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm), *_hand("g_", ("g_base", "g_cl1"), sets, gpu, lambda k, s: hand_written.gemm(k, s["A"], s["B"], s["C"]))]
+    def deep_gemm_pdl() -> Contender:
+        import deep_gemm
+
+        return _early(deep_gemm, lambda i: deep_gemm.bf16_gemm_nt(sets[i]["A"], sets[i]["B"], sets[i]["C"]))
+
+    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm), attempt("deep_gemm_pdl", deep_gemm_pdl), *_hand("g_", ("g_base", "g_cl1"), sets, gpu, lambda k, s: hand_written.gemm(k, s["A"], s["B"], s["C"]))]
+
+
+def _early(deep_gemm: Any, plain: Callable[[int], Any]) -> Contender:
+    """DeepGEMM with programmatic dependent launch: it starts while the kernel before ends, as Cake's schedules with `pdl_wait` do."""
+
+    def call(i: int) -> None:
+        deep_gemm.set_pdl(True)  # of the whole library, so it is taken back
+        try:
+            plain(i)
+        finally:
+            deep_gemm.set_pdl(False)
+
+    return Contender("deep_gemm_pdl", call, note="the same with deep_gemm.set_pdl(True): it starts while the kernel before ends, as Cake's schedules with pdl_wait do")
 
 
 def gemm_nn_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
@@ -100,7 +118,12 @@ def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
         torch.cuda.synchronize()
         return Contender("flashlib_cute", call, note="0.4.0, CuTe DSL as shipped; launches on a stream of its own, so timed eagerly only", graph=False)
 
-    own = _hand("k_", ("k_base", "k_cl1", "k_n4x2"), sets, gpu, lambda k, s: hand_written.kmeans(k, s["X"], s["MU"], s["MU_SQ"], s["IDX"]))
+    def launches(k: Any, s: Any) -> Any:
+        if axes["D"] != 128 or axes["NK"] > 1024:
+            raise ValueError("takes 128 dimensions and up to 1024 centroids")
+        return hand_written.kmeans(k, s["X"], s["MU"], s["MU_SQ"], s["IDX"])
+
+    own = _hand("k_", ("k_base", "k_cl1", "k_n4x2"), sets, gpu, launches)
     return [attempt("flash_kmeans", flash_kmeans), attempt("flashlib", flashlib), attempt("flashlib_swept", flashlib_swept), attempt("flashlib_cute", flashlib_cute), *own]
 
 
@@ -245,17 +268,10 @@ def gemm_fp8_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
     def deep_gemm_pdl() -> Contender:
         import deep_gemm
 
-        def call(i: int) -> None:
-            s = sets[i]
-            deep_gemm.set_pdl(True)  # of the whole library, so it is taken back
-            try:
-                deep_gemm.fp8_gemm_nt((s["A"], s["SA_rows"]), (s["B"], s["SB_blocks"]), s["C"])
-            finally:
-                deep_gemm.set_pdl(False)
-
-        call(0)
+        made = _early(deep_gemm, lambda i: deep_gemm.fp8_gemm_nt((sets[i]["A"], sets[i]["SA_rows"]), (sets[i]["B"], sets[i]["SB_blocks"]), sets[i]["C"]))
+        made.call(0)
         torch.cuda.synchronize()
-        return Contender("deep_gemm_pdl", call, note="the same with deep_gemm.set_pdl(True): it starts while the kernel before ends, as Cake's schedules with pdl_wait do")
+        return made
 
     def scaled_blocks() -> Contender:
         for s in sets:
@@ -328,7 +344,7 @@ PEERS: dict[str, Callable[[Sets, Gpu, Axes], list[Contender]]] = {
     "tiny_gemm": tiny_gemm_peers,
 }
 BASELINES: dict[str, tuple[str, ...]] = {
-    "gemm": ("cublas", "deep_gemm", "hand_g_base", "hand_g_cl1"),
+    "gemm": ("cublas", "deep_gemm", "deep_gemm_pdl", "hand_g_base", "hand_g_cl1"),
     "kmeans_assign": ("flash_kmeans", "flashlib", "flashlib_swept", "flashlib_cute", "hand_k_base", "hand_k_cl1", "hand_k_n4x2"),
     "rmsnorm": ("torch_compile", "torch_rms_norm", "liger"),
     "add_rmsnorm": ("torch_compile", "liger"),

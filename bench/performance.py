@@ -13,32 +13,35 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 FAMILIES = {
-    "gemm": ("GEMM, bf16", ("gemm.json", "gemm_llm.json", "gemm_m256.json")),
+    "gemm": ("GEMM, bf16", ("gemm.json", "gemm_m256.json", "gemm_m256_n5120.json", "gemm_m4096_n5120.json")),
     "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json",)),
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
-    "tiny_gemm-fenced": ("The same with fences in front of releases", ("tiny_gemm-fenced.json",)),
     "tiny_gemm-late": ("The same before Cake's kernels let the next launch start early", ("tiny_gemm-late.json",)),
-    "kmeans_assign": ("k-means assignment", ("kmeans.json", "kmeans-cute.json")),
-    "kmeans_assign-shuffle": ("k-means assignment with a lowering that was withdrawn", ("kmeans-shuffle.json",)),
+    "kmeans_assign": ("k-means assignment", ("kmeans.json",)),
+    "kmeans_assign-cute": ("k-means assignment beside CuTe DSL, an earlier build", ("kmeans-cute.json",)),
     "attention": ("attention forward, bf16", ("attention.json",)),
     "attention-older": ("attention forward, the run before", ("attention-older.json",)),
-    "rmsnorm": ("RMSNorm, bf16", ("rmsnorm.json",)),
+    "rmsnorm": ("RMSNorm, bf16", ("rmsnorm.json", "rmsnorm-8192.json")),
     "add_rmsnorm": ("residual add and RMSNorm, bf16", ("add_rmsnorm.json",)),
-    "softmax": ("softmax, bf16", ("softmax.json", "softmax-131072.json")),
+    "softmax": ("softmax, bf16", ("softmax.json", "softmax-32768.json", "softmax-131072.json")),
     "silu_mul_quant": ("SiLU-mul and e4m3 quantisation in groups of 128", ("silu_mul_quant.json",)),
 }
 SHUFFLE = "The pool's base went through a shuffle in this run's bf16 kernels, which was withdrawn for them afterwards"
+EARLY = "Variants named `early` let the next launch start at their beginning (programmatic dependent launch); it waits ahead of whatever this one may write"
 NOTES = {
+    "gemm": f"{EARLY}.\n`deep_gemm_pdl` does the same. M 256, N 5120 is of the run before, whose machine code is today's; M 4096, N 5120 of an earlier build.",
     "tiny_gemm": "Cake's kernels and `flashinfer_pdl` release the next launch at their start (programmatic dependent launch), so that in a graph it sets up and\n"
     "fetches weights while they finish, as in a decode step; cuBLAS, DeepGEMM and `flashinfer` do not. Each launch waits for the one before it ahead\n"
-    "of what that one may write. FlashInfer's programs are those of its table for a bias, in their form without one. In this run releases to the\n"
-    "copy engine had no proxy fence (`docs/decisions/0003`); the next table is with it, on the shapes that its run had time for.",
-    "tiny_gemm-fenced": "Contenders `unfenced_*` of the file are kernels of the run above, timed in the same process: fenced over unfenced is 0.99 to 1.05.",
-    "kmeans_assign": "Timed before lowering put a proxy fence in front of releases of slots that threads read (`docs/decisions/0003`): one more instruction a warp and\n"
-    "chunk today, not timed yet.",
-    "kmeans_assign-shuffle": f"{SHUFFLE}: it moved shared loads behind the products (`docs/decisions/0004`). Kept as the evidence.",
+    "of what that one may write. FlashInfer's programs are those of its table for a bias, in their form without one.",
+    "tiny_gemm-late": "An earlier build, whose releases to the copy engine had no proxy fence (`docs/decisions/0003`).",
+    "kmeans_assign": "What binds, and which schedules lost: `docs/kmeans.md`.",
+    "kmeans_assign-cute": "The only run with CuTe DSL's wheel: before the fences of `docs/decisions/0003` and with `argmin` column by column.",
     "attention": f"{SHUFFLE} (`docs/decisions/0004`): D = 64 lost by it. The run ended before its last five shapes; they are in the next table.",
     "attention-older": "The schedules and the lowering of an earlier build: the only times of D = 64 causal and of grouped query heads.",
+    "add_rmsnorm": f"{EARLY}.\n`keep` has rows that are read leave both caches last.",
+    "rmsnorm": f"{EARLY}.\n`keep` has rows that are read leave both caches last. 4096 x 8192 is of an earlier build, without either.",
+    "softmax": f"{EARLY}.\n`keep` has rows that are read leave both caches last. Rows of 32,768 and 131,072 are of earlier runs, without either; today's machine code of those is the same.",
+    "silu_mul_quant": "Of an earlier run; today's machine code of these kernels is the same.",
 }
 HEAD = """# Measured speeds
 

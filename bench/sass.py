@@ -158,14 +158,17 @@ def check(candidate: BenchCandidate) -> tuple[list[str], dict[str, Any]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("families", nargs="*")
+    families = sorted({c.family for c in CANDIDATES})
+    parser = argparse.ArgumentParser(prog="python -m bench.sass", description=__doc__)
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"one of {', '.join(families)}; all, if none is named")
     parser.add_argument("--all", action="store_true", help="every benchmark candidate, not the headlines alone")
     arguments = parser.parse_args()
+    if unknown := [f for f in arguments.families if f not in families]:
+        parser.error(f"there is no family `{unknown[0]}`: {', '.join(families)}")
     if find_disassembler() is None:
         print("no disassembler: install nvidia-cuda-nvdisasm or a CUDA toolkit", file=sys.stderr)
         return 2
-    bad = 0
+    bad = looked = 0
     for c in CANDIDATES:
         if (arguments.families and c.family not in arguments.families) or not (c.main or arguments.all):
             continue
@@ -175,7 +178,8 @@ def main() -> int:
         for problem in found:
             print(f"  {problem}")
         bad += bool(found)
-    print(f"{bad} with problems")
+        looked += 1
+    print(f"{looked} kernels, {bad} with problems")
     return 1 if bad else 0
 
 

@@ -15,7 +15,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-MARKS = ("HGMMA", "BAR", "WARPGROUP", "SYNCS", "SHFL")
+WGMMA = ("HGMMA", "QGMMA", "IGMMA", "BGMMA")  # 16-bit and tf32, 8-bit floats, integers, bits
+MARKS = (*WGMMA, "BAR", "WARPGROUP", "SYNCS", "SHFL")
 NEAR = 0.9  # of the executions of the hottest HGMMA: code that is executed so often belongs to the loop
 
 
@@ -55,10 +56,10 @@ def _number(text: str) -> int:
 
 def hot_loop(code: list[Sampled]) -> list[Sampled]:
     """The stretch of code around the hottest HGMMA that is executed as often; empty without one."""
-    most = max((i.executed for i in code if i.opcode.startswith("HGMMA")), default=0)
+    most = max((i.executed for i in code if i.opcode.startswith(WGMMA)), default=0)
     if not most:
         return []
-    hot = [n for n, i in enumerate(code) if i.opcode.startswith("HGMMA") and i.executed == most]
+    hot = [n for n, i in enumerate(code) if i.opcode.startswith(WGMMA) and i.executed == most]
     first, last = hot[0], hot[-1]
     while first > 0 and code[first - 1].executed >= NEAR * most:
         first -= 1

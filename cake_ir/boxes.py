@@ -129,7 +129,8 @@ def _alignment_problem(view: ViewLayout, boxes: list[Box]) -> str | None:
             where = view.offset + b.smem
             if where % 128:
                 return f"a box lands at byte {where} of the pool, not a multiple of 128"
-            return f"stages are {stage_stride(view)} bytes apart, a box must land on a multiple of 128 in every stage"
+            up = -(-stage_stride(view) // 128) * 128
+            return f"stages are {stage_stride(view)} bytes apart, a box must land on a multiple of 128 in every stage; stage_bytes={up} pads them"
     return None
 
 

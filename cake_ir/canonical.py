@@ -55,7 +55,7 @@ class _Form:
 
     def write(self) -> str:
         p = self.program
-        params = " ".join(f"({q.name} {q.kind}{q.rank} {q.dtype} {q.const:d}{q.zeroed:d} {self.plain(q.extents)})" for q in p.params)
+        params = " ".join(f"({q.name} {q.kind}{q.rank} {q.dtype} {q.const:d}{q.zeroed:d}{'i' * q.inout} {self.plain(q.extents)})" for q in p.params)
         decls = " ".join(self.declaration(d) for d in p.decls)
         blocks = " ".join(f"({self.name(b.role)} {self.body(b.body)})" for b in p.body)
         return f"({p.target} ({params}) ({decls}) ({blocks}))"

@@ -88,7 +88,7 @@ class _Printer:
         if p.kind == "scalar":
             return f"LM.{p.dtype}"
         items = ([f"LM.{p.dtype}"] if p.dtype else []) + [f'"{e}"' if isinstance(e, str) else str(e) for e in p.extents]
-        marks = (".const" if p.const else "") + (".zeroed" if p.zeroed else "")
+        marks = (".const" if p.const else "") + (".zeroed" if p.zeroed else "") + (".inout" if p.inout else "")
         return f"LM.{p.kind}{p.rank}d" + (f"[{', '.join(items)}]" if items else "") + marks
 
     def declaration(self, d: Any) -> str:

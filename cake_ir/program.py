@@ -135,9 +135,8 @@ class RoleBlock:
 
 @record(eq=False)
 class Param:
-    """A run-time parameter: `kind` is `tma`, `gmem` or `scalar`; `extents` are outermost first (names, ints) or empty if undeclared.
-
-    `axes` are the extents as they were written, before the values of tunables took their names' places: what each axis means.
+    """A run-time parameter: `kind` is `tma`, `gmem` or `scalar`; `extents` are outermost first (names, ints) or empty if undeclared, `axes`
+    are the extents as written, before tunables' values took their names' places. At the start it holds zeros if `zeroed`, data if `inout`.
     """
 
     name: str
@@ -149,6 +148,7 @@ class Param:
     zeroed: bool = False
     extents: tuple[str | int, ...] = ()
     axes: tuple[str | int, ...] = ()
+    inout: bool = False
 
 
 @record(eq=False)

@@ -119,6 +119,19 @@ def page() -> str:
     return "\n".join(out) + "\n"
 
 
+def explain(name: str) -> str | None:
+    """What one contract asks and how it is held, as Markdown; None if there is no such contract."""
+    if name not in CONTRACTS:
+        return None
+    contract, held, known = CONTRACTS[name], HELD[name], pages()
+    where = "all targets" if contract.targets == TARGETS else ", ".join(contract.targets)
+    out = [f"# {name}: a hardware contract", "", f"On {where}: {contract.rule}.", "", f"Broken, the outcome is: {contract.outcome}; the assembler: {contract.assembler}."]
+    out += ["", "Held by " + "; ".join(f"`{code}` ({known[code].title})" for code in held.codes) + "."] if held.codes else []
+    out += ["", f"By construction: {held.derived}."] if held.derived else []
+    out += ["", f"Left to run time: {held.open}."] if held.open else []
+    return "\n".join(out) + "\n"
+
+
 def main(arguments: list[str]) -> int:
     """Print the page; 2 for any argument."""
     if arguments:

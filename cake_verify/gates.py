@@ -98,7 +98,8 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
     roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
     before = len(run.found)
     disordered = gate(run, "schedule", program)
-    if not broken and not roots & disordered:
+    unknown = {rule.page.code for rule, _ in checks("construct") if rule.undecides}
+    if not broken and not roots & disordered and not any(d.code in unknown and d.schedule == program.name for d in run.found):  # what has unknown effects cannot be walked
         after = len(run.found)
         _safety(run, program)
         stand_ins = {rule.page.code for rule, _ in checks("schedule") if rule.stands_in}
@@ -158,6 +159,7 @@ def verify_text(
     default_target: str | None = None,
     schedule: str | None = None,
     extents: Mapping[str, int] | None = None,
+    outputs: Mapping[str, str] | None = None,
     filename: str = "<text>",
     strict: bool = False,
     repair: bool = False,
@@ -170,19 +172,20 @@ def verify_text(
     """The verdict on every schedule of a text (or the one called `schedule`). Never raises for what the text holds.
 
     `target` is what to verify for, whatever the schedule names; `default_target` is for schedules that name none. `params` are values
-    of tunables, given to the schedules that declare them; `extents` values of run-time scalars by name.
+    of tunables, given to the schedules that declare them; `extents` values of run-time scalars by name; `outputs` tensors that have to be written,
+    with what each is in words.
 
     `repair` looks for small edits under which the text verifies (and `accept` holds of it), for at most `repair_seconds` of processor time,
     and puts them in front of the first error's fixes and into `repairs`: verified again, not checked for what they compute. `work` bounds the operations that the safety gate
     walks (0: its own bound); `module` is the text already parsed; without `suggest` no edit is looked for beyond those of the rules.
     """
     with collector_paused():
-        return _verify_text(text, params, target, default_target, schedule, extents, filename, strict, repair, repair_seconds, work, module, suggest, accept)
+        return _verify_text(text, params, target, default_target, schedule, extents, outputs, filename, strict, repair, repair_seconds, work, module, suggest, accept)
 
 
 def _verify_text(
     text: str, params: Mapping[str, Any] | None, target: str | None, default_target: str | None, schedule: str | None, extents: Mapping[str, int] | None,
-    filename: str, strict: bool, repair: bool, repair_seconds: float, work: int, module: Module | None, suggest: bool,
+    outputs: Mapping[str, str] | None, filename: str, strict: bool, repair: bool, repair_seconds: float, work: int, module: Module | None, suggest: bool,
     accept: Callable[[str], bool] | None,
 ) -> Verdict:  # fmt: skip
     run = Run(strict=strict, extents=dict(extents or {}), work=work)
@@ -202,16 +205,20 @@ def _verify_text(
         _verify_template(run, template, wanted, dict(params or {}))
     if module.plan is not None and schedule is None:
         _verify_plan(run, module, target, default_target, dict(params or {}))
+    if outputs:
+        _outputs(run, module, outputs)
     verdict = _finish(run, filename, lines, tuple(names), tuple(t for t in targets if t), schedule)
     if verdict.verdict == "fail" and (suggest or repair):
         from cake_verify import repair as repairs  # imports this module's result types; only wanted here
 
         def again(new: str, suggest: bool = False) -> Verdict:
-            return verify_text(new, params=params, target=target, default_target=default_target, schedule=schedule, extents=extents, filename=filename,
+            return verify_text(new, params=params, target=target, default_target=default_target, schedule=schedule, extents=extents, outputs=outputs, filename=filename,
                                strict=strict, work=min(work or repairs.WORK, repairs.WORK), suggest=suggest)  # fmt: skip
 
         try:
             verdict = repairs.with_suggestion(text, verdict, run.programs)
+            if suggest:
+                verdict = repairs.with_meetings(text, verdict, run.programs, again)
             if repair:
                 verdict = repairs.of_verdict(text, verdict, run.programs, again, accept, repair_seconds)
         except Exception as error:  # as above: the verdict stands without an edit
@@ -254,6 +261,16 @@ def _verify_template(run: Run, template: Template, targets: tuple[str, ...], par
         return
     run.programs[template.name] = made.program
     verify_program(run, made.program, tuple(retargeted(made.program, target) for target in targets[1:]))
+
+
+def _outputs(run: Run, module: Module, outputs: Mapping[str, str]) -> None:
+    """What a request asks for and the only schedule does not write; where something else is wrong that says better what is missing."""
+    if module.plan is not None or len(run.programs) != 1 or any(d.severity == "error" for d in run.found):
+        return
+    from cake_verify.rules.schedule import q013_unwritten  # only where a request names outputs
+
+    program = next(iter(run.programs.values()))
+    run.add(q013_unwritten.check_outputs(program, outputs), program.name, program.target)
 
 
 def _verify_plan(run: Run, module: Module, target: str | None, default: str | None, params: dict[str, Any]) -> None:

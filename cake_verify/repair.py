@@ -15,6 +15,7 @@ from cake_ir.span import Span
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import Proposal, applied, propose, suggested
 from cake_verify.repair_chain import chained
+from cake_verify.settling import settled
 from cake_verify.spelling import spelled
 from cake_verify.verdict import Repairs, Verdict
 
@@ -133,27 +134,6 @@ def of_verdict(text: str, verdict: Verdict, programs: Mapping[str, Program], ver
     return replace(verdict, diagnostics=tuple(diagnostics), elapsed_ms=verdict.elapsed_ms + found.seconds * 1e3, repairs=found)
 
 
-def settled(d: Diagnostic, lines: Sequence[str]) -> Diagnostic:
-    """A diagnostic whose fixes put no statement in front of an `elif`: it goes in front of the `if` that the branch belongs to."""
-    if not any(_branch(e, lines) for f in d.fixes for e in f.edits):
-        return d
-    return replace(d, fixes=tuple(replace(f, edits=tuple(_before_if(e, lines) for e in f.edits)) for f in d.fixes))
-
-
-def _branch(e: Edit, lines: Sequence[str]) -> bool:
-    """Whether an edit puts something in front of an `elif` or `else`."""
-    s = e.span
-    return s.start() == s.end() and e.text.endswith(" ") and 0 < s.line <= len(lines) and lines[s.line - 1][s.column - 1 :].startswith(("elif ", "else:"))
-
-
-def _before_if(e: Edit, lines: Sequence[str]) -> Edit:
-    if not _branch(e, lines):
-        return e
-    column = e.span.column
-    line = next((n for n in range(e.span.line - 1, 0, -1) if lines[n - 1][: column - 1].strip() == "" and lines[n - 1][column - 1 :].startswith("if ")), e.span.line)
-    return Edit(Span(line, column, line, column), e.text)
-
-
 def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]) -> Verdict:
     """A failing verdict whose first error has an edit in front that comes from the text around it, where its rule brings none as good.
 
@@ -174,6 +154,33 @@ def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]
         out[i] = replace(out[i], fixes=(fix, *out[i].fixes) if fix.grade != "idea" else (*out[i].fixes, fix))
     out[i] = _with_place(out[i], text)
     return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + (time.perf_counter() - started) * 1e3)
+
+
+MEETINGS = 0.2
+"""Processor time for the meetings at one barrier that are all missing."""
+
+
+def with_meetings(text: str, verdict: Verdict, programs: Mapping[str, Program], verify: Callable[..., Verdict]) -> Verdict:
+    """A failing verdict whose first fix lets the threads meet wherever they have to, where they come to a declared barrier nowhere.
+
+    One meeting would only show the next one that is missing.
+    """
+    first = verdict.errors[0] if verdict.errors else None
+    program = programs.get(first.schedule or "") if first is not None else None
+    fix = next((f for f in first.fixes if f.grade != "idea"), None) if first is not None else None
+    if first is None or program is None or fix is None or len(fix.edits) != 1:
+        return verdict
+    barrier = fix.edits[0].text.strip().removeprefix("lm.sync(").removesuffix(")")
+    if barrier not in program.named or fix.edits[0].text.strip() != f"lm.sync({barrier})" or any(barrier in (op.attrs.get("barrier"), op.attrs.get("sync")) for op in program.ops):
+        return verdict
+    clock = _Clock(MEETINGS)
+    found = chained(text, verdict, partial(verify, suggest=True), clock.over)
+    if found is None:
+        return verdict
+    out = list(verdict.diagnostics)
+    i = next(i for i, d in enumerate(out) if d.severity == "error")
+    out[i] = replace(out[i], fixes=(found.fix("likely"), *out[i].fixes))
+    return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + clock.spent * 1e3)
 
 
 _NAMED = 2

@@ -15,13 +15,15 @@ STEPS = 5
 
 
 def chained(text: str, verdict: Verdict, verify: Callable[[str], Verdict], over: Callable[[], bool]) -> Proposal | None:
-    """The edits of two to five fixes in a row under which `text` verifies, as one; None where a fix does not remove its error."""
+    """The edits of two to five fixes in a row under which `text` verifies, as one; None where a fix does not remove its error.
+
+    Each is the fix of the first error that has one.
+    """
     new, titles, seen = text, [], {text}
     line = verdict.errors[0].span.line
     while len(titles) < STEPS and not over():
-        first = verdict.errors[0]
-        fix = next((f for f in first.fixes if f.grade != "idea"), None)
-        if fix is None:
+        first, fix = next(((e, f) for e in verdict.errors for f in e.fixes if f.grade != "idea"), (None, None))
+        if first is None or fix is None:
             return None
         new = applied(new, fix.edits)
         if new in seen:

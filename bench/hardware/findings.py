@@ -7,21 +7,29 @@ FINDINGS: dict[str, str] = {
     "peer's init is lost, every time: the cluster barrier behind the inits is needed, and derived.",
     "dependent_launch": "Behind a trigger that comes before the writes, 95 % of the dependent blocks read old values; none with the wait. A trigger behind the writes, or none, showed "
     "no old value here, and promises nothing: S016 stays as it is.",
-    "expected_bytes": "A barrier that expects nothing completes at once, with the data (here a few words of it) still missing, and the phase behind it does not complete then. Where 64 KiB arrive "
-    "in a phase that expects other bytes and another arrival follows in the phase that stays open, the kernel ends with a launch failure.",
-    "fill_and_clip": "A box that lies wholly outside is filled, and its bytes count in full.",
+    "expected_bytes": "A barrier that expects nothing completes at once, with the data (here a few words of it) still missing, and the phase behind it does not complete then. One that expects half completes early, "
+    "one that expects 16 bytes more, 16 less, or twice as much never does. Where 64 KiB arrive in a phase that expects other bytes and another arrival follows in the phase that stays open, the kernel ends with a launch failure.",
+    "fill_and_clip": "Loads fill what lies outside, on every side, and its bytes count in full; the NaN fill is 0x7ff7 in each half word, in f32 too. Stores and reductions skip what lies behind the far end. A box of a store or a reduction "
+    "that starts in front of the tensor along any axis is an illegal instruction (S033); so is a start between two multiples of 16 bytes (H024).",
     "hand_over_to_copies": "Without a fence the copy reads old words as soon as stores wait in a queue: 28 % with all lanes on one bank. With the fence by the writers there is none, and "
     "none with a fence by the issuing thread behind the meeting. The language keeps asking for the writers' fence (S006): a failure of the other order has been reported from practice.",
-    "hand_over_to_products": "The same for wgmma, which reads shared memory through the async proxy as well: a quarter of the results is wrong without a fence when stores queue.",
-    "leaving_with_a_store": "No word of 30,000 blocks that left under a running bulk store was wrong, though others overwrote the shared memory at once: the device seems to keep it until the copy "
+    "hand_over_to_products": "The same for wgmma, which reads shared memory through the async proxy as well: a quarter of the results is wrong without a fence when stores queue, and none with one, by the writers or behind the meeting.",
+    "leaving_with_a_store": "No word of 30,000 blocks that left under a running bulk store was wrong, though others overwrote the shared memory at once, also with global memory busy: the device seems to keep it until the copy "
     "has read it. No document promises that, so S011 stays an error at the end of a role.",
     "map_limits": "The encoder's limits are those of HW043, with three notes: a map of rank 1 needs a stride pointer although no stride is read (the launcher gave none: fixed); "
     "strides below the row, also 0, are accepted; interleave 32B is accepted without its swizzle. NaN fill is refused for integers.",
     "overwrite_after_reading": "An mbarrier arrival does not wait for loads in flight (machine code shows it), and the copy engine does not queue behind them: with loads that conflict on a bank, one word in "
-    "seven was the refill's; without conflicts none. The lowering therefore puts a proxy fence in front of such arrivals (decision 0003). That the fence is enough where loads queue "
-    "follows from its definition and was not timed out on the device.",
-    "reduce_types": "`add` takes u32, i32, u64, f16, bf16, f32 and f64 (a tf32 map counts as f32), `min` and `max` u32, i32, u64, i64, f16 and bf16, `inc` u32 alone, `dec` u32 of those tried. "
+    "eighteen to one in seven was the refill's; without conflicts none. With a proxy fence in front of the arrival none of 2.2 thousand million words is, at 24 cycles a round; a memory barrier or an instruction that really needs "
+    "the loaded value do as well. A branch that needs it and is never taken does not: the assembler may move it. The lowering puts the proxy fence there (decision 0003).",
+    "reduce_types": "`add` takes u32, i32, u64, f16, bf16, f32 and f64 (a tf32 map counts as f32), `min` and `max` u32, i32, u64, i64, f16 and bf16, `inc` and `dec` u32, `and`, `or` and `xor` u32, i32 and u64 where tried. "
     "Everything else tried is an illegal instruction. The language's list (no f32 `min`, no 8- or 16-bit integers) is a subset.",
+    "arrivals": "Arrivals beyond the count go to the next phase: a barrier of 2 shows its first phase complete after three and the second after four, so that a waiter on the first one "
+    "does not pass. One arrival that takes more than is left of a phase, and a phase whose bytes are missing when the count is used up again, end the kernel.",
+    "copy_start": "Loads and stores start on 16 bytes, in every rank and for both widths: a start between is an illegal instruction, on either side of the tensor's edge. A load may start in front of the tensor "
+    "if that is a multiple of 16 bytes; a store may not start there at all (S033). H024 asks for just that.",
+    "leaving_the_cluster": "Reading, writing, arriving at or copying to a block that has left ends the kernel, each of them, and works while the block is there: the cluster barrier at the end, which is derived, is needed.",
+    "wgmma_descriptors": "With the 128-byte swizzle the leading offset is not read, the stride between atoms is. Without swizzle the leading offset runs along K and the stride along the rows. A tile that starts inside an atom needs no base offset if its chunks "
+    "are exchanged by their address (what the copy engine writes), and the row within the atom where they are exchanged by the row of the tile.",
     "merged_products": "The assembler (13.0) drops one of several equal wgmma only in the kernel's first straight-line block: behind any branch, loop or wait, or with a fence between, all "
     "are there. Kernels printed from schedules branch into roles first, so they are not affected; the build gate's count of HGMMA stays, for text that is not.",
 }

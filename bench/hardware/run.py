@@ -1,7 +1,7 @@
 """Ask a Hopper GPU: `python3 -m bench.hardware.run --out hardware.json --budget 60`.
 
-Kernels are compiled once, then every case runs in a child process of its own under a time limit, several at a time. A fault is an answer;
-so is a kernel that does not end.
+Kernels are compiled once, then the cases run in child processes under a time limit, several at a time: a few cases of one question share a
+process, and the next one begins behind each fault. A fault is an answer; so is a kernel that does not end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from cake_backend.toolchain import compile_cuda
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = "sm_90a"
 CASE_SECONDS = 20.0
+CASES_A_PROCESS = 6
 MAY_HANG = frozenset({"named_barriers", "leaving_the_cluster"})
 """Asked last: a kernel that never ends keeps its process from ending quickly."""
 
@@ -41,23 +43,46 @@ def compiled(folder: Path, only: list[str]) -> dict[str, str]:
     return failed
 
 
-def ask(folder: Path, name: str, case: str, deadline: float) -> tuple[str, str, dict[str, Any]]:
-    """One case in a process: its answer, or how it ended."""
-    left = min(CASE_SECONDS, deadline - time.monotonic())
-    if left <= 0:
-        return name, case, {"not_run": "the time was over"}
-    started = time.monotonic()
-    command = [sys.executable, "-m", "bench.hardware.child", str(folder / f"{name}.cubin"), name, case]
+def ask(folder: Path, name: str, cases: list[str], deadline: float) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The cases of a question in as few processes as their faults allow: what each answered, or how its process ended."""
+    todo = list(cases)
+    while todo:
+        left = min(CASE_SECONDS, deadline - time.monotonic())
+        if left <= 0:
+            yield from ((case, {"not_run": "the time was over"}) for case in todo)
+            return
+        lines, ended = _run(folder, name, todo, left)
+        for case in todo[: len(lines)]:
+            yield case, lines.pop(0)
+            todo.remove(case)
+        if ended and todo:
+            how = ended if left == CASE_SECONDS or "hangs" not in ended else {"not_run": "the time was over"}
+            yield todo.pop(0), how
+
+
+def _run(folder: Path, name: str, cases: list[str], seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """One process: an answer for each of the first cases, and how it ended where the next one has none."""
+    command = [sys.executable, "-m", "bench.hardware.child", str(folder / f"{name}.cubin"), name, *cases]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])), "OMP_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=left, env=environment, check=False)
-    except subprocess.TimeoutExpired:
-        return name, case, {"hangs": f"killed after {left:.0f} s"} if left == CASE_SECONDS else {"not_run": "the time was over"}
-    try:
-        found = json.loads(done.stdout.strip().splitlines()[-1])
-    except (ValueError, IndexError):
-        found = {"broke": (done.stderr.strip() or f"exit {done.returncode}")[-400:]}
-    return name, case, {**found, "seconds": round(time.monotonic() - started, 2)}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
+    except subprocess.TimeoutExpired as late:
+        told = late.stdout or b""
+        return _answers(told.decode() if isinstance(told, bytes) else told), {"hangs": f"killed after {seconds:.0f} s"}
+    found = _answers(done.stdout)
+    stopped = bool(found) and ("fault" in found[-1] or "hangs" in found[-1])
+    return found, {} if stopped or len(found) == len(cases) else {"broke": (done.stderr.strip() or f"exit {done.returncode}")[-400:]}
+
+
+def _answers(told: str) -> list[dict[str, Any]]:
+    """The lines that are whole."""
+    found = []
+    for line in told.splitlines():
+        try:
+            found.append({k: v for k, v in json.loads(line).items() if k != "case"})
+        except ValueError:
+            break
+    return found
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -79,13 +104,23 @@ def main(argv: list[str] | None = None) -> int:
             (n, c) for n, q in questions().items() if n not in failed for c in q.CASES
             if not parts or any(n == name and text in c for name, _, text in parts)
         ]  # fmt: skip
-        wanted.sort(key=lambda item: item[0] in MAY_HANG)
         with ThreadPoolExecutor(a.parallel) as pool:
-            for question, case, found in pool.map(lambda item: ask(folder, *item, deadline), wanted):
-                answers.setdefault(question, {})[case] = found
+            jobs = {pool.submit(lambda n=n, few=few: list(ask(folder, n, few, deadline))): n for n, few in shared(wanted)}
+            for job in as_completed(jobs):
+                answers.setdefault(jobs[job], {}).update(job.result())
                 _write(a.out, answers, failed, time.monotonic() - started, a.add)
     print(f"{len(wanted)} cases, {time.monotonic() - started:.1f} s, not compiled: {sorted(failed)}")
     return 1 if failed else 0
+
+
+def shared(wanted: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Cases of one question that share a process; a question that may hang comes last, a case a process."""
+    out: list[tuple[str, list[str]]] = []
+    for name in sorted(dict.fromkeys(n for n, _ in wanted), key=lambda n: n in MAY_HANG):
+        cases = [c for n, c in wanted if n == name]
+        size = 1 if name in MAY_HANG else CASES_A_PROCESS
+        out += [(name, cases[i : i + size]) for i in range(0, len(cases), size)]
+    return out
 
 
 def _write(out: Path, answers: dict[str, dict[str, Any]], failed: dict[str, str], seconds: float, add: Path | None) -> None:
@@ -93,10 +128,11 @@ def _write(out: Path, answers: dict[str, dict[str, Any]], failed: dict[str, str]
     report = {
         "command": "python3 -m bench.hardware.run", "seconds": round(seconds, 1), "not_compiled": failed,
         "gpu": next((a["gpu"] for cases in answers.values() for a in cases.values() if "gpu" in a), ""),
-        "questions": {n: {"contract": asked[n].CONTRACT, "asks": asked[n].ASKS, "cases": cases} for n, cases in answers.items()},
+        "questions": {n: {"contract": asked[n].CONTRACT, "asks": asked[n].ASKS, "cases": cases} for n, cases in sorted(answers.items())},
     }  # fmt: skip
-    for question in report["questions"].values():
-        question["cases"] = {c: {k: v for k, v in found.items() if k != "gpu"} for c, found in question["cases"].items()}
+    for name, question in report["questions"].items():
+        ran = [c for c in asked[name].CASES if c in question["cases"]]
+        question["cases"] = {c: {k: v for k, v in question["cases"][c].items() if k != "gpu"} for c in ran}
     if add is not None:
         report = merged(json.loads(add.read_text()), report)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -111,8 +147,11 @@ def merged(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
         ran = {c: x for c, x in question["cases"].items() if "not_run" not in x}
         known = questions()[name].CASES
         kept = {c: x for c, x in together.get(name, {"cases": {}})["cases"].items() if c in known}
-        together[name] = {**question, "cases": {**kept, **ran}}
-    return {**later, "gpu": later["gpu"] or earlier["gpu"], "seconds": round(earlier["seconds"] + later["seconds"], 1), "questions": together}
+        both = {**kept, **ran}
+        if not both:
+            continue
+        together[name] = {**question, "cases": {c: both[c] for c in known if c in both}}
+    return {**later, "gpu": later["gpu"] or earlier["gpu"], "seconds": round(earlier["seconds"] + later["seconds"], 1), "questions": dict(sorted(together.items()))}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.verify import generate, generate_copies, generate_lengths, generate_tensor_memory
+from bench.verify import generate, generate_branches, generate_copies, generate_lengths, generate_tensor_memory
 from bench.verify.cases import Case
 from bench.verify.mutate import MAKERS, VALUES, Mutant, Subject
 from bench.verify.truth import program_of
@@ -49,6 +49,7 @@ def _copies(r: random.Random) -> Case | None:
 def _accumulators(r: random.Random) -> Case | None:
     s = generate_tensor_memory.Accumulators(
         r.randint(1, 4), r.randint(1, 3), r.randint(1, 2), r.randint(0, 2), r.choice(["warp", "member", "thread"]), r.random() < 0.6, r.random() < 0.5, r.choice(["sm_100a", "sm_103a"]),
+        r.choice([0, 0, 1, 1, 2]),
     )  # fmt: skip
     return generate_tensor_memory.case(s) if s.sound else None
 
@@ -58,7 +59,14 @@ def _lengths(r: random.Random) -> Case | None:
     return generate_lengths.case(s) if s.sound else None
 
 
-FAMILIES: dict[str, Callable[[random.Random], Case | None]] = {"pipelines": _pipeline, "copies": _copies, "accumulators": _accumulators, "lengths": _lengths}
+def _branches(r: random.Random) -> Case | None:
+    s = generate_branches.Branches(
+        r.randint(1, 4), r.randint(1, 2), r.choice(["warp", "member", "thread"]), r.random() < 0.6, r.random() < 0.5, r.choice([0, 0, 1, 2, 3]), r.random() < 0.5, r.random() < 0.7,
+    )  # fmt: skip
+    return generate_branches.case(s) if s.sound else None
+
+
+FAMILIES: dict[str, Callable[[random.Random], Case | None]] = {"pipelines": _pipeline, "copies": _copies, "accumulators": _accumulators, "lengths": _lengths, "branches": _branches}
 
 
 def drawn(family: str, r: random.Random) -> Case:

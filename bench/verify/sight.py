@@ -19,7 +19,7 @@ def verdict_of(text: str, name: str, best_of: int = 1) -> tuple[Verdict, float]:
     least = float("inf")
     for _ in range(best_of):
         started = time.perf_counter()
-        verdict = verify_text(text, params=case.params, target=case.target, filename=case.file)
+        verdict = verify_text(text, params=case.params, target=case.target, outputs=case.outputs(), filename=case.file)
         least = min(least, (time.perf_counter() - started) * 1e3)
     return verdict, least
 
@@ -60,7 +60,7 @@ def repaired(text: str, errors: Sequence[dict[str, Any]]) -> str | None:
 def searched(text: str, name: str) -> str | None:
     """The text after the first edit that the repair search finds; None if it finds none."""
     case = CASES[name]
-    verdict = verify_text(text, params=case.params, target=case.target, filename=case.file, repair=True)
+    verdict = verify_text(text, params=case.params, target=case.target, outputs=case.outputs(), filename=case.file, repair=True)
     if verdict.repairs is None or not verdict.repairs.fixes:
         return None
     return applied(text, verdict.repairs.fixes[0].edits)

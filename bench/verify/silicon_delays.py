@@ -22,8 +22,9 @@ ACCESSES = re.compile(
 )
 _KERNEL = 'extern "C" __global__'
 _POLLS = re.compile(
-    r"  u32 polls = 0;\n(?P<loop>(?:  #pragma unroll 1\n)?  while [^\n]*\n)    if \(\+\+polls == 0x[0-9a-f]+u\) (?P<trap>\{[^\n]*\})"
+    r"(?P<first>  if \(!?(?P<test>mbarrier_try\w*)\(bar, parity\)\) return;\n)  asm volatile\(\"\{ \.reg \.pred p, q;[^\n]*\n[^\n]*AGAIN:[^\n]*DONE: \}\"\n[^\n]*\n"
 )
+"""A wait for a barrier tries once and then polls in one asm statement."""
 _SPINS = re.compile(r"  u32 polls = 0;\n(?P<loop>  int seen;\n(?:  #pragma unroll 1\n)?  do \{\n[^\n]*\n    if \(seen < value && )\+\+polls == 0x[0-9a-f]+u(?P<trap>\) [^\n]*\n)")
 """A wait for a flag looks at the word first and then counts."""
 
@@ -71,18 +72,19 @@ def delayed(text: str) -> Delayed:
     sites = stalls = 0
     for line in (kernel + body).split("\n"):
         code = line.partition("//")[0].strip()
+        pragma = [out.pop()] if out and out[-1].strip().startswith("#pragma") else []  # it belongs to the loop that follows
         before = next((x.partition("//")[0].strip() for x in reversed(out) if x.strip()), "")
         whole = code.endswith(";") and before.endswith(("{", "}", ";"))
         if not CALLS.search(code):
             if whole and ACCESSES.search(code) and not ACCESSES.search(before):
                 out.append(f"{line[: len(line) - len(line.lstrip())]}cake_stall({stalls}u);")
                 stalls += 1
-            out.append(line)
+            out += [*pragma, line]
             continue
         if not whole:
             raise ValueError(f"expected a statement on a line of its own, found {code!r} after {before!r}")
         pad = line[: len(line) - len(line.lstrip())]
-        out += [f"{pad}cake_delay({sites}u);", line, f"{pad}cake_delay({sites + 1}u);"]
+        out += [f"{pad}cake_delay({sites}u);", *pragma, line, f"{pad}cake_delay({sites + 1}u);"]
         sites += 2
     return Delayed(head + "\n".join(out), sites, bounded, stalls)
 
@@ -95,11 +97,12 @@ def bounded(text: str, nanoseconds: int) -> str:
 
 def _bounded(head: str, added: str, nanoseconds: int) -> tuple[str, int]:
     types_end = _after_types(head)
+    loop = f'    if (cake_now() - start > {nanoseconds}ull) {{ asm volatile("trap;"); __builtin_unreachable(); }}\n'
     head, count = _POLLS.subn(
-        rf"  const u64 start = cake_now();\n\g<loop>    if (cake_now() - start > {nanoseconds}ull) \g<trap>", head[:types_end] + added + head[types_end:]
+        lambda m: f"{m['first']}  const u64 start = cake_now();\n  while (!{m['test']}(bar, parity))\n{loop}", head[:types_end] + added + head[types_end:]
     )
     head, spins = _SPINS.subn(rf"  const u64 start = cake_now();\n\g<loop>cake_now() - start > {nanoseconds}ull\g<trap>", head)
-    if "polls" in head:
+    if "polls" in head or "AGAIN" in head:
         raise ValueError("a wait of another form")
     return head, count + spins
 

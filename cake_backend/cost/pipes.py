@@ -118,7 +118,7 @@ def _cast(e: Expr, n: float, out: Count) -> None:
 def _reduction(e: Expr, warps: int, out: Count) -> None:
     source = e.args[0].type
     if e.op in ("argmin", "argmax"):
-        out.alu += 3 * held(source, warps)  # compare and two selects a score
+        out.alu += 2 * held(source, warps)  # in groups of four: three minima, one against the best, a comparison, at most four selects, some of them shared
         return
     if e.op == "topk":
         out.alu += 2 * held(source, warps)

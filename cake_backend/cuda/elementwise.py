@@ -165,8 +165,10 @@ def _closes_at_end(text: str) -> bool:
 def element(ctx: Context, e: Expr, at: At) -> str:
     """C text of the value of `e` for the element at `at`, operand-safe."""
     t = e.type
+    if isinstance(t, ScalarT | FragT) and e.op == "const":
+        return number(e.attrs["value"], CTYPE[t.dtype])
     if isinstance(t, ScalarT):
-        return number(e.attrs["value"], CTYPE[t.dtype]) if e.op == "const" else operand(scalar(ctx, e))
+        return operand(scalar(ctx, e))
     assert isinstance(t, FragT)
     if e.op in _ELEMENT:
         return _ELEMENT[e.op](ctx, e, at)
@@ -298,15 +300,15 @@ def read_slice(ctx: Context, e: Expr, place: Place, offset: str, at: At) -> str:
     blocks, columns = tile_blocks(parent, ctx.role.warps), tile_columns(parent, ctx.role.warps)
     if e.op == "frag_rows":
         unit = columns * 4 // (16 * ctx.role.warps)
-        shift = _scaled_int(ctx, lo, columns * 4, 16 * ctx.role.warps)
+        shift = scaled_int(ctx, lo, columns * 4, 16 * ctx.role.warps)
         del unit
         index = at.flat
     elif blocks == 1:
-        shift = _scaled_int(ctx, lo, 1, 2)
+        shift = scaled_int(ctx, lo, 1, 2)
         index = at.flat
     else:
         own = t.cols // 8
-        shift = _scaled_int(ctx, lo, 1, 2)
+        shift = scaled_int(ctx, lo, 1, 2)
         index = f"({at.flat}) / {4 * own} * {4 * columns} + ({at.flat}) % {4 * own}"
     where = " + ".join(x for x in (index, shift) if x and x != "0")
     if per > 1:
@@ -314,7 +316,7 @@ def read_slice(ctx: Context, e: Expr, place: Place, offset: str, at: At) -> str:
     return f"{place.name}[{where or '0'}{f' + {offset}' if offset else ''}]"
 
 
-def _scaled_int(ctx: Context, lo: Expr, by: int, over: int) -> str:
+def scaled_int(ctx: Context, lo: Expr, by: int, over: int) -> str:
     """C text of `lo * by / over`, exact by the slice's alignment; folded through one multiplication."""
     if lo.op == "const":
         v = int(lo.attrs["value"]) * by // over  # type: ignore[call-overload]  # constants of the index arithmetic are ints

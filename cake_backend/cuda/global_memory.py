@@ -35,11 +35,15 @@ def vector_load(bits: int, *, const: bool, cache: str | None) -> Device:
     params = ", ".join(f"u32& r{i}" for i in range(n))
     outs = ", ".join(f'"=r"(r{i})' for i in range(n))
     volatile, clobber = ("", "") if const else (" volatile", ' : "memory"')
+    wide = "" if n == 1 else f".v{n}"
+    text = f"{path}{wide}.u32 {listed}, [%{n}];"
+    if cache == "keep":  # in the second-level cache as well, which takes a policy
+        text = f"{{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0; {path}.L2::cache_hint{wide}.u32 {listed}, [%{n}], policy; }}"
     return Device(
         name,
         f"""
 DEVICE void {name}({params}, const void* p) {{
-  asm{volatile}("{path}{"" if n == 1 else f".v{n}"}.u32 {listed}, [%{n}];" : {outs} : "l"(p){clobber});
+  asm{volatile}("{text}" : {outs} : "l"(p){clobber});
 }}""",
     )
 

@@ -10,7 +10,7 @@ from cake_backend.cuda import mma_sync, wgmma
 from cake_backend.cuda.addresses import linear_column, rect
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.context import Context, Place, Rect
-from cake_backend.cuda.elementwise import resolve, stage_place, temporary
+from cake_backend.cuda.elementwise import resolve, scaled_int, stage_place, temporary
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.fragments import packing, tile_blocks, tile_columns
 from cake_backend.cuda.inflight import place_name
@@ -141,14 +141,14 @@ def _wgmma(ctx: Context, op: Op) -> None:
     fresh = False
     if from_registers:
         a = resolve(ctx, a)
-        if a.op != "var":
+        if not _whole_registers(a, shape.k):
             a, fresh = temporary(ctx, a), True
     flush(ctx, op.span)
     fenced = fresh or op.id not in mma_groups(ctx.program).follows
     pin_places(ctx, _registers_ahead(ctx, op) if fenced else ())
     call = ctx.use(wgmma.instruction(shape))
     with ctx.out.block(""):
-        source = _registers(ctx, a, steps) if from_registers else _shared(ctx, a, op)
+        source = _registers(ctx, a, shape.k) if from_registers else _shared(ctx, a, op)
         ctx.out.line(f"const u32 {f'a_ = {source.base}, ' if source.base else ''}b_ = {b_base};")
         if fenced:
             ctx.out.line(f"{ctx.use(wgmma.FENCE)}();")
@@ -210,12 +210,24 @@ def _shared(ctx: Context, a: Expr, op: Op) -> Source:
     return Source(base, text)
 
 
-def _registers(ctx: Context, a: Expr, steps: int) -> Source:
-    place, offset = stage_place(ctx, a)
+def _whole_registers(a: Expr, k: int) -> bool:
+    """Whether an A fragment lies in registers as its instructions take it: a place, or columns of one that begin and end between two instructions."""
+    if a.op != "frag_cols" or a.args[0].op != "var":
+        return a.op == "var"
+    lo = a.args[1]
+    factors = lo.args if lo.op == "mul" else (lo,)
+    return any(f.op == "const" and int(f.attrs["value"]) % k == 0 for f in factors)  # type: ignore[call-overload]  # columns are integers
+
+
+def _registers(ctx: Context, a: Expr, depth: int) -> Source:
+    """A in registers: four of them an instruction of `depth` columns, those of a block of 64 rows together."""
+    lo = scaled_int(ctx, a.args[1], 4, depth) if a.op == "frag_cols" else ""
+    place, offset = stage_place(ctx, a.args[0] if a.op == "frag_cols" else a)
+    deep = place.type.cols // depth
     bits = "{}" if packing(place.type) > 1 else "__float_as_uint({})"  # tf32 is held as values
 
     def text(k: str, m: str) -> str:
-        at = " + ".join(x for x in (offset, f"{4 * steps} * {m}" if m else "", f"4 * {k}" if k else "") if x)
+        at = " + ".join(x for x in (offset, lo, f"{4 * deep} * {m}" if m else "", f"4 * {k}" if k else "") if x)
         return ", ".join(bits.format(f"{place.name}[{' + '.join(x for x in (at, str(i) if i or not at else '') if x)}]") for i in range(4))
 
     return Source("", text)

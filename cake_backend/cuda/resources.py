@@ -19,6 +19,9 @@ from cake_ir.program import Expr, For, If, Op, Program, Role, Stmt, View, op_of,
 from cake_ir.targets import TARGETS
 from cake_ir.types import SlotT, ViewT
 
+TENSOR_MEMORY = "tensor memory"
+"""What stands for tensor memory among the views that threads have touched; no view is called so."""
+
 
 def layout_of(view: View) -> ViewLayout:
     """The storage of a declared view."""
@@ -78,8 +81,8 @@ def member_barriers(program: Program, role: Role, body: tuple[Stmt, ...]) -> fro
     """Ids of `arrive="member"` operations in front of which the member must meet.
 
     One thread arrives for all. That is enough for a slot that only the tensor core read, whose group all warps have waited for. Where
-    threads have read or written the barrier's slots (or views that belong to no ring) themselves since the member last met, they must
-    meet first.
+    threads have read or written the barrier's slots (or views that belong to no ring, or tensor memory: every warp moves its own lanes)
+    themselves since the member last met, they must meet first.
     """
     rings = view_rings(program)
     found: set[int] = set()
@@ -122,13 +125,18 @@ def view_rings(program: Program) -> dict[str, str]:
 
 
 def _after(program: Program, role: Role, op: Op, dirty: frozenset[str]) -> frozenset[str]:
-    """Views with accesses of the member's threads that are unordered after an operation."""
+    """Views (and tensor memory) with accesses of the member's threads that are unordered after an operation."""
     if op.name == "sync" and str(op.attrs["barrier"]) in program.named and role.name in program.named[str(op.attrs["barrier"])].roles:
         return frozenset()
     touched = {t.operand for e in effects_of(op, program) for t in (e.touches if isinstance(e, Issue) else (e,)) if isinstance(t, Touch)
                and t.space == "smem" and t.proxy == "generic"}  # fmt: skip
     views = {x.type.view for name in touched if isinstance(x := op.operands.get(name), Expr) and isinstance(x.type, ViewT)}
+    if any(isinstance(e, Issue) and e.engine in ("tmem_ld", "tmem_st") for e in effects_of(op, program)):
+        views.add(TENSOR_MEMORY)
     return dirty | views
+
+
+_RUNS = "a kernel that is to run accumulates in a fragment, with `.ldmatrix` operands fed by the same rings of copies"
 
 
 def check_supported(program: Program) -> None:
@@ -138,8 +146,11 @@ def check_supported(program: Program) -> None:
     for s in program.schedulers.values():
         if s.kind == "clc":
             not_lowered("a scheduler of kind \"clc\"", s.span)
+    for op in program.ops:
+        if op.name == "mma" and op.attrs.get("ctas") == 2:
+            not_lowered("an MMA of a pair of CTAs", op.spans.get("ctas", op.span), f"it can be verified and simulated; {_RUNS}")
     for tmem in program.tmems.values():
-        not_lowered("tensor memory", tmem.span)
+        not_lowered("tensor memory", tmem.span, f"it can be verified and simulated; {_RUNS}")
     for barrier in program.barriers.values():
         if barrier.arrive == "mma":
             not_lowered('a barrier with arrive="mma"', barrier.span)

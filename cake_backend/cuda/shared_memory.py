@@ -27,7 +27,7 @@ from cake_backend.cuda.shared_vectors import access, get_piece, in_pieces, put_p
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import ViewLayout
 from cake_ir.program import Expr, Op
-from cake_ir.types import FragT
+from cake_ir.types import FragT, ViewT
 
 LOAD_F32X2 = Device(
     "load_shared_f32x2",
@@ -291,12 +291,17 @@ def _load_colvec(ctx: Context, op: Op, place: Place, t: FragT, r: Rect, layout: 
 
 
 def ld(ctx: Context, op: Op, place: Place | None) -> str:
-    """`view.ld(i)`: one uniform scalar."""
+    """`view.ld(i)`: one uniform scalar, counted along the rows."""
     r, layout = _view(ctx, op)
-    i = op.operands["i"]
-    assert isinstance(i, Expr)
+    i, view = op.operands["i"], op.operands["view"]
+    assert isinstance(i, Expr) and isinstance(view, Expr) and isinstance(view.type, ViewT)
     dtype = ctx.program.views[r.view].dtype
-    address = element_address(r, layout, "0u", f"(u32)({scalar(ctx, i)})")
+    number = f"(u32)({scalar(ctx, i)})"
+    width = view.type.shape[-1]
+    row, column = ("0u", number) if view.type.rank == 1 else (f"({number} / {width}u)", f"({number} % {width}u)")
+    if view.type.transposed:
+        row, column = column, row
+    address = element_address(r, layout, row, column)
     if dtype in ("f32", "i32"):
         return f"{ctx.use(LOAD_F32 if dtype == 'f32' else LOAD_I32)}({address})"
     return read(ctx, dtype, address, op.span)

@@ -44,13 +44,13 @@ class Reference:
             if tensor.mode != "in" and name not in self.values:
                 raise ValueError(f"the oracle of task `{task.name}` gives no `{name}`")
 
-    def compare(self, outputs: Mapping[str, Array], distribution: Distribution) -> dict[str, OutputVerdict]:
-        """Verdicts by output name. `outputs` holds full arrays in their own dtypes; optional ones may be missing."""
+    def compare(self, outputs: Mapping[str, Array], distribution: Distribution, *, picked: bool = False) -> dict[str, OutputVerdict]:
+        """Verdicts by output name. `outputs` holds full arrays in their own dtypes, or the rows to check alone if `picked`; optional ones may be missing."""
         verdicts = {}
         for name, tensor in self.task.tensors.items():
             if tensor.mode == "in" or (tensor.optional and name not in outputs):
                 continue
-            verdicts[name] = self._one(name, self._picked(outputs[name]), distribution)
+            verdicts[name] = self._one(name, outputs[name] if picked else self._picked(outputs[name]), distribution)
         return verdicts
 
     def _picked(self, output: Array) -> Array:

@@ -24,7 +24,10 @@ def _all(shape: Shape) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the caller wants of a run. `shapes` and `distributions` restrict by name; `heldout` is how many shapes are drawn fresh."""
+    """What the caller wants of a run. `shapes` and `distributions` restrict by name; `heldout` is how many shapes are drawn fresh.
+
+    `bench` restricts the shapes that are there to be timed, and leaves the small and the drawn ones as they are.
+    """
 
     timing: bool = True
     cycles: bool = True
@@ -33,6 +36,7 @@ class Options:
     repeats: int = 2
     shapes: tuple[str, ...] = ()
     distributions: tuple[str, ...] = ()
+    bench: tuple[str, ...] = ()
     allow_undecided: bool = True
     run_timeout: float = 240.0
     lease_timeout: float = 600.0
@@ -46,7 +50,7 @@ class Options:
         given = dict(values or {})
         if unknown := set(given) - set(Options.__slots__):
             raise ValueError(f"unknown option `{min(unknown)}`")
-        for name in ("shapes", "distributions"):
+        for name in ("shapes", "distributions", "bench"):
             if name in given:
                 given[name] = tuple(given[name])
         return Options(**given)
@@ -92,9 +96,10 @@ def plan_hash(task: Task, options: Options) -> str:
 
 def wanted_shapes(task: Task, params: Mapping[str, Any], options: Options) -> list[Shape]:
     """The task's shapes that the parameters leave and the caller named (all, if none); TaskError for a name that is none."""
-    for name in options.shapes:
+    for name in (*options.shapes, *options.bench):
         task.shape(name)
-    return [s for s in task.specialised(params) if not options.shapes or s.name in options.shapes]
+    asked = [s for s in task.specialised(params) if not options.shapes or s.name in options.shapes]
+    return [s for s in asked if s.kind != "bench" or not options.bench or s.name in options.bench]
 
 
 def make_plan(

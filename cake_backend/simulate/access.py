@@ -100,9 +100,9 @@ class ViewAccess:
         self.machine.hazard(self.site, warp, pool, cells, "w", f"bytes of `{self.view}`")
         pool.write(cells, raw, id(warp))
 
-    def read_async(self, warp: Warp, cells: Cells) -> Array:
-        """Bits as the async proxy sees them; unfenced ordinary writes are a fault."""
-        pool = self.pool(warp.cta)
+    def read_async(self, warp: Warp, cells: Cells, cta: Cta | None = None) -> Array:
+        """Bits of the warp's CTA (or another one) as the async proxy sees them; unfenced ordinary writes are a fault."""
+        pool = self.pool(cta or warp.cta)
         if pool.stale(cells):
             self.machine.fault(
                 "X008", f"the async proxy reads `{self.view}` before ordinary writes to it are visible there: no `lm.fence_proxy` lies between",

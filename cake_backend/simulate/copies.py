@@ -9,7 +9,7 @@ import numpy as np
 
 from cake_backend.simulate import floats
 from cake_backend.simulate.access import ViewAccess, tensor_of
-from cake_backend.simulate.barriers import OverArrival
+from cake_backend.simulate.barriers import MBarrier, OverArrival
 from cake_backend.simulate.combine import combiner, update
 from cake_backend.simulate.elementwise import build, frag_type, grid
 from cake_backend.simulate.engines import BulkStore, CpAsync, Transfer, Work
@@ -22,16 +22,22 @@ from cake_backend.simulate.sync import barrier_at, position
 from cake_backend.simulate.tensors import Tensor, box_axes, index_of
 from cake_ir.boxes import tma_boxes
 from cake_ir.derive.clusters import along, axis_of
+from cake_ir.derive.pairs import landing
 from cake_ir.layout import LayoutError
 from cake_ir.ops.move import vec_chunk
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ViewT
 
 
+def landing_at(site: Site, cta: Cta, name: str, n: int) -> MBarrier:
+    """The barrier on which what is copied into a CTA completes."""
+    return barrier_at(cta.cluster.by_rank[landing(site.machine.program, name, cta.rank)], name, n)
+
+
 def _arm(site: Site, warp: Warp, n: int, own: int, room: int) -> None:
     """`arrive.expect_tx` in front of a phase's first copy, for all of them; this one moves `own` bytes, `room` of which the phase counts for it."""
     phase, name = site.machine.phases[site.op.id], str(site.op.attrs["barrier"])
-    left, bar = warp.owing.get(phase.number, 0), barrier_at(warp.cta, name, n)
+    left, bar = warp.owing.get(phase.number, 0), landing_at(site, warp.cta, name, n)
     if phase.total is None:
         room = own
     if left <= 0:
@@ -114,7 +120,7 @@ def _transfer(
     pool = access.pool(cta)
     site.machine.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
     pool.poison(cells)
-    bar = barrier_at(cta, name, n)
+    bar = landing_at(site, cta, name, n)
 
     def land(work: Work) -> None:
         pool.write_async(cells, source().reshape(cells.index.shape))

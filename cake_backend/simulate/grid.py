@@ -17,6 +17,7 @@ from cake_backend.simulate.machine import Machine
 from cake_backend.simulate.memory import Pool
 from cake_backend.simulate.roles import around
 from cake_backend.simulate.state import Cluster, Cta, Warp
+from cake_ir.derive.pairs import runs
 from cake_ir.derive.sends import send_barriers
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -189,6 +190,8 @@ def _warps(
     out: list[Warp] = []
     for name, program in code.roles.items():
         role = p.roles[name]
+        if not runs(p, name, cta.rank):
+            continue
         alone = name in m.issue_only
         for member in range(role.members):
             for w in range(1 if alone else role.member_warps):

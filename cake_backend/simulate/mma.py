@@ -16,10 +16,10 @@ from cake_backend.simulate import floats
 from cake_backend.simulate.access import ViewAccess
 from cake_backend.simulate.elementwise import build, frag_type, grid
 from cake_backend.simulate.engines import Group, MmaUnit
-from cake_backend.simulate.faults import Abort, NotSimulated
+from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
-from cake_backend.simulate.state import Warp
+from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import enqueue, submit_group, tensor_unit
 from cake_backend.simulate.tmem import TmemAccess
 from cake_ir.descriptors import operand_problem
@@ -210,28 +210,38 @@ def _unit(warp: Warp) -> MmaUnit:
 
 def _tcgen05(site: Site) -> Step:
     m, op = site.machine, site.op
-    if op.attrs.get("ctas") == 2:
-        raise NotSimulated("a matrix multiplication of two CTAs", op.span)
     acc, b, init = TmemAccess(site, "acc"), ViewAccess(site, "b"), _init(site)
     kind = op.operands["a"].type  # type: ignore[union-attr]  # operands are expressions
     a: Any = ViewAccess(site, "a") if isinstance(kind, ViewT) else TmemAccess(site, "a") if not isinstance(kind, FragT) else None
     if a is None:
         raise NotSimulated("a tcgen05 operand in registers", op.span)
 
+    paired = op.attrs.get("ctas") == 2
+    if paired and m.program.launch.cluster[0] % 2:
+        raise NotSimulated("an MMA of a pair in a cluster without pairs", op.span)
+
+    def ends(warp: Warp) -> tuple[Cta, ...]:
+        """The CTAs that the product is of: each has its rows of A and of the result, and its share of B's rows."""
+        return (warp.cta, warp.cta.cluster.by_rank[warp.cta.rank ^ 1]) if paired else (warp.cta,)
+
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
+        if isinstance(a, TmemAccess) and not set(acc.columns(vals)).isdisjoint(a.columns(vals)):
+            raise Abort(m.located("X004", f"{label(op)} writes its result to columns of tensor memory that it reads as an operand", op, warp=warp))
 
         def execute(group: Group) -> None:
-            bv = operand(floats.decode(b.read_async(warp, b.whole(warp, vals, as_read=True)), b.dtype), b.dtype)
-            if isinstance(a, ViewAccess):
-                av = floats.decode(a.read_async(warp, a.whole(warp, vals, as_read=True)), a.dtype)
-            else:
-                av = a.read(warp, vals)
-            old = None if init(vals) else acc.read(warp, vals)
-            if old is not None and np.isnan(old).all():
-                m.note(op, f"`{acc.name}` is accumulated into before anything was written to it")
-            acc.write(warp, vals, multiplied(old, operand(av, a.dtype), bv, instruction_k(a.dtype), acc.dtype))
+            cells = b.whole(warp, vals, as_read=True)
+            bv = operand(np.concatenate([floats.decode(b.read_async(warp, cells, cta), b.dtype) for cta in ends(warp)]), b.dtype)
+            for cta in ends(warp):
+                if isinstance(a, ViewAccess):
+                    av = floats.decode(a.read_async(warp, a.whole(warp, vals, as_read=True), cta), a.dtype)
+                else:
+                    av = a.read(warp, vals, cta)
+                old = None if init(vals) else acc.read(warp, vals, cta)
+                if old is not None and np.isnan(old).all():
+                    m.note(op, f"`{acc.name}` is accumulated into before anything was written to it")
+                acc.write(warp, vals, multiplied(old, operand(av, a.dtype), bv, instruction_k(a.dtype), acc.dtype), cta)
             work.release()
 
         work: Any = None
@@ -239,9 +249,10 @@ def _tcgen05(site: Site) -> Step:
         work = group.work
         for access in (a, b) if isinstance(a, ViewAccess) else (b,):
             check_operand(site, warp, access, vals, "tcgen05")
-            cells, pool = access.whole(warp, vals), access.pool(warp.cta)
-            m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
-            work.guard(pool, cells, "r")
+            for cta in ends(warp):
+                cells, pool = access.whole(warp, vals), access.pool(cta)
+                m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
+                work.guard(pool, cells, "r")
 
     return step
 

@@ -176,11 +176,12 @@ def commit(site: Site, effect: Commit) -> Step:
         m, n = site.machine, at(vals)
 
         def land(group: Group) -> None:
-            bar = barrier_at(warp.cta, name, n)
-            try:
-                bar.arrive()
-            except OverArrival as exc:
-                raise m.over_arrival(site, warp, name, bar.stage, exc) from None
+            for rank in arrival_targets(m.program, name, warp.cta.rank):
+                bar = barrier_at(warp.cta.cluster.by_rank[rank], name, n)
+                try:
+                    bar.arrive()
+                except OverArrival as exc:
+                    raise m.over_arrival(site, warp, name, bar.stage, exc) from None
 
         enqueue(site, warp, tensor_unit(warp), land, vals)
         return None

@@ -41,26 +41,30 @@ class TmemAccess:
         self.first = site.machine.program.tmems[e.type.tmem].col
         self.per = 4 // floats.numpy_dtype(self.dtype).itemsize
 
-    def region(self, warp: Warp, vals: Vals) -> Array:
-        """The 32-bit words of the operand."""
+    def columns(self, vals: Vals) -> range:
+        """The 32-bit columns of the operand."""
         lo = self.first + int(vals[self.position]) // self.per
-        width = self.type.cols // self.per
-        if lo < 0 or lo + width > COLUMNS or self.type.lanes > LANES:
+        return range(lo, lo + self.type.cols // self.per)
+
+    def region(self, warp: Warp, vals: Vals, cta: Cta | None = None) -> Array:
+        """The 32-bit words of the operand, in the warp's CTA or another one."""
+        at = self.columns(vals)
+        if at.start < 0 or at.stop > COLUMNS or self.type.lanes > LANES:
             raise Abort(
                 self.site.machine.located(
-                    "X006", f"{label(self.site.op)} reaches columns {lo}..{lo + width} of tensor memory", self.site.op, warp=warp
+                    "X006", f"{label(self.site.op)} reaches columns {at.start}..{at.stop} of tensor memory", self.site.op, warp=warp
                 )
             )
-        return memory(warp.cta)[: self.type.lanes, lo : lo + width]
+        return memory(cta or warp.cta)[: self.type.lanes, at.start : at.stop]
 
-    def read(self, warp: Warp, vals: Vals) -> Array:
+    def read(self, warp: Warp, vals: Vals, cta: Cta | None = None) -> Array:
         """Values of the whole operand."""
-        words = np.ascontiguousarray(self.region(warp, vals))
+        words = np.ascontiguousarray(self.region(warp, vals, cta))
         return floats.decode(words.view(floats.raw_dtype(self.dtype)), self.dtype)
 
-    def write(self, warp: Warp, vals: Vals, values: Array) -> None:
+    def write(self, warp: Warp, vals: Vals, values: Array, cta: Cta | None = None) -> None:
         """Overwrite the whole operand."""
-        self.region(warp, vals)[...] = floats.encode(values, self.dtype).view(np.uint32)
+        self.region(warp, vals, cta)[...] = floats.encode(values, self.dtype).view(np.uint32)
 
 
 def _check_lanes(site: Site, warp: Warp) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cake_ir.derive.clusters import arrival_targets, is_tx_load
+from cake_ir.derive.clusters import arriving, is_tx_load
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import Site, members_at, sites
 from cake_ir.fact import fact
@@ -78,5 +78,5 @@ def arrivals(program: Program) -> dict[str, Arrivals]:
             members = {m for s in found for m in members_at(program, s)} if found else set(range(program.roles[role].members))
             share = Share(role, len(members), units(program, barrier, role), found)
             (shares if role in barrier.prod else strangers).append(share)
-        out[barrier.name] = Arrivals(barrier, tuple(shares), tuple(strangers), len(arrival_targets(program, barrier.name, 0)))
+        out[barrier.name] = Arrivals(barrier, tuple(shares), tuple(strangers), arriving(program, barrier.name))
     return out

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from cake_ir.derive.acting import tx_loads
+from cake_ir.derive.pairs import joins, leader, pair, paired_roles
 from cake_ir.derive.structure import Site, sites
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Issue, Wait
+from cake_ir.ops.effects import Wait
 from cake_ir.program import Program
 
 
@@ -28,7 +30,7 @@ def along(program: Program, axis: int, rank: int) -> tuple[int, ...]:
 
 def is_tx_load(site: Site, program: Program) -> bool:
     """Whether the operation is an asynchronous copy that completes by bytes on a barrier of this CTA, which it arms."""
-    return any(isinstance(e, Issue) and e.done == "tx" and e.engine != "st_async" for e in effects_of(site.op, program))
+    return site.op.id in tx_loads(program)
 
 
 @fact
@@ -58,11 +60,23 @@ def multicast_axes(program: Program, barrier: str) -> frozenset[int]:
 def arrival_targets(program: Program, barrier: str, rank: int) -> tuple[int, ...]:
     """The CTAs at which an arrival by CTA `rank` counts: itself, or with cluster scope every CTA that writes the slot by multicast.
 
-    A cluster-scope barrier that guards no multicast load is arrived at in every CTA of the cluster.
+    A cluster-scope barrier that guards no multicast load is arrived at in every CTA of the cluster; one that joins a pair in its leader
+    or in both (`cake_ir.derive.pairs`).
     """
     if program.barriers[barrier].scope != "cluster":
         return (rank,)
+    join = joins(program).get(barrier)
+    if join is not None:
+        return (leader(rank),) if join == "gathered" else pair(rank)
     axes = multicast_axes(program, barrier)
     if not axes:
         return tuple(range(program.launch.cluster[0] * program.launch.cluster[1])) if barrier not in guarded_loads(program) else (rank,)
     return tuple(sorted({r for axis in axes for r in along(program, axis, rank)}))
+
+
+def arriving(program: Program, barrier: str) -> int:
+    """How many CTAs arrive at one object of a barrier in each phase."""
+    join = joins(program).get(barrier)
+    if join is None:
+        return len(arrival_targets(program, barrier, 0))
+    return 2 if join == "gathered" and not paired_roles(program).issuperset(program.barriers[barrier].prod) else 1

@@ -9,7 +9,8 @@ from cake_ir.ops.effects import Arrive, Commit, Drain, FenceProxy, GridDependenc
 from cake_ir.program import Op, Program
 
 
-def _issues_alone(op: Op, program: Program) -> bool:
+def issues_alone(op: Op, program: Program) -> bool:
+    """Whether one thread executes the operation, and no other has to come."""
     for effect in effects_of(op, program):
         if isinstance(effect, Issue):
             if effect.lanes == "all":
@@ -33,6 +34,6 @@ def issue_roles(program: Program) -> frozenset[str]:
     """
     alone = {block.role: True for block in program.body}
     for site in sites(program):
-        if alone[site.role] and not _issues_alone(site.op, program):
+        if alone[site.role] and not issues_alone(site.op, program):
             alone[site.role] = False
     return frozenset(role for role, yes in alone.items() if yes)

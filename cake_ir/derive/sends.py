@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cake_ir.derive.acting import acting
 from cake_ir.derive.structure import Site, sites
 from cake_ir.dtypes import DTYPES
 from cake_ir.fact import fact
@@ -36,7 +37,7 @@ def is_send(site: Site, program: Program) -> bool:
 def send_barriers(program: Program) -> dict[str, SendBarrier]:
     """Every barrier on which sends complete, by name."""
     found: dict[str, list[Site]] = {}
-    for site in sites(program):
+    for site in acting(program).get(Issue, ()):
         if is_send(site, program):
             found.setdefault(str(site.op.attrs["barrier"]), []).append(site)
     out = {}

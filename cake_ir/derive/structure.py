@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cake_ir.fact import fact
-from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Expr, For, If, Op, Program, RoleBlock, Stmt, op_of, statements
 from cake_ir.record import record
 
 
@@ -45,6 +45,12 @@ def _sites(body: tuple[Stmt, ...], role: str, around: tuple[tuple[For | If, bool
         elif isinstance(stmt, If):
             yield from _sites(stmt.then, role, (*around, (stmt, True)))
             yield from _sites(stmt.orelse, role, (*around, (stmt, False)))
+
+
+@fact
+def listed(program: Program) -> tuple[tuple[RoleBlock, tuple[Stmt, ...]], ...]:
+    """Every role block with all of its statements in text order, nested ones included."""
+    return tuple((block, tuple(statements(block.body))) for block in program.body)
 
 
 @fact

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cake_ir.derive.clusters import is_tx_load
-from cake_ir.derive.structure import Site, sites
+from cake_ir.derive.acting import tx_loads
+from cake_ir.derive.structure import Site
 from cake_ir.dtypes import DTYPES
 from cake_ir.fact import fact
 from cake_ir.fault import Fault
@@ -52,7 +52,8 @@ def _assigns(body: tuple[Stmt, ...], name: object) -> bool:
 def _home(program: Program, site: Site, key: object) -> tuple[Stmt, ...]:
     """The statement list in which the slot value is bound: one pass through it is one phase."""
     name = key[1] if isinstance(key, tuple) and key[0] == "var" else None
-    block = next(b for b in program.body if b.role == site.role and _within(b.body, site.op))
+    blocks = [b for b in program.body if b.role == site.role]
+    block = blocks[0] if len(blocks) == 1 else next(b for b in blocks if _within(b.body, site.op))
     if name is not None:
         for s, arm in reversed(site.around):
             inner = s.body if isinstance(s, For) else s.then if arm else s.orelse
@@ -108,9 +109,7 @@ def transactions(program: Program) -> tuple[tuple[TxSet, ...], tuple[Fault, ...]
     """Every transaction set, and faults where the bytes of a phase depend on the path taken."""
     groups: dict[tuple[str, str, object, int], list[Site]] = {}
     homes: dict[int, tuple[Stmt, ...]] = {}
-    for site in sites(program):
-        if not is_tx_load(site, program):
-            continue
+    for site in tx_loads(program).values():
         key = _slot_key(site.op.operands.get("stage"), site)
         home = _home(program, site, key)
         homes[id(home)] = home

@@ -50,7 +50,8 @@ def as_expr(el: Elaboration, v: Any, span: Span) -> Expr:
     if isinstance(v, float):
         return Expr("const", (), {"value": v}, ScalarT("f32"), span)
     what = "a dtype" if isinstance(v, DTypeName) else "a string" if isinstance(v, str) else "a tuple" if isinstance(v, tuple) else "None" if v is None else f"{_kind(v)}"
-    el.fail("N021", f"{what} is not a number here", span)
+    read = "read it: `lm.load(X, coords=..)`, or one element with `lm.ld(X, i)`" if what == "a tensor" else ""
+    el.fail("N021", f"{what} is not a number here", span, help=read)
 
 
 def _kind(v: Any) -> str:

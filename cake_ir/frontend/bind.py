@@ -25,8 +25,9 @@ def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -
     """The bound call; raises N044 (arity), N048 (unknown option) or a fault about an argument's kind."""
     bound = Call(spec.name, {}, {}, el.span(node), {}, el)
     params = spec.params
-    if receiver is not None:
-        first, params = params[0], params[1:]
+    first = params[0] if receiver is not None else None
+    if first is not None and receiver is not None:
+        params = params[1:]
         bound.operands[first.name] = receiver
         bound.spans[first.name] = receiver.span
     given: dict[str, ast.expr] = {}
@@ -35,22 +36,23 @@ def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -
                 help=f"parameters: {', '.join(p.name for p in params)}", expected=len(params), found=len(node.args))  # fmt: skip
     for p, arg in zip(params, node.args, strict=False):
         given[p.name] = arg
+    names = spec.names
     for k in node.keywords:
         assert k.arg is not None
-        if not any([p.name == k.arg for p in params]):
+        if k.arg not in names or (first is not None and k.arg == first.name):
             el.fail("N048", f"`{spec.spelling}` has no option `{k.arg}`", k.value, help=did_you_mean(k.arg, [p.name for p in params], "option"))
         if k.arg in given:
             el.fail("N044", f"`{k.arg}` is given twice", k.value)
         given[k.arg] = k.value
     for p in params:
         arg = given.get(p.name)
-        if arg is None:
-            if p.required:
-                el.fail("N044", f"`{spec.spelling}` needs `{p.name}`", node, help=f"parameters: {', '.join(q.name for q in params)}")
+        if arg is not None:
+            bound.spans[p.name] = el.span(arg)
+            _argument(el, bound, p, arg)
+        elif p.required:
+            el.fail("N044", f"`{spec.spelling}` needs `{p.name}`", node, help=f"parameters: {', '.join(q.name for q in params)}")
+        else:
             _default(bound, p)
-            continue
-        bound.spans[p.name] = el.span(arg)
-        _argument(el, bound, p, arg)
     _stage_of_view(el, spec, bound)
     return bound
 
@@ -74,7 +76,8 @@ def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr) -> None:
         if kind in OPERAND_KINDS:
             e = _operand(el, kind, v, span)
             if e is not None:
-                _whole_numbers(el, p, e)
+                if p.name in _INTEGERS:
+                    _whole_numbers(el, p, e)
                 bound.operands[p.name] = e
                 return
         else:
@@ -90,14 +93,13 @@ _INTEGERS = frozenset({"coords", "i", "rows", "cols", "offset", "n", "col", "cta
 
 
 def _whole_numbers(el: Elaboration, p: P, operand: Any) -> None:
-    """N024 where a fraction is given for a position or a count."""
-    if p.name in _INTEGERS:
-        for e in operand if isinstance(operand, tuple) else (operand,):
-            if p.name == "coords" and not isinstance(e.type, (ScalarT, FragT)):
-                el.fail("N021", f"a coordinate is a number, found {e.type}", e.span, help="use `.index` for the slot's number" if isinstance(e.type, SlotT) else "")
-            dtype = getattr(e.type, "dtype", "")
-            if isinstance(e.type, (ScalarT, FragT)) and dtype in DTYPES and not DTYPES[dtype].is_integer:
-                el.fail("N024", f"`{p.name}` counts elements, found {e.type}", e.span, help="convert with `lm.cast(x, lm.i32)`")
+    """N024 where a fraction is given for a position or a count (a parameter of `_INTEGERS`)."""
+    for e in operand if isinstance(operand, tuple) else (operand,):
+        if p.name == "coords" and not isinstance(e.type, (ScalarT, FragT)):
+            el.fail("N021", f"a coordinate is a number, found {e.type}", e.span, help="use `.index` for the slot's number" if isinstance(e.type, SlotT) else "")
+        dtype = getattr(e.type, "dtype", "")
+        if isinstance(e.type, (ScalarT, FragT)) and dtype in DTYPES and not DTYPES[dtype].is_integer:
+            el.fail("N024", f"`{p.name}` counts elements, found {e.type}", e.span, help="convert with `lm.cast(x, lm.i32)`")
 
 
 def _operand(el: Elaboration, kind: str, v: Any, span: Span) -> Any:

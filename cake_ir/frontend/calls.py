@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
-from cake_ir.fault import did_you_mean
+from cake_ir.fault import Edit, Fix, did_you_mean
 from cake_ir.frontend import arith
 from cake_ir.frontend.arith import as_expr, combine, is_const
 from cake_ir.frontend.bind import bind
@@ -45,6 +45,10 @@ def call(el: Elaboration, node: ast.Call) -> Any:
             el.fail("N005", "`**` unpacking is not part of the language", k.value, help="name the options")
     if isinstance(func.value, ast.Name) and func.value.id == el.receiver and el.receiver not in el.env:
         return _lm_call(el, node, func)
+    if isinstance(func.value, ast.Name) and func.value.id not in el.env and func.attr in known_calls():
+        span = el.span(func.value)
+        el.fail("N026", f"`{func.value.id[:40]}` is not defined", func.value, help=f"operations are called on `{el.receiver}`",
+                fixes=(Fix((Edit(span, el.receiver),), "likely", f"write `{el.receiver}.{func.attr}`"),))  # fmt: skip
     return _method(el, node, func)
 
 
@@ -67,6 +71,8 @@ def _lm_call(el: Elaboration, node: ast.Call, func: ast.Attribute) -> Any:
         el.fail("N039", "`lm.mma_group` opens a `with` block", node, help="write `with lm.mma_group():` around the MMAs")
     if name in _METHODS:
         el.fail("N028", f"`{name}` is a method of a view", node, help=f"write `view.{name}(..)`")
+    if name in ("rows", "cols"):
+        el.fail("N028", f"`{name}` is a method of a view or a fragment", node, help=f"write `view.{name}(first, number)`")
     el.fail("N028", f"`lm.{name}` is not an operation", func, help=did_you_mean(name, known_calls(), "operation"))
 
 

@@ -108,8 +108,9 @@ class Fields:
     def choice(self, name: str, options: tuple[Any, ...], default: Any = _MISSING) -> Any:
         v = self.const(name, default)
         if v not in options or isinstance(v, bool):
-            shown = v if isinstance(v, str) and len(v) < 40 and v.isprintable() else "this"
-            self.el.fail("N061", f"`{name}` cannot be {f'`{shown}`' if shown != 'this' else shown}", self.spans[name],
+            shown = v if isinstance(v, str) else repr(v) if isinstance(v, (int, float, tuple, type(None))) else ""
+            found = f"`{shown}`" if shown and len(shown) < 40 and shown.isprintable() else "this"
+            self.el.fail("N061", f"`{name}` cannot be {found}", self.spans[name],
                          help=did_you_mean(str(v), [str(o) for o in options], "option"), expected=[str(o) for o in options])  # fmt: skip
         return v
 

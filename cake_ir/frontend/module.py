@@ -149,9 +149,10 @@ def _param(a: ast.arg, source: Source) -> Param:
     node = a.annotation
     if node is None:
         raise FaultError(Fault("N017", f"parameter `{a.arg}` has no type", name_span, help="write `LM.tma2d`, `LM.gmem2d[LM.bf16]`, `LM.i32` or the like"))
-    const = zeroed = False
-    while isinstance(node, ast.Attribute) and node.attr in ("const", "zeroed"):
-        const, zeroed, node = const or node.attr == "const", zeroed or node.attr == "zeroed", node.value
+    marks: set[str] = set()
+    while isinstance(node, ast.Attribute) and node.attr in ("const", "zeroed", "inout"):
+        marks.add(node.attr)
+        node = node.value
     items: list[ast.expr] = []
     if isinstance(node, ast.Subscript):
         items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -170,7 +171,7 @@ def _param(a: ast.arg, source: Source) -> Param:
     for i, item in enumerate(items):
         if i == 0 and isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name) and item.value.id in ("LM", "lm"):
             if item.attr not in DTYPES:
-                raise FaultError(Fault("N018", f"`{item.attr}` is not a dtype", source.span(item), help=did_you_mean(item.attr, DTYPES, "dtype")))
+                raise FaultError(Fault("N018", f"`{item.attr}` is not a dtype", source.span(item), help=_dtype_meant(item.attr)))
             dtype = item.attr
         elif isinstance(item, ast.Constant) and isinstance(item.value, (int, str)) and not isinstance(item.value, bool):
             extents.append(item.value)
@@ -179,6 +180,20 @@ def _param(a: ast.arg, source: Source) -> Param:
                                    help='write `LM.gmem2d[LM.bf16, "M", "N"]`, extents outermost first'))  # fmt: skip
     if extents and len(extents) != rank:
         raise FaultError(Fault("N018", f"`{a.arg}` has {rank} dimensions but {len(extents)} extents", source.span(items[-1]), facts={"expected": rank, "found": len(extents)}))
-    return Param(a.arg, kind, rank, dtype, name_span, const, zeroed, tuple(extents))
+    return Param(a.arg, kind, rank, dtype, name_span, "const" in marks, "zeroed" in marks, tuple(extents), inout="inout" in marks)
 
 
+_ELSEWHERE = {
+    "float": "f32", "float32": "f32", "fp32": "f32", "float16": "f16", "half": "f16", "fp16": "f16", "bfloat16": "bf16", "int": "i32", "int32": "i32", "int64": "i64",
+    "int8": "i8", "uint8": "u8", "uint32": "u32", "fp8": "e4m3", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "f8e4m3": "e4m3",
+}  # fmt: skip
+"""Names that other languages have for element types."""
+
+
+def _dtype_meant(name: str) -> str:
+    """Which dtype a name that is none may stand for."""
+    if name in _ELSEWHERE:
+        return f"did you mean `{_ELSEWHERE[name]}`?"
+    if name in ("f64", "fp64", "float64", "double"):
+        return "the widest float is `f32`"
+    return did_you_mean(name, DTYPES, "dtype")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -46,10 +46,11 @@ class Local:
 
 @record()
 class Lost:
-    """A name whose value is unknown: `reason` empty after a fault that was already reported."""
+    """A name whose value is unknown: `reason` empty after a fault that was already reported; `seen` is what it was on the path that bound it."""
 
     reason: str = ""
     span: Span | None = None
+    seen: Any = None
 
 
 class Poisoned(Exception):
@@ -71,11 +72,15 @@ class Elaboration:
     out: list[Stmt] | None = None
     role: Any = None
     loops: list[int | None] = field(default_factory=list)
+    rounds: list[Any] = field(default_factory=list)  # of `carried.Round`, one an open loop
+    block: ast.AST | None = None  # of the role
     steps: int = 0
     used: set[str] = field(default_factory=set)
     hoisted: set[str] = field(default_factory=set)
     other_arm: dict[str, Local] = field(default_factory=dict)
     exhausted: bool = False
+    by_name: dict[str | None, Decl] = field(default_factory=dict)
+    known: int = 0
     span: Callable[[ast.AST], Span] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,12 +112,13 @@ class Elaboration:
 
     def shallow(self, e: Expr, span: Span) -> Expr:
         """`e`; N002 where it is nested more deeply than its readers recurse."""
-        level, depth = e.args, 0
+        level: Sequence[Expr] = e.args
+        depth = 0
         while level:
             depth += 1
             if depth > MAX_DEPTH:
                 self.fail("N002", "the expression is nested too deeply", span, help="bind parts of it to names")
-            level = tuple(a for x in level for a in x.args)
+            level = [a for x in level for a in x.args]
         return e
 
     # ------------------------------------------------------------ declared things
@@ -121,10 +127,10 @@ class Elaboration:
         """The record of a declared thing or parameter (protocol of `ops.spec.Scope`)."""
         if name in self.params:
             return self.params[name]
-        for d in self.decls:
-            if getattr(d, "name", None) == name:
-                return d
-        raise KeyError(name)
+        for d in self.decls[self.known :]:
+            self.by_name.setdefault(getattr(d, "name", None), d)
+        self.known = len(self.decls)
+        return self.by_name[name]
 
     def of_kind(self, cls: type) -> list[str]:
         return [d.name for d in self.decls if isinstance(d, cls)]  # type: ignore[union-attr]  # callers ask for named kinds

@@ -24,13 +24,14 @@ _OPEN = re.compile(r"[(\[{]|[)\]}]")
 class Source:
     """One text, its lines, and the conversion of syntax-tree positions to spans."""
 
-    __slots__ = ("_wide", "filename", "lines", "text")
+    __slots__ = ("_spans", "_wide", "filename", "lines", "text")
 
     def __init__(self, text: str, filename: str) -> None:
         self.text = text
         self.filename = filename
         self.lines = _LINE_END.split(text)  # as Python's tokenizer ends lines
         self._wide = not text.isascii()
+        self._spans: dict[ast.AST, Span] = {}
 
     def _column(self, line: int, byte: int) -> int:
         if not self._wide or line > len(self.lines):
@@ -38,17 +39,16 @@ class Source:
         return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
 
     def span(self, node: ast.AST) -> Span:
-        """The node's characters; remembered on the node, since every variant of a schedule asks again."""
-        try:
-            return node.cake_span  # type: ignore[attr-defined]  # set below
-        except AttributeError:
-            pass
+        """The node's characters; remembered, since every variant of a schedule asks again."""
+        found = self._spans.get(node)
+        if found is not None:
+            return found
         line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
         if self._wide:
             span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
         else:
             span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]  # as above
-        node.cake_span = span  # type: ignore[attr-defined]  # syntax-tree nodes take attributes
+        self._spans[node] = span
         return span
 
     def at(self, span: Span) -> str:
@@ -83,9 +83,15 @@ def read(text: str, filename: str) -> tuple[Source, ast.Module]:
         raise _refuse("the text holds a NUL character", line)
     depth = 0
     for number, line_text in enumerate(source.lines, 1):
-        indent = len(line_text) - len(line_text.lstrip(" \t"))
-        if indent > 4 * MAX_NESTING:
-            raise _refuse(f"a line is indented by {indent} characters", number, 1, code="N002", help=f"at most {MAX_NESTING} levels are read")
+        if line_text[: 4 * MAX_NESTING + 1].isspace():
+            indent = len(line_text) - len(line_text.lstrip(" \t"))
+            if indent > 4 * MAX_NESTING:
+                raise _refuse(f"a line is indented by {indent} characters", number, 1, code="N002", help=f"at most {MAX_NESTING} levels are read")
+        count = line_text.count
+        opened = count("(") + count("[") + count("{")
+        if depth + opened <= MAX_NESTING:  # nearly every line: whatever their order, these stay within the limit
+            depth += opened - count(")") - count("]") - count("}")
+            continue
         for match in _OPEN.finditer(line_text):
             depth += 1 if match.group() in "([{" else -1
             if depth > MAX_NESTING:

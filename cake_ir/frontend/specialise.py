@@ -44,7 +44,8 @@ def specialise(template: Template, params: dict[str, Any] | None = None, target:
         values[name] = tuple(value) if isinstance(value, list) else value
     chosen = target or (template.targets[0] if template.targets else "")
     if chosen and chosen not in TARGETS:
-        faults.append(Fault("N015", "the target is not one of the seven names", template.target_span, help=did_you_mean(chosen, TARGETS, "target")))
+        what = f"target `{chosen}`" if valid_name(chosen) else "the target"
+        faults.append(Fault("N015", f"{what} is not one of the seven names", template.target_span, help=did_you_mean(chosen, TARGETS, "target")))
     if faults:
         return Specialised(None, tuple(faults))
     el = Elaboration(template.source, chosen, template.receiver)

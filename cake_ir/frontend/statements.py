@@ -7,6 +7,18 @@ from typing import Any
 
 from cake_ir.fault import FaultError, did_you_mean
 from cake_ir.frontend.arith import as_expr, is_const
+from cake_ir.frontend.carried import (
+    ATTEMPTS,
+    UNROLLED,
+    Round,
+    at_run_time,
+    carried_fault,
+    changed_types,
+    joined,
+    note_bound,
+    rebound,
+    same_place,
+)
 from cake_ir.frontend.declare import refuse_statement
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.frontend.source import valid_name
@@ -29,7 +41,7 @@ def role_block(el: Elaboration, node: ast.With) -> RoleBlock | None:
     if not (isinstance(v, Named) and isinstance(v.record, Role)):
         el.fail("N045", "`with` opens a role's block", head, help=did_you_mean("", el.of_kind(Role), "role"))
     saved, before = dict(el.env), len(el.faults)
-    el.role, el.loops = v.record, []
+    el.role, el.loops, el.block = v.record, [], node
     body = block(el, node.body)
     el.env, el.role, el.out = saved, None, None
     if len(el.faults) > before:
@@ -173,6 +185,7 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
         el.fail("N052", f"`{target.id}` is declared and cannot be assigned", target)
     if not valid_name(target.id):
         el.fail("N012", "names are ASCII letters, digits and underscores, at most 64 of them", target)
+    note_bound(el, target.id)
     if isinstance(v, Named) or (isinstance(v, tuple) and not any(isinstance(x, Expr) for x in v)) or isinstance(v, (str, type(None))):
         el.env[target.id] = v
         return
@@ -209,22 +222,12 @@ def _compute(el: Elaboration, e: Expr, span: Span) -> Any:
 
 def _place(el: Elaboration, target: ast.Name, old: Any, t: Type) -> str:
     """The program's name for the place: the old one if the type stays, that of the other arm of a branch, or a new one."""
-    if isinstance(old, Local) and _same_place(old.type, t):
+    if isinstance(old, Local) and same_place(old.type, t):
         return old.ir_name
     other = el.other_arm.get(target.id)
-    if other is not None and _same_place(other.type, t):
+    if other is not None and same_place(other.type, t):
         return other.ir_name
     return el.fresh(target.id)
-
-
-def _same_place(a: Type, b: Type) -> bool:
-    if isinstance(a, FragT) and isinstance(b, FragT):
-        return a.with_(partial=None, warps=None) == b.with_(partial=None, warps=None)
-    if isinstance(a, PairT) and isinstance(b, PairT):
-        return _same_place(a.value, b.value) and _same_place(a.index, b.index)
-    if isinstance(a, ViewT) and isinstance(b, ViewT):
-        return a == b
-    return type(a) is type(b) and a == b
 
 
 # ------------------------------------------------------------------ loops and branches
@@ -286,67 +289,55 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
     el.steps += len(el.env) // 4  # what copying the names costs
     entry = dict(el.env)
     ops, faults, used = len(el.ops), len(el.faults), set(el.used)
-    for attempt in (0, 1):
+    attempt = 0
+    while True:
+        attempt += 1
         var = el.fresh(node.target.id) if node.target.id in el.used else node.target.id
         el.used.add(var)
         el.env[node.target.id] = Local(var, t, el.span(node.target))
         el.loops.append(trips)
+        el.rounds.append(Round({node.target.id}))
         body = block(el, node.body)
+        this = el.rounds.pop()
         el.loops.pop()
-        weaker = _carried(el, node, entry, final=attempt == 1)
-        if not weaker:
+        last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read)
+        weaker = changed_types(el, node, entry, this.read, final=last or bool(numbers))
+        if last or (not weaker and not numbers):
+            for name in numbers:
+                el.faults.append(carried_fault(name, entry[name], el.env[name], _bound_at(el, node, name)))
             break
+        after = el.env
         del el.ops[ops:], el.faults[faults:]
-        el.used = set(used)
+        el.used, el.env = set(used), dict(entry)
+        if numbers and kind == "static" and trips is not None and trips <= UNROLLED and not any(isinstance(after[n], Local) for n in numbers):
+            assert lo is not None
+            first = int(lo.attrs["value"])  # type: ignore[call-overload]  # a static loop has constant bounds
+            unrolled(el, node, first, first + trips, block)
+            return
+        if numbers:
+            weaker = at_run_time(el, numbers, entry, {n: _bound_at(el, node, n) for n in numbers}, after)
+            used, faults = set(el.used), len(el.faults)
         entry = {**entry, **weaker}
         el.env = dict(entry)
     runs = trips is not None and trips > 0
+    if runs and el.rounds:
+        el.rounds[-1].bound |= this.bound
     for name, v in list(el.env.items()):
+        if v is entry.get(name, el):  # as it was, like most names; the elaboration stands for a name that was not there
+            continue
         if name not in entry or (name == node.target.id and not runs):
             if not runs and isinstance(v, Local):
                 el.env[name] = Lost("is bound only inside a loop that may not run", v.span)
         elif isinstance(entry[name], Local) and isinstance(v, Local) and v.ir_name != entry[name].ir_name:
             el.env[name] = v if runs else entry[name]
-        elif not isinstance(entry[name], Local) and isinstance(v, Local) and not runs:
-            el.env[name] = Lost("has one value before the loop and another inside it", v.span)
+        elif not isinstance(entry[name], Local) and not runs and v is not entry[name] and (isinstance(v, Local) or v != entry[name]):
+            el.env[name] = Lost("has one value before the loop and another inside it", v.span if isinstance(v, Local) else _bound_at(el, node, name))
     el.out.append(For(kind, var, t, lo, hi, sched, body, el.span(node), head))
 
 
-def _carried(el: Elaboration, node: ast.For, entry: dict[str, Any], *, final: bool) -> dict[str, Any]:
-    """Names whose type at the back edge is a weaker one than at the loop head; faults where it is another type altogether."""
-    weaker: dict[str, Any] = {}
-    loaded: set[str] | None = None
-    for name, old in entry.items():
-        new = el.env.get(name)
-        if not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
-            continue
-        if _weakens(old, new.type) and not final:
-            weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)
-        elif isinstance(old.type, (FragT, PairT, ListT)):
-            loaded = _loaded(node) if loaded is None else loaded
-            if name in loaded:
-                el.faults.append(_carried_fault(el, name, old, new))
-    return weaker
-
-
-def _weakens(old: Local, new: Type) -> bool:
-    if isinstance(old.type, PairT) and isinstance(new, PairT):
-        return _same_place(old.type, new) and new.value.partial in ("argmin", "argmax") and old.type.value.partial is None
-    if isinstance(old.type, FragT) and isinstance(new, FragT) and _same_place(old.type, new) and old.type.partial is None:
-        return new.partial in ("max", "min") or (new.partial == "add" and old.from_zero)
-    return False
-
-
-def _loaded(node: ast.For) -> set[str]:
-    """Names that the loop's body reads."""
-    return {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def _carried_fault(el: Elaboration, name: str, old: Local, new: Local) -> Any:
-    from cake_ir.fault import Fault
-
-    return Fault("D013", f"`{name}` enters the loop as {old.type} and leaves an iteration as {new.type}", new.span, ((old.span, f"{old.type} before the loop"),),
-                 help="give the name one type: finish or convert it at the end of the body", facts={"expected": str(old.type), "found": str(new.type)})  # fmt: skip
+def _bound_at(el: Elaboration, node: ast.For, name: str) -> Span:
+    """Where a loop's body binds a name first."""
+    return next((el.span(n) for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)), el.span(node))
 
 
 def _if(el: Elaboration, node: ast.If) -> None:
@@ -368,15 +359,21 @@ def _if(el: Elaboration, node: ast.If) -> None:
     if cond.type != BOOL:
         el.fail("N064", f"a branch needs a condition that is uniform over the role, found {cond.type}", node.test,
                 help="choose element by element with `lm.where(mask, x, y)`" if isinstance(cond.type, FragT) else "compare first: `x != 0`")  # fmt: skip
-    entry = dict(el.env)
+    entry, first = dict(el.env), set(el.rounds[-1].bound) if el.rounds else set()
     then = block(el, node.body)
     after_then, el.env = el.env, dict(entry)
+    bound = set(el.rounds[-1].bound) if el.rounds else set()
+    if el.rounds:
+        el.rounds[-1].bound = set(first)
     outer = el.other_arm
     el.other_arm = {k: v for k, v in after_then.items() if isinstance(v, Local) and entry.get(k) is not v}
     orelse = block(el, node.orelse)
     el.other_arm = outer
-    el.env = _join(entry, after_then, el.env, bool(node.orelse))
-    el.out.append(If(cond, then, orelse, el.span(node), el.span(node.test)))
+    if el.rounds:
+        el.rounds[-1].bound &= bound
+    more_then, more_else, both = joined(el, node, after_then, el.env)
+    el.env = _join(entry, {**after_then, **both}, {**el.env, **both}, bool(node.orelse))
+    el.out.append(If(cond, (*then, *more_then), (*orelse, *more_else), el.span(node), el.span(node.test)))
 
 
 def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: bool) -> dict[str, Any]:
@@ -391,5 +388,7 @@ def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: boo
             out[name] = x if x.type == y.type else Lost("has two types after the branches", x.span)
         else:
             where = x if isinstance(x, Local) else y
-            out[name] = Lost("is bound on one path only", where.span if isinstance(where, Local) else None)
+            seen = next((v for v in (x, y) if v is not None and v is not entry.get(name)), None)
+            reason = "has one value on one path and another on the other" if x is not None and y is not None else "is bound on one path only"
+            out[name] = Lost(reason, where.span if isinstance(where, Local) else None, seen)
     return out

@@ -10,6 +10,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import did_you_mean
 from cake_ir.frontend import arith
 from cake_ir.frontend.arith import as_expr, combine, is_const
+from cake_ir.frontend.carried import note_read
 from cake_ir.frontend.scope import MAX_ELEMENTS, MAX_STEPS, DTypeName, Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.ops.elementwise import elementwise_type
 from cake_ir.program import Barrier, Expr, NamedBarrier, Param, Pipeline, Role, Scheduler, SmemPool, Tmem, Turns, View
@@ -96,6 +97,8 @@ def _constant(el: Elaboration, node: ast.Constant) -> Any:
 
 def _name(el: Elaboration, node: ast.Name) -> Any:
     v = el.env.get(node.id, _MISSING)
+    if el.rounds:
+        note_read(el, node.id)
     if v is _MISSING:
         if node.id in ("min", "max", "sum", "len", "abs", "range", el.receiver, "LM", "cake", "int", "float"):
             el.fail("N025", f"`{node.id}` is not a value here", node)
@@ -338,8 +341,9 @@ def _declared_attribute(el: Elaboration, node: ast.Attribute, record: Any, span:
 
 
 def _call(el: Elaboration, node: ast.Call) -> Any:
-    from cake_ir.frontend.calls import call
+    from cake_ir.frontend.calls import call  # imports this module
 
+    _HANDLERS[ast.Call] = call  # from now on without this detour
     return call(el, node)
 
 

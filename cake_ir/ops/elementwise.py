@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault, FaultError
-from cake_ir.forms_table import cast_form
+from cake_ir.forms_table import cast_form, depth
 from cake_ir.ops.spec import Call, OpSpec, P
 from cake_ir.ops.vectors import follows
 from cake_ir.program import Expr
@@ -50,30 +50,30 @@ def broadcast(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
 def _check_pair(name: str, best: Expr, t: FragT, a: Expr, span: Span) -> None:
     u = a.type
     assert isinstance(u, FragT)
-    note = ((best.span, f"this is {t}"), (a.span, f"this is {u}"))
     if u.form == "scalar" or u is t:
-        pass
-    elif u.form == "rowvec":
+        return
+    note = lambda: ((best.span, f"this is {t}"), (a.span, f"this is {u}"))  # noqa: E731 - said by every fault below, and by none where the pair fits
+    if u.form == "rowvec":
         if not follows(u, t):
-            raise FaultError(Fault("D002", f"`{name}` combines `{t.form}` with a row vector of `{u.parent or 'acc'}`, whose rows other threads own", span, note,
+            raise FaultError(Fault("D002", f"`{name}` combines `{t.form}` with a row vector of `{u.parent or 'acc'}`, whose rows other threads own", span, note(),
                                    help=f"make the vector from a fragment like the `{t.form}`", facts={"expected": t.form, "found": u.parent or "acc"}))  # fmt: skip
         if t.form not in ("colvec", "vec") and u.rows != t.rows:
-            raise FaultError(Fault("D001", f"a row vector of {u.rows} rows meets {t.rows} rows", span, note, facts={"expected": t.rows, "found": u.rows}))
+            raise FaultError(Fault("D001", f"a row vector of {u.rows} rows meets {t.rows} rows", span, note(), facts={"expected": t.rows, "found": u.rows}))
     elif u.form == "colvec":
         if t.form != "rowvec" and u.cols != t.cols:
-            raise FaultError(Fault("D001", f"a column vector of {u.cols} columns meets {t.cols} columns", span, note, facts={"expected": t.cols, "found": u.cols}))
+            raise FaultError(Fault("D001", f"a column vector of {u.cols} columns meets {t.cols} columns", span, note(), facts={"expected": t.cols, "found": u.cols}))
     elif u.form != t.form:
-        raise FaultError(Fault("D002", f"`{name}` combines forms `{t.form}` and `{u.form}`, which different threads own", span, note,
+        raise FaultError(Fault("D002", f"`{name}` combines forms `{t.form}` and `{u.form}`, which different threads own", span, note(),
                                help="bring both to one form, through shared memory if the conversion table has no shorter way",
                                facts={"expected": t.form, "found": u.form}))  # fmt: skip
     elif (u.rows, u.cols) != (t.rows, t.cols):
-        raise FaultError(Fault("D001", f"`{name}` combines {'x'.join(map(str, t.shape))} and {'x'.join(map(str, u.shape))}", span, note,
+        raise FaultError(Fault("D001", f"`{name}` combines {'x'.join(map(str, t.shape))} and {'x'.join(map(str, u.shape))}", span, note(),
                                facts={"expected": list(t.shape), "found": list(u.shape)}))  # fmt: skip
     elif u.form == "vec" and u.chunk != t.chunk:
-        raise FaultError(Fault("D002", f"`{name}` combines `vec[{t.chunk}]` and `vec[{u.chunk}]`: threads hold different elements", span, note,
+        raise FaultError(Fault("D002", f"`{name}` combines `vec[{t.chunk}]` and `vec[{u.chunk}]`: threads hold different elements", span, note(),
                                help="load one of them with `like=` the other", facts={"expected": t.chunk, "found": u.chunk}))  # fmt: skip
     elif u.warps != t.warps and u.warps is not None and t.warps is not None:
-        raise FaultError(Fault("D002", f"`{name}` combines tiles split over warps as {t.warps} and {u.warps}", span, note))
+        raise FaultError(Fault("D002", f"`{name}` combines tiles split over warps as {t.warps} and {u.warps}", span, note()))
 
 
 def literal(e: Expr) -> bool:
@@ -153,7 +153,7 @@ def _cast(call: Call) -> Type:
     if x.partial and dtype != x.dtype:
         call.fault("D007", f"`lm.cast` is applied to a partial `{x.partial}` that `lm.finish` has not completed", "x")
     if form is None or form == x.form:
-        if x.form in ("a", "b") and _depth(x.dtype) != _depth(dtype):
+        if x.form in ("a", "b") and depth(x.dtype) != depth(dtype):
             call.fault("D002", f"the elements of an {x.dtype} `{x.form}` lie in other threads than those of one of {dtype}", "dtype",
                        help="convert it before it becomes an operand: through a view, or as `acc`", expected=x.dtype, found=dtype)  # fmt: skip
         return x.with_(dtype=dtype, stages=1)
@@ -162,11 +162,6 @@ def _cast(call: Call) -> Type:
     if why:
         call.fault("D002", f"`{x.form}` does not convert to `{form}` here: {why[0]}", "form", help=why[1], expected=form, found=x.form)
     return x.with_(form=form, dtype=dtype, stages=1)
-
-
-def _depth(dtype: str) -> int:
-    """Neighbouring columns that a thread has of an operand: 4 of 8-bit elements, 1 of tf32, else 2 as computed from 16-bit ones."""
-    return 1 if dtype == "tf32" else 4 if DTYPES[dtype].bits == 8 and dtype != "bool" else 2
 
 
 def _iota(call: Call) -> Type:

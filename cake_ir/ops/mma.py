@@ -33,12 +33,15 @@ def _mma(call: Call) -> Type:
     acc, a, b = call.type_of("acc"), call.type_of("a"), call.type_of("b")
     (m, n), (ma, ka), (nb, kb) = _shape(call, "acc"), _shape(call, "a"), _shape(call, "b")
     where = ((call.spans["acc"], f"acc is {m} x {n}"), (call.spans["a"], f"a is {ma} x {ka}"), (call.spans["b"], f"b is {nb} x {kb} (N x K)"))
-    paired = isinstance(acc, TmemT) and call.attrs.get("ctas") == 2 and m == 2 * ma  # two CTAs each hold half of the rows
-    if m != ma and not paired:
+    halves = 2 if isinstance(acc, TmemT) and call.attrs.get("ctas") == 2 else 1  # each CTA of a pair holds its rows of A and half of B's
+    if m != ma:
         call.fault("D001", f"`lm.mma` has {m} accumulator rows but `a` has {ma}", "a", related=where, expected=m, found=ma)
-    if n != nb:
-        call.fault("D001", f"`lm.mma` has {n} accumulator columns but `b` has {nb} rows", "b", related=where,
-                   help="`b` is given as (N, K); `.T` reads a (K, N) view that way", expected=n, found=nb)
+    if n != halves * nb:
+        help = "`b` is given as (N, K); `.T` reads a (K, N) view that way"
+        if halves == 2:
+            help = f"each CTA of a pair holds half of B: give `b` {n // 2} rows" if n % 2 == 0 else "the columns of a pair's accumulator are split in two"
+        call.fault("D001", f"`lm.mma` has {n} accumulator columns but `b` has {nb} rows" + (", times two CTAs" if halves == 2 else ""), "b", related=where,
+                   help=help, expected=n // halves, found=nb)
     if ka != kb:
         call.fault("D001", f"`lm.mma` has K = {ka} in `a` but K = {kb} in `b`", "b", related=where, expected=ka, found=kb)
     da, db = a.dtype, b.dtype  # type: ignore[union-attr]  # _shape has refused everything without a dtype

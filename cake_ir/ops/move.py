@@ -179,6 +179,9 @@ def _store(call: Call) -> Type:
 
 def _ld(call: Call) -> Type:
     tensor = call.scope.declared(str(call.attrs["tensor"]))
+    if tensor.rank != 1:
+        call.fault("D021", f"`lm.ld` reads element `i` of a 1-D tensor, `{tensor.name}` has {tensor.rank} dimensions", "tensor",
+                   help=f"declare `{tensor.name}` as `LM.gmem1d` and give the element's number: a contiguous tensor can be bound so", expected=1, found=tensor.rank)  # fmt: skip
     return ScalarT(tensor.dtype or "i32")
 
 

@@ -105,6 +105,10 @@ class OpSpec:
     needs: str | None = None
     build: bool = True
     doc: str = ""
+    names: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", frozenset([p.name for p in self.params]))  # the frozen class's own initialiser
 
     @property
     def spelling(self) -> str:

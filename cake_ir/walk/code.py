@@ -71,12 +71,38 @@ def _wrapped(v: Any) -> Any:
 BOUNDED: dict[str, Callable[[Any, Any], Any]] = {
     "mul": lambda a, b: _wrapped(a * b),
     "shl": lambda a, b: _wrapped(a << b) if 0 <= b < 64 else 0,
+    "div": lambda a, b: _quotient(a, b),
 }
-"""Operations that double the length of a number at once."""
+"""Operations that Python has with another range: they double the length of a number at once, or end where IEEE arithmetic goes on."""
+
+
+def _quotient(a: float, b: float) -> float:
+    """The quotient of IEEE 754, where dividing by zero gives an infinity or no number."""
+    if b:
+        return a / b
+    return math.nan if not a or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _real(f: Callable[[float], float], at_zero: float, beyond: float) -> Callable[[float], float]:
+    """A function with the values of IEEE arithmetic: `at_zero` at zero, `beyond` where it overflows, no number outside its domain."""
+
+    def value(x: float) -> float:
+        try:
+            return f(x)
+        except ZeroDivisionError:
+            return at_zero
+        except OverflowError:
+            return beyond
+        except ValueError:
+            return at_zero if x == 0 else math.nan
+
+    return value
+
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "exp2": lambda x: 2.0**x, "exp2_fma": lambda x: 2.0**x, "log2": math.log2, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
-    "rcp": lambda x: 1 / x, "abs": abs, "tanh": math.tanh,
+    "exp2": _real(lambda x: 2.0**x, 1.0, math.inf), "exp2_fma": _real(lambda x: 2.0**x, 1.0, math.inf), "log2": _real(math.log2, -math.inf, math.inf),
+    "exp": _real(math.exp, 1.0, math.inf), "log": _real(math.log, -math.inf, math.inf), "sqrt": _real(math.sqrt, 0.0, math.inf),
+    "rsqrt": _real(lambda x: 1 / math.sqrt(x), math.inf, 0.0), "rcp": lambda x: _quotient(1.0, x), "abs": abs, "tanh": math.tanh,
 }  # fmt: skip
 
 
@@ -113,7 +139,7 @@ class _Compiler:
     def _function(self, name: str, body: tuple[Stmt, ...]) -> None:
         """Print one role block: what it mentions of arguments and rings is set up in front, since each line takes time to compile."""
         outer, self.lines, self.mentioned = self.lines, [], {}
-        lets = [f"    v_{d.name} = {self.scalar(d.value)}" for d in self.program.lets.values()]
+        lets = [f"    v_{d.name} = {self.bare(d.value)}" for d in self.program.lets.values()]
         yields = self._body(body, 1)
         outer += [f"def {name}(c):", *self.mentioned.values(), *lets, *self.lines]
         if not yields:
@@ -134,11 +160,11 @@ class _Compiler:
                     put(f"{pad}for v_{s.var} in c.tiles({s.scheduler!r}):")
                 else:
                     assert s.lo is not None and s.hi is not None
-                    put(f"{pad}for v_{s.var} in range({self.scalar(s.lo)}, {self.scalar(s.hi)}):")
+                    put(f"{pad}for v_{s.var} in range({self.bare(s.lo)}, {self.bare(s.hi)}):")
                 if not self._body(s.body, depth + 1):
                     put(f"{pad}    yield -1, ()")
             else:
-                put(f"{pad}if {self.scalar(s.cond)}:")
+                put(f"{pad}if {self.bare(s.cond)}:")
                 a = self._body(s.then, depth + 1)
                 if not s.then:
                     put(f"{pad}    pass")
@@ -161,8 +187,11 @@ class _Compiler:
         t = s.value.type
         if isinstance(t, ViewT):
             put(f"{pad}v_{s.targets[0]} = {self.view(s.value)}")
+        elif s.value.op == "step":
+            n = self._mention(f"n_{s.value.attrs['ring']}", "0")
+            put(f"{pad}v_{s.targets[0]} = {n}; {n} += 1")
         else:
-            put(f"{pad}v_{s.targets[0]} = {self.scalar(s.value)}")
+            put(f"{pad}v_{s.targets[0]} = {self.bare(s.value)}")
         return False
 
     # ------------------------------------------------------------ operands
@@ -181,7 +210,7 @@ class _Compiler:
                         trees[f"{name}.{k}"] = self._tree(e, values)
                         parts.append("None")
                     else:
-                        parts.append(self.scalar(e))
+                        parts.append(self.bare(e))
                 index[name] = len(values)
                 values.append(f"({', '.join(parts)},)")
             elif isinstance(operand.type, ViewT):
@@ -191,7 +220,7 @@ class _Compiler:
                 trees[name] = self._tree(operand, values)
             else:
                 index[name] = len(values)
-                values.append(self.scalar(operand))
+                values.append(self.bare(operand))
         self.ops[op.id] = OpCode(op, index, trees)
         return f"{op.id}, ({', '.join(values)}{',' if values else ''})"
 
@@ -199,7 +228,7 @@ class _Compiler:
         if isinstance(e.type, (ScalarT, SlotT)):
             if e.op == "const":
                 return e
-            values.append(self.scalar(e))
+            values.append(self.bare(e))
             return Expr("dyn", (), {"i": len(values) - 1}, e.type, e.span)
         if not e.args:
             return e
@@ -230,6 +259,18 @@ class _Compiler:
             return stage, row, lo if col == "0" else f"{col} + {lo}"
         return stage, row, col
 
+    def bare(self, e: Expr) -> str:
+        """The same as `scalar` where nothing binds more tightly around it: a pair of parentheses takes Python longer to read than what is in it."""
+        if e.op in INFIX and e.op not in BOUNDED:
+            return f"{self.scalar(e.args[0])} {INFIX[e.op]} {self.scalar(e.args[1])}"
+        if e.op == "cdiv":
+            return f"-(-{self.scalar(e.args[0])} // {self.scalar(e.args[1])})"
+        if e.op == "prev":
+            return f"{self.scalar(e.args[0])} - {e.attrs['back']}"
+        if e.op == "at":
+            return f"{self._mention('n_' + str(e.attrs['ring']), '0')} - 1"
+        return self.scalar(e)
+
     def scalar(self, e: Expr) -> str:
         """A uniform scalar, slot or tensor-memory expression as Python."""
         op, args = e.op, e.args
@@ -242,7 +283,7 @@ class _Compiler:
         if op == "field":
             t = args[0].type
             return f"{self.scalar(args[0])}[{self.fields[t.scheduler][str(e.attrs['name'])]}]"  # type: ignore[union-attr]  # fields come from tiles
-        if op in BOUNDED and (op == "shl" or not any(a.op == "const" for a in args)):
+        if op in BOUNDED and (op in ("shl", "div") or not any(a.op == "const" for a in args)):
             return f"{op}({self.scalar(args[0])}, {self.scalar(args[1])})"
         if op in INFIX:
             return f"({self.scalar(args[0])} {INFIX[op]} {self.scalar(args[1])})"

@@ -3,9 +3,13 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_ws(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], C: LM.tma2d[LM.bf16, "M", "N"],
-            M: LM.i32, N: LM.i32, K: LM.i32, *, MEMBERS=2, BN=256, BK=64, STAGES=4, CW=64, CSTAGES=2, GROUP=8, DEPTH=1):
-    """C[M,N] = A[M,K] @ B[N,K].T in bf16, f32 accumulation; 64 rows of each tile per math member."""
-    lm.launch(grid="persistent")
+            M: LM.i32, N: LM.i32, K: LM.i32, *, MEMBERS=2, BN=256, BK=64, STAGES=4, CW=64, CSTAGES=2, GROUP=8, DEPTH=1,
+            CLUSTER=1, EARLY=False):
+    """C[M,N] = A[M,K] @ B[N,K].T in bf16, f32 accumulation; 64 rows of each tile per math member.
+
+    EARLY lets the next launch start at the beginning of this one; in a CLUSTER of row tiles each CTA fetches its share of B for all.
+    """
+    lm.launch(grid="persistent", cluster=(CLUSTER, 1))
     lm.assume(K > 0)
     lm.assume(K % 8 == 0 and N % 8 == 0)                                        # row strides are multiples of 16 bytes
 
@@ -22,21 +26,26 @@ def gemm_ws(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"], 
 
     ab = lm.pipeline(stages=STAGES)
     ab_full = lm.barrier(pipeline=ab, prod=[load], cons=[math], arrive="tx")
-    ab_empty = lm.barrier(pipeline=ab, prod=[math], cons=[load], arrive="member", primed=True)
+    ab_empty = lm.barrier(pipeline=ab, prod=[math], cons=[load], arrive="member", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
     cring = lm.pipeline(stages=CSTAGES)
     epi = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), raster="m", swizzle=GROUP)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, 1), raster="m", swizzle=GROUP)
     kt = lm.cdiv(K, BK)
 
     with load:
+        if EARLY:
+            lm.pdl_wait()
         for t in lm.tiles(sched):
             for k in lm.range(kt):
                 s = lm.step(ab)
                 lm.wait(ab_empty, stage=s)
                 smem_a.tma_load(A, coords=(k * BK, t.m * BM), stage=s, barrier=ab_full)
-                smem_b.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=ab_full)
+                smem_b.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=ab_full, multicast="m" if CLUSTER > 1 else None)
 
     with math:
+        if EARLY:
+            lm.pdl_launch()                                                      # the next launch sets up while this one ends
+            lm.pdl_wait()
         acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             for k in lm.range(kt):

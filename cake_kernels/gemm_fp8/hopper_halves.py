@@ -1,32 +1,33 @@
-"""Hopper FP8 GEMM: each block of 128 along K is a product of its own, promoted with its scales, which come with it, into f32 sums."""
+"""Hopper FP8 GEMM, tiles 256 columns wide: a member multiplies its 64 rows with half of the columns at a time, and promotes them under the other member's products."""
 
 
 @cake.schedule(target="sm_90a")
 def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
-             C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-             *, MEMBERS=2, P=128, STAGES=3, CW=64, CSTAGES=2, GROUP=8, CLUSTER=1, EARLY=False, REGS=232, LOAD_REGS=40):
+                    C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
+                    *, MEMBERS=2, STAGES=3, GROUP=8, CLUSTER=1, LEAD=0, UNROLL=1, KMAX=256, REGS=232, LOAD_REGS=40):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; 64 rows of each tile per math member."""
     lm.launch(grid="persistent", cluster=(CLUSTER, 1))
     lm.assume(K > 0)
-    lm.assume(KB * 128 == K and N % 8 == 0 and MP % 4 == 0)
+    lm.assume(KB * 128 == K and KB <= KMAX and KB % UNROLL == 0 and N % 8 == 0 and MP % 4 == 0)
 
-    BM, BN = 64 * MEMBERS, 2 * P
-    ONE = 128 % P == 0
-    a_bytes, b_bytes, c_bytes = STAGES * BM * 128, STAGES * BN * 128, CSTAGES * BM * CW * 2
-    pool = lm.smem(a_bytes + b_bytes + c_bytes + STAGES * BM * 4)
+    BM, BN = 64 * MEMBERS, 256
+    a_bytes, b_bytes, c_bytes, s_bytes = STAGES * BM * 128, STAGES * BN * 128, BM * BN * 2, STAGES * BM * 4
+    pool = lm.smem(a_bytes + b_bytes + c_bytes + s_bytes + 2 * MEMBERS * KMAX * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
-    smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, CW), dtype=lm.bf16, stage=CSTAGES,
-                       swizzle="128b" if CW % 64 == 0 else "64b" if CW % 32 == 0 else "32b")
+    smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, BN), dtype=lm.bf16, swizzle="128b")
     scale_a = pool.view(offset=a_bytes + b_bytes + c_bytes, shape=(BM,), dtype=lm.f32, stage=STAGES)
+    scale_left = pool.view(offset=a_bytes + b_bytes + c_bytes + s_bytes, shape=(MEMBERS * KMAX,), dtype=lm.f32)
+    scale_right = pool.view(offset=a_bytes + b_bytes + c_bytes + s_bytes + MEMBERS * KMAX * 4, shape=(MEMBERS * KMAX,), dtype=lm.f32)
 
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
     load = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
     empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
-    cring = lm.pipeline(stages=CSTAGES)
-    epi = lm.named_barrier(math, per_member=True)
+    own = lm.named_barrier(math, per_member=True)
+    if LEAD > 0:
+        turn = lm.turns(math)
     sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, 1), raster="m", swizzle=GROUP)
 
     with load:
@@ -40,53 +41,54 @@ def gemm_fp8_halves(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                 scale_a.tma_load(SA, coords=(t.m * BM, k), stage=s, barrier=full)
 
     with math:
-        if EARLY:
-            lm.pdl_launch()
-        lm.pdl_wait()
-        part = lm.frag(shape=(64, P), dtype=lm.f32, form="acc")
+        lm.pdl_launch()                                                          # the next kernel sets up meanwhile
+        line = lm.frag(shape=(KMAX,), dtype=lm.f32, form="vec")
+        part = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
-            left = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
-            right = lm.frag(shape=(64, P), dtype=lm.f32, form="acc", init=0.0)
-            left_row = t.n * BN // 128 * KB                                      # where the scales of each half's first columns lie
-            right_row = lm.min((t.n * BN + P) // 128, NB - 1) * KB
-            left_next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB             # .. and of those it has in the next block
-            right_next_row = lm.min((t.n * BN + P) // 128 + 1, NB - 1) * KB
-            left_ahead, right_ahead = lm.ld(SB, left_row), lm.ld(SB, right_row)
-            left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row), lm.ld(SB, right_next_row)
-            for k in lm.range(KB):
-                at = lm.min(k + 1, KB - 1)
-                s = lm.step(ring)
-                left_sb, right_sb = left_ahead, right_ahead
-                left_ahead, right_ahead = lm.ld(SB, left_row + at), lm.ld(SB, right_row + at)  # a block ahead: it may come from far away
-                if not ONE:
-                    left_next, right_next = left_next_ahead, right_next_ahead
-                    left_next_ahead, right_next_ahead = lm.ld(SB, left_next_row + at), lm.ld(SB, right_next_row + at)
-                lm.wait(full, stage=s)
-                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=left)
-                for h in lm.static_range(2):
-                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(P * h, P), init=True)
-                    lm.mma_wait(pending=0)
-                    if h == 0:
-                        if ONE:
-                            left = left + part * (sa * left_sb)
-                        else:
-                            left = left + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * left_sb, sa * left_next)
+            left = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc", init=0.0)
+            right = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc", init=0.0)
+            found = lm.load(SB, coords=(t.n * 2 * KB,), shape=(KMAX,), like=line, mask=lm.iota(line, axis=0) < KB)
+            found_right = lm.load(SB, coords=(lm.min(t.n * 2 + 1, NB - 1) * KB,), shape=(KMAX,), like=line, mask=lm.iota(line, axis=0) < KB)
+            scale_left.cols(KMAX * math.index, KMAX).store(found)                # a member's own copy: it meets only itself for it
+            scale_right.cols(KMAX * math.index, KMAX).store(found_right)
+            lm.sync(own)
+            for k in lm.range(KB // UNROLL):
+                for u in lm.static_range(UNROLL):
+                    s = lm.step(ring)
+                    left_sb, right_sb = scale_left.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u), scale_right.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u)
+                    lm.wait(full, stage=s)
+                    if LEAD == 0:
+                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(0, 128), init=True)
                     else:
-                        lm.arrive(empty, stage=s)
-                        if ONE:
-                            right = right + part * (sa * right_sb)
-                        else:
-                            right = right + part * lm.where(lm.iota(part, axis=1) < 128 - (t.n * BN + P) % 128, sa * right_sb, sa * right_next)
-            for j in lm.static_range(BN // CW):
-                c = lm.step(cring)
-                lm.store_wait(pending=CSTAGES - 1)                               # slot c was read by an earlier store
-                lm.sync(epi)
-                mine = smem_c[c].rows(64 * math.index, 64)
-                if j < P // CW:
-                    mine.store(lm.cast(left.cols(CW * j, CW), lm.bf16))
-                else:
-                    mine.store(lm.cast(right.cols(CW * j - P, CW), lm.bf16))
-                lm.fence_proxy()
-                lm.sync(epi)
-                mine.tma_store(C, coords=(t.n * BN + CW * j, t.m * BM + 64 * math.index))
+                        lm.wait(turn)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(0, LEAD), qb[s].rows(0, 128).cols(0, LEAD), init=True)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(LEAD, 128 - LEAD), qb[s].rows(0, 128).cols(LEAD, 128 - LEAD))
+                    sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=left)
+                    lm.fence_proxy()                                                 # the scales were read by loads: this frees their slot, under the products
+                    if LEAD > 0:
+                        lm.mma_wait(pending=1)                                       # when the first part of the product has ended, ..
+                        lm.arrive(turn)                                              # .. the other member's may begin: it runs under this one's promotion
+                    lm.mma_wait(pending=0)
+                    left = left + part * (sa * left_sb)
+                    if LEAD == 0:
+                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s].rows(128, 128), init=True)
+                    else:
+                        lm.wait(turn)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(0, LEAD), qb[s].rows(128, 128).cols(0, LEAD), init=True)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(LEAD, 128 - LEAD), qb[s].rows(128, 128).cols(LEAD, 128 - LEAD))
+                    if LEAD > 0:
+                        lm.mma_wait(pending=1)                                       # when the first part of the product has ended, ..
+                        lm.arrive(turn)                                              # .. the other member's may begin: it runs under this one's promotion
+                    lm.mma_wait(pending=0)
+                    lm.arrive(empty, stage=s)
+                    right = right + part * (sa * right_sb)
+            lm.store_wait(pending=0)                                             # the tile before was read long ago
+            lm.sync(own)
+            mine = smem_c.rows(64 * math.index, 64)
+            mine.cols(0, 128).store(lm.cast(left, lm.bf16))
+            mine.cols(128, 128).store(lm.cast(right, lm.bf16))
+            lm.fence_proxy()
+            lm.sync(own)
+            lm.pdl_wait()
+            mine.tma_store(C, coords=(t.n * BN, t.m * BM + 64 * math.index))
         lm.store_wait(pending=0)

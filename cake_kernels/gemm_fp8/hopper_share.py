@@ -5,16 +5,18 @@
 def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"],
                    M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, SPLIT=2, MEMBERS=2, BN=112, STAGES=5, CTAS=1, EARLY=True, REGS=None, LOAD_REGS=40):
+                   *, SPLIT=2, MEMBERS=2, BN=112, STAGES=5, CTAS=1, EARLY=True, HINT=None, UNROLL=1, KMAX=128, REGS=None, LOAD_REGS=40):
     """CTA t.k of a cluster multiplies blocks t.k * share on of K."""
     lm.launch(grid="tiles", cluster=(SPLIT, 1), ctas_per_sm=CTAS)
     lm.assume(K > 0)
-    lm.assume(KB * 128 == K and N % 8 == 0 and MP % 4 == 0)
+    lm.assume(KB * 128 == K and KB <= KMAX * SPLIT and N % 8 == 0 and MP % 4 == 0)
+    if UNROLL > 1:
+        lm.assume(KB % (UNROLL * SPLIT) == 0)
 
     BM, W = 64 * MEMBERS, BN // SPLIT
     ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
     a_bytes, b_bytes, i_bytes = STAGES * BM * 128, STAGES * BN * 128, (SPLIT - 1) * BM * W * 4
-    pool = lm.smem(a_bytes + b_bytes + i_bytes + BM * W * 2 + STAGES * BM * 4)
+    pool = lm.smem(a_bytes + b_bytes + i_bytes + BM * W * 2 + STAGES * BM * 4 + (1 if ONE else 2) * MEMBERS * KMAX * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     if SPLIT > 1:
@@ -22,6 +24,10 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     smem_c = pool.view(offset=a_bytes + b_bytes + i_bytes, shape=(BM, W), dtype=lm.bf16,
                        swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b" if W % 16 == 0 else None)
     scale_a = pool.view(offset=a_bytes + b_bytes + i_bytes + BM * W * 2, shape=(BM,), dtype=lm.f32, stage=STAGES)
+    t_offset = a_bytes + b_bytes + i_bytes + BM * W * 2 + STAGES * BM * 4
+    scale_b = pool.view(offset=t_offset, shape=(MEMBERS * KMAX,), dtype=lm.f32)
+    if not ONE:
+        scale_b2 = pool.view(offset=t_offset + MEMBERS * KMAX * 4, shape=(MEMBERS * KMAX,), dtype=lm.f32)
 
     LW, LR = (1, None) if REGS is None else (4, LOAD_REGS)                       # budgets are for whole warpgroups
     math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
@@ -43,7 +49,7 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
                 at = t.k * share + k
-                qb.tma_load(B, coords=(at * 128, t.n * BN), stage=s, barrier=full)
+                qb.tma_load(B, coords=(at * 128, t.n * BN), stage=s, barrier=full, cache=HINT)
 
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
@@ -58,30 +64,34 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     with math:
         if EARLY:
             lm.pdl_launch()
+        line = lm.frag(shape=(KMAX,), dtype=lm.f32, form="vec")
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
-            row = t.n * BN // 128 * KB                                           # where the scales of the tile's first columns lie
-            next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB                  # .. and of those it has in the next block
-            ahead = lm.ld(SB, row + lm.min(t.k * share, KB - 1))
-            next_ahead = lm.ld(SB, next_row + lm.min(t.k * share, KB - 1))
-            for k in lm.range(share):
-                at = lm.min(t.k * share + k + 1, KB - 1)                         # beyond the last block A, B and SA are zero
-                s = lm.step(ring)
-                sb = ahead
-                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
-                if not ONE:
-                    next_sb = next_ahead
-                    next_ahead = lm.ld(SB, next_row + at)
-                lm.wait(full, stage=s)
-                lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
-                sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
-                lm.mma_wait(pending=0)
-                lm.arrive(empty, stage=s)
-                if ONE:
-                    acc = acc + part * (sa * sb)
-                else:
-                    acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * next_sb)
+            row = t.n * BN // 128 * KB + t.k * share                             # where the scales of the tile's first columns lie
+            row2 = lm.min(t.n * BN // 128 + 1, NB - 1) * KB + t.k * share        # .. and of those it has in the next block
+            found = lm.load(SB, coords=(row,), shape=(KMAX,), like=line, mask=lm.iota(line, axis=0) < KB - t.k * share)
+            scale_b.cols(KMAX * math.index, KMAX).store(found)                   # a member's own copy: it meets only itself for it
+            if not ONE:
+                found2 = lm.load(SB, coords=(row2,), shape=(KMAX,), like=line, mask=lm.iota(line, axis=0) < KB - t.k * share)
+                scale_b2.cols(KMAX * math.index, KMAX).store(found2)
+            lm.sync(own)
+            for k in lm.range(lm.cdiv(share, UNROLL)):
+                for u in lm.static_range(UNROLL):
+                    s = lm.step(ring)
+                    sb = scale_b.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u)
+                    if not ONE:
+                        sb2 = scale_b2.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u)
+                    lm.wait(full, stage=s)
+                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                    sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
+                    lm.fence_proxy()                                                 # the scales were read by loads: this frees their slot, under the product
+                    lm.mma_wait(pending=0)
+                    lm.arrive(empty, stage=s)
+                    if ONE:
+                        acc = acc + part * (sa * sb)
+                    else:
+                        acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb2)
             mine = smem_c.rows(64 * math.index, 64)
             if SPLIT == 1:
                 mine.store(lm.cast(acc, lm.bf16))

@@ -4,15 +4,17 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, BN=64, STAGES=5, CTAS=1, EARLY=True):
+                   *, MEMBERS=2, BN=64, STAGES=5, CTAS=1, EARLY=True, HINT=None, UNROLL=1, KMAX=128):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; tiles of 64 rows, one a CTA."""
     lm.launch(grid="tiles", ctas_per_sm=CTAS)
     lm.assume(K > 0)
-    lm.assume(KB * 128 == K and N % 8 == 0 and MP % 4 == 0)
+    lm.assume(KB * 128 == K and KB <= KMAX and N % 8 == 0 and MP % 4 == 0)
+    if UNROLL > 1:
+        lm.assume(KB % (UNROLL * MEMBERS) == 0)
 
     BK = 128 * MEMBERS
     a_bytes, b_bytes, p_bytes, c_bytes = STAGES * 64 * BK, STAGES * lm.cdiv(BN * BK, 1024) * 1024, (MEMBERS - 1) * 64 * BN * 4, 64 * BN * 2
-    pool = lm.smem(a_bytes + b_bytes + p_bytes + c_bytes + STAGES * MEMBERS * 256)
+    pool = lm.smem(a_bytes + b_bytes + p_bytes + c_bytes + STAGES * MEMBERS * 256 + (1 if 128 % BN == 0 else 2) * MEMBERS * KMAX * 4)
     qa = pool.view(offset=0, shape=(64, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     partial = pool.view(offset=a_bytes + b_bytes, shape=(64, BN), dtype=lm.f32, stage=MEMBERS - 1,
@@ -20,6 +22,10 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     smem_c = pool.view(offset=a_bytes + b_bytes + p_bytes, shape=(64, BN), dtype=lm.bf16,
                        swizzle="128b" if BN % 64 == 0 else "64b" if BN % 32 == 0 else "32b" if BN % 16 == 0 else None)
     scale = pool.view(offset=a_bytes + b_bytes + p_bytes + c_bytes, shape=(64 * MEMBERS,), dtype=lm.f32, stage=STAGES)
+    t_offset = a_bytes + b_bytes + p_bytes + c_bytes + STAGES * MEMBERS * 256
+    scale_b = pool.view(offset=t_offset, shape=(MEMBERS * KMAX,), dtype=lm.f32)
+    if 128 % BN != 0:
+        scale_b2 = pool.view(offset=t_offset + MEMBERS * KMAX * 4, shape=(MEMBERS * KMAX,), dtype=lm.f32)
 
     math = lm.role(warps=range(0, 4 * MEMBERS), members=MEMBERS)
     load_b = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 1))
@@ -37,7 +43,7 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
             for k in lm.range(kt):
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
-                qb.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=full)
+                qb.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=full, cache=HINT)
 
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
@@ -52,30 +58,34 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     with math:
         if EARLY:
             lm.pdl_launch()                                                      # the next kernel sets up and fetches its weights meanwhile
+        line = lm.frag(shape=(KMAX,), dtype=lm.f32, form="vec")
         part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
             row = t.n * BN // 128 * KB                                           # where the scales of the tile's first columns lie
             next_row = lm.min(t.n * BN // 128 + 1, NB - 1) * KB                  # .. and of those it has in the next block
-            ahead = lm.ld(SB, row + lm.min(math.index, KB - 1))
-            next_ahead = lm.ld(SB, next_row + lm.min(math.index, KB - 1))
-            for k in lm.range(kt):
-                at = lm.min((k + 1) * MEMBERS + math.index, KB - 1)              # beyond the last block A, B and SA are zero
-                s = lm.step(ring)
-                sb = ahead
-                ahead = lm.ld(SB, row + at)                                      # a block ahead: it may come from far away
-                if 128 % BN != 0:
-                    next_sb = next_ahead
-                    next_ahead = lm.ld(SB, next_row + at)
-                lm.wait(full, stage=s)
-                lm.mma(part, qa[s].cols(128 * math.index, 128), qb[s].cols(128 * math.index, 128), init=True)
-                sa = scale[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
-                lm.mma_wait(pending=0)
-                lm.arrive(empty, stage=s)
-                if 128 % BN == 0:
-                    acc = acc + part * (sa * sb)
-                else:
-                    acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * next_sb)
+            found = lm.load(SB, coords=(row,), shape=(KMAX,), like=line, mask=lm.iota(line, axis=0) < KB)
+            scale_b.cols(KMAX * math.index, KMAX).store(found)                   # a member's own copy: it meets only itself for it
+            if 128 % BN != 0:
+                found2 = lm.load(SB, coords=(next_row,), shape=(KMAX,), like=line, mask=lm.iota(line, axis=0) < KB)
+                scale_b2.cols(KMAX * math.index, KMAX).store(found2)
+            lm.sync(epi)
+            for k in lm.range(lm.cdiv(kt, UNROLL)):
+                for u in lm.static_range(UNROLL):
+                    s = lm.step(ring)
+                    sb = scale_b.cols(KMAX * math.index, KMAX).ld((k * UNROLL + u) * MEMBERS + math.index)
+                    if 128 % BN != 0:
+                        sb2 = scale_b2.cols(KMAX * math.index, KMAX).ld((k * UNROLL + u) * MEMBERS + math.index)
+                    lm.wait(full, stage=s)
+                    lm.mma(part, qa[s].cols(128 * math.index, 128), qb[s].cols(128 * math.index, 128), init=True)
+                    sa = scale[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
+                    lm.fence_proxy()                                                 # the scales were read by loads: this frees their slot, under the product
+                    lm.mma_wait(pending=0)
+                    lm.arrive(empty, stage=s)
+                    if 128 % BN == 0:
+                        acc = acc + part * (sa * sb)
+                    else:
+                        acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb2)
             if math.index > 0:
                 partial[math.index - 1].store(acc)
             lm.sync(all_math)

@@ -4,8 +4,10 @@
 @cake.schedule(target="sm_90a")
 def kmeans_assign_resident(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma3d[LM.bf16, "NB", "NK", "D"], MU_SQ: LM.gmem2d[LM.f32, "NB", "NK"],
                   IDX: LM.gmem2d[LM.i32, "NB", "NP"], DIST: LM.gmem2d[LM.f32, "NB", "NP"], NB: LM.i32, NP: LM.i32, NK: LM.i32,
-                  *, D=128, MEMBERS=2, BN=256, STAGES=2, XSTAGES=2, NKMAX=1024, REGS=232, LOAD_REGS=40):
-    """idx[b,i] = argmin_j |mu_j|^2 - 2 <x_i, mu_j>, ties to the lowest j; DIST is that minimum (without |x_i|^2)."""
+                  *, D=128, MEMBERS=2, BN=256, STAGES=2, XSTAGES=2, NKMAX=1024, REGS=232, LOAD_REGS=40, LATE=False, EARLY=False):
+    """idx[b,i] = argmin_j |mu_j|^2 - 2 <x_i, mu_j>, ties to the lowest j; DIST is that minimum (without |x_i|^2).
+
+    LATE releases a chunk behind its reduction; EARLY lets the next launch start at the beginning of this one."""
     lm.launch(grid="persistent")
     lm.assume(NK > 0)
     lm.assume(NK % 4 == 0 and NK <= NKMAX)                                      # norms travel in 16-byte pieces and fit their slot
@@ -28,6 +30,8 @@ def kmeans_assign_resident(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma
     kt = lm.cdiv(NK, BN)
 
     with load:
+        if EARLY:
+            lm.pdl_wait()
         for t in lm.tiles(sched):
             sx = lm.step(xp)
             lm.wait(x_empty, stage=sx)
@@ -39,6 +43,9 @@ def kmeans_assign_resident(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma
                 smem_c.tma_load(MU, coords=(0, k * BN, t.b), stage=s, barrier=c_full)
 
     with math:
+        if EARLY:
+            lm.pdl_launch()                                                     # the next launch sets up while this one ends
+            lm.pdl_wait()
         acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             row0 = t.m * BM + 64 * math.index
@@ -53,8 +60,11 @@ def kmeans_assign_resident(lm, X: LM.tma3d[LM.bf16, "NB", "NP", "D"], MU: LM.tma
                 nrm = smem_n[sx].cols(k * BN, BN).load(form="colvec", like=acc)
                 nrm = lm.where(lm.iota(acc, axis=1, base=k * BN) < NK, nrm, lm.inf)  # what lies past NK is not a norm
                 lm.mma_wait(pending=0)
-                lm.arrive(c_empty, stage=s)
+                if not LATE:
+                    lm.arrive(c_empty, stage=s)
                 best = lm.argmin(nrm - 2.0 * acc, axis=1, base=k * BN, into=best)
+                if LATE:
+                    lm.arrive(c_empty, stage=s)
             lm.arrive(x_empty, stage=sx)
             val, idx = lm.finish(best)
             rows = lm.iota(acc, axis=0, base=row0)

@@ -2,11 +2,12 @@
 
 
 @cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
-def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False, TWICE=False, STREAM=True):
+def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=4096, WARPS=8, CTAS=4, ONCE=False, TWICE=False, STREAM=True,
+            EARLY=False, KEEP=False):
     """y = exp(x - max x) / sum exp(x - max x). With ONCE a CTA lives for one row and the hardware hands out the next.
 
     With TWICE exponentials are computed for the sum and again for the result, so that only bf16 values stay in registers. STREAM
-    keeps what is read and written out of the L1.
+    keeps what is read and written out of the L1, KEEP has what is read leave the caches last.
     """
     lm.launch(grid="tiles" if ONCE else "persistent", ctas_per_sm=CTAS)
     lm.assume(N % (WARPS * 32 * 8) == 0)
@@ -20,8 +21,11 @@ def softmax(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS"
     log2e = 1.4426950408889634
 
     with work:
+        if EARLY:
+            lm.pdl_launch()                                                         # the next launch sets up while this one ends
+            lm.pdl_wait()
         for t in lm.tiles(sched):
-            x = lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="stream" if STREAM else None)
+            x = lm.load(X, coords=(0, t.r), shape=(N,), form="vec", cache="keep" if KEEP else "stream" if STREAM else None)
             s = lm.step(ring)
             if TWICE:
                 top = lm.reduce(lm.cast(x, lm.f32), "max", across=work, scratch=tops[s], sync=cta)

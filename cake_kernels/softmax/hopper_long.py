@@ -2,8 +2,10 @@
 
 
 @cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"))
-def softmax_long(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=131072, WARPS=32, PART=1024):
-    """y = exp(x - max x) / sum exp(x - max x); each warp has N / WARPS consecutive elements and takes PART of them at a time."""
+def softmax_long(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "ROWS", "N"], ROWS: LM.i32, *, N=131072, WARPS=32, PART=1024, EARLY=False, KEEP=False):
+    """y = exp(x - max x) / sum exp(x - max x); each warp has N / WARPS consecutive elements and takes PART of them at a time.
+
+    KEEP has the first reading stay in the caches for the second."""
     lm.launch(grid="persistent")
     lm.assume(N % (WARPS * PART) == 0 and PART % 256 == 0)
     pool = lm.smem(4 * WARPS * 4)
@@ -17,12 +19,15 @@ def softmax_long(lm, X: LM.gmem2d[LM.bf16, "ROWS", "N"], Y: LM.gmem2d[LM.bf16, "
     mine = N // WARPS
 
     with work:
+        if EARLY:
+            lm.pdl_launch()                                                         # the next launch sets up while this one ends
+            lm.pdl_wait()
         for t in lm.tiles(sched):
-            x = lm.cast(lm.load(X, coords=(work.index * mine, t.r), shape=(PART,), form="vec"), lm.f32)
+            x = lm.cast(lm.load(X, coords=(work.index * mine, t.r), shape=(PART,), form="vec", cache="keep" if KEEP else None), lm.f32)
             m = lm.max(lm.reduce(x, "max") * log2e, -1e30)
             l = lm.reduce(lm.exp2(x * log2e - m), "add")
             for j in lm.range(1, mine // PART):
-                x = lm.cast(lm.load(X, coords=(work.index * mine + j * PART, t.r), shape=(PART,), form="vec"), lm.f32)
+                x = lm.cast(lm.load(X, coords=(work.index * mine + j * PART, t.r), shape=(PART,), form="vec", cache="keep" if KEEP else None), lm.f32)
                 m_new = lm.max(m, lm.reduce(x, "max") * log2e)
                 l = l * lm.exp2(m - m_new) + lm.reduce(lm.exp2(x * log2e - m_new), "add")
                 m = m_new

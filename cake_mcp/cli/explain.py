@@ -9,12 +9,16 @@ from .arguments import BAD_USAGE, Parser, add_workspace_option
 def main(argv: Sequence[str]) -> int:
     """Print the page."""
     parser = Parser(prog="cake explain", description="Print what a diagnostic code means, why it matters and what to write instead.")
-    parser.add_argument("code", help="for example S003, or R001 for a rule of the workspace")
+    parser.add_argument("code", help="for example S003, HW071 for a hardware contract, or R001 for a rule of the workspace")
     add_workspace_option(parser)
     options = parser.parse_args(argv)
     import cake_verify
 
     page = cake_verify.explain(options.code.upper())
+    if page is None and options.code.upper().startswith("HW"):
+        from cake_verify import contracts
+
+        page = contracts.explain(options.code.upper())
     if page is None and options.code.upper().startswith("R"):
         page = _rule_page(options.workspace, options.code.upper())
     if page is None:

@@ -140,8 +140,8 @@ def table(found: "Tuned") -> str:
     body = found.to_json()
     rows, counts = body["table"], body["counts"]
     axes = ", ".join(f"{name}={value}" for name, value in body["axes"].items())
-    lines = [f"{body['task']} {body['shape']} ({axes}): {counts['combinations']} combinations, {len(rows)} left"]
-    lines += [f"  {number:>5} left at {stage}{_codes(counts) if stage == 'verify' else ''}" for stage, number in counts["left"].items()]
+    lines = [f"{body['task']} {body['shape']} ({axes}): {counts['combinations']} combination{'s' if counts['combinations'] != 1 else ''}, {len(rows)} remain{'s' if len(rows) == 1 else ''}"]
+    lines += [f"  {number:>5} dropped at {stage}{_codes(counts) if stage == 'verify' else ''}" for stage, number in counts["left"].items()]
     if body["evidence"] == "measured":
         lines.append(f"measured on {body['gpu']}: {body['gpu_s']:.1f} of {body['budget_gpu_s']:g} GPU-seconds, {len(body['rungs'])} rungs")
     else:
@@ -156,7 +156,7 @@ def table(found: "Tuned") -> str:
         lines.append(_line((place, r["label"], *("" if f is None else str(f) for f in figures), r["candidate_id"])))
     if any(r["confirmed"] for r in rows):
         lines.append("* passed the full evaluation")
-    lines += ["", "left behind:"] if body["dropped"] else []
+    lines += ["", "dropped:"] if body["dropped"] else []
     lines += [f"  {gone['stage']:<9} {_label(gone)}: {_reason(gone)}" for gone in body["dropped"][:_SHOWN]]
     if len(body["dropped"]) > _SHOWN:
         lines.append(f"  and {len(body['dropped']) - _SHOWN} more (--format json)")
@@ -169,7 +169,7 @@ def _sum(body: dict[str, Any]) -> str:
     counts = body["counts"]
     known = f", {counts['known']} known from earlier searches" if counts["known"] else ""
     return (
-        f"{counts['combinations']} variants: {counts['rejected']} rejected{_codes(counts)}, {counts['compiled']} compiled{known}, {counts['timed']} timed; "
+        f"{counts['combinations']} variant{'s' if counts['combinations'] != 1 else ''}: {counts['rejected']} rejected{_codes(counts)}, {counts['compiled']} compiled{known}, {counts['timed']} timed; "
         f"{body['gpu_s']:.1f} GPU-seconds"
     )
 

@@ -43,11 +43,29 @@ def main(argv: Sequence[str]) -> int:
             reason = error.strerror if isinstance(error, OSError) else f"not UTF-8: {error.reason} at byte {error.start}"
             print(f"cake verify: {path}: {reason}", file=sys.stderr)
             return BAD_USAGE
+        if unknown := _not_declared(text, extents):
+            print(f"cake verify: {path}: {unknown}", file=sys.stderr)
+            return BAD_USAGE
         if options.targets:
             statuses.append(_ported(text, path, params, options))
         else:
             statuses.append(_verify(text, path, params, extents, options, rules, default_target))
     return next(status for status in (BAD_USAGE, *_WORST) if status in statuses)
+
+
+def _not_declared(text: str, extents: dict[str, int]) -> str:
+    """What is wrong with the names of `--extent`: every one is a run-time argument of some schedule of the text."""
+    if not extents:
+        return ""
+    from cake_ir import parse
+    from cake_ir.fault import did_you_mean
+
+    module = parse(text)
+    known = {p.name for t in (*module.schedules, *([module.plan] if module.plan else [])) for p in t.params if p.kind == "scalar"}
+    wrong = next((name for name in extents if name not in known), None)
+    if wrong is None or not module.schedules:
+        return ""
+    return f"--extent {wrong}: the schedule has no such run-time argument; {did_you_mean(wrong, sorted(known), 'argument')}"
 
 
 def _verify(

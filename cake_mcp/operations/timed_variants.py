@@ -166,7 +166,10 @@ def _record(v: Variant, out: "Tuned", task: "Task", shape: "Shape", track: "Trac
 
 
 def confirm(workspace: Workspace, out: "Tuned", task: "Task", ordinal: int, keep: int, tell: Tell) -> None:
-    """Judge the fastest in full, held-out shapes included; one that does not pass leaves, and the next is judged."""
+    """Judge the fastest on every small, edge and held-out shape and the one searched for; one that does not pass leaves, and the next is judged.
+
+    The task's other large shapes are left out: their data alone can take longer than the budget, and the search says nothing about them.
+    """
     from cake_backend.judge import Status
     from cake_backend.judge import evaluate as judge
 
@@ -181,7 +184,7 @@ def confirm(workspace: Workspace, out: "Tuned", task: "Task", ordinal: int, keep
         folder = workspace.folder("runs") / identifier
         record = judge(
             v.candidate.text, params=dict(v.candidate.params), task=task, target=v.candidate.target or (v.routine.target if v.routine else None),
-            device=f"gpu:{ordinal}", options={"run_timeout": max(30.0, out.budget_gpu_s - out.gpu_s)}, workdir=folder,
+            device=f"gpu:{ordinal}", options={"bench": (out.shape,), "run_timeout": max(30.0, out.budget_gpu_s - out.gpu_s)}, workdir=folder,
         )  # fmt: skip
         out.gpu_s += float(record["cost"].get("gpu_s", 0.0))
         evaluate.keep(workspace, v.candidate, record, identifier=identifier, task=out.task, folder=folder)

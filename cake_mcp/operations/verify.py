@@ -41,6 +41,7 @@ def verify_text(
         target=target,
         default_target=workspace.settings.target if workspace is not None else None,
         extents=dict(extents or {}),
+        outputs=_outputs(task),
         filename=filename,
         strict=strict,
         repair=repair,
@@ -102,11 +103,7 @@ def _binding(
     bound = programs.bound_by(text, params=dict(params or {}), target=target, default_target=default_target)
     if bound is None:
         return []
-    lacking = [
-        Diagnostic.from_fault(Fault(BINDING, message, span, help="store it"), bound.name, bound.target).to_json()
-        for message, span in _unwritten(text, task, params=params, target=target, default_target=default_target)
-    ]
-    return lacking + [
+    return [
         Diagnostic.from_fault(
             Fault(BINDING, fault.message, fault.span or bound.span, help=f"did you mean `{fault.nearest}`?" if fault.nearest else ""),
             bound.name,
@@ -116,31 +113,9 @@ def _binding(
     ]
 
 
-def _unwritten(
-    text: str, task: "Task", *, params: Mapping[str, Any] | None, target: str | None, default_target: str | None
-) -> list[tuple[str, Any]]:
-    """Outputs of the task that the only schedule of a text takes and never writes."""
-    from cake_ir.ops import effects_of
-    from cake_ir.ops.effects import Issue, Touch
-
-    from . import programs
-
-    made = programs.programs_of(text, params=dict(params or {}), target=target, default_target=default_target)
-    if len(made) != 1:
-        return []
-    program = made[0]
-    written = set()
-    for op in program.ops:
-        for e in effects_of(op, program):
-            touches = e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ()
-            if any(t.space == "gmem" and "w" in t.mode for t in touches):
-                written.add(str(op.attrs.get("tensor")))
-    wanted = [n for n, t in task.tensors.items() if t.mode != "in" and not t.optional]
-    return [
-        (f"nothing writes `{n}`, an output of task `{task.name}`", program.tensors[n].span)
-        for n in wanted
-        if n in program.tensors and n not in written
-    ]
+def _outputs(task: "Task | None") -> dict[str, str]:
+    """The tensors that the task has to be given back, with what each is in words."""
+    return {n: f"an output of task `{task.name}`" for n, t in task.tensors.items() if t.mode != "in" and not t.optional} if task is not None else {}
 
 
 def _stops(body: dict[str, Any]) -> bool:

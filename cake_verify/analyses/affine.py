@@ -4,57 +4,127 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cake_ir.program import Expr, Program
+from cake_ir.program import Expr, For, Program
+from cake_verify.analyses import ranges
 from cake_verify.analyses.sites import sites
+
+_DEPTH = 16
+_NOWHERE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """constant + sum of coefficient x term; terms are `t.m` (a tile's field), `member`, or a loop variable's name."""
+    """constant + sum of coefficient x term; terms are `t.m` (a tile's field), `member`, or a loop variable's name.
+
+    `open` says that something is added that does not change with any term; `blurred` holds terms with which more changes than their
+    coefficient says.
+    """
 
     constant: int = 0
     terms: dict[str, int] = field(default_factory=dict)
+    open: bool = False
+    blurred: frozenset[str] = _NOWHERE
 
     def plus(self, other: Affine, sign: int = 1) -> Affine:
         terms = dict(self.terms)
         for name, c in other.terms.items():
             terms[name] = terms.get(name, 0) + sign * c
-        return Affine(self.constant + sign * other.constant, {n: c for n, c in terms.items() if c})
+        return Affine(self.constant + sign * other.constant, {n: c for n, c in terms.items() if c}, self.open or other.open, self.blurred | other.blurred)
 
     def times(self, k: int) -> Affine:
-        return Affine(self.constant * k, {n: c * k for n, c in self.terms.items()} if k else {})
+        return Affine(self.constant * k, {n: c * k for n, c in self.terms.items()}, self.open, self.blurred) if k else Affine()
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing but the constant and the terms is in it."""
+        return not self.open and not self.blurred
 
 
-def affine(program: Program, role: str, e: Expr, depth: int = 16) -> Affine | None:
+def affine(program: Program, role: str, e: Expr) -> Affine | None:
     """`e` as a linear combination, None where it is not one of known integers."""
-    if e.op == "const":
+    found = _form(program, role, e, _DEPTH)
+    return found if found.whole else None
+
+
+def steps(program: Program, role: str, e: Expr) -> dict[str, int]:
+    """By how much `e` grows from one value of a term to the next, all else the same; terms for which that is no one number are left out."""
+    found = _form(program, role, e, _DEPTH)
+    return {name: c for name, c in found.terms.items() if name not in found.blurred and _several(program, role, name)}
+
+
+def _several(program: Program, role: str, name: str) -> bool:
+    """Whether a term has more than one value."""
+    if name == "member":
+        return program.roles[role].members > 1
+    loops = sites(program).loops.get((role, name), ())
+    return not loops or any(loop.lo is None or loop.hi is None or _iterations(program, role, loop) != 1 for loop in loops)
+
+
+def _iterations(program: Program, role: str, loop: For) -> int | None:
+    lo, hi = (ranges.of(program, role, e).exact for e in (loop.lo, loop.hi) if e is not None)
+    return hi - lo if lo is not None and hi is not None else None
+
+
+def _form(program: Program, role: str, e: Expr, depth: int) -> Affine:
+    op = e.op
+    if op == "const":
         v = e.attrs["value"]
-        return Affine(v) if isinstance(v, int) else None
+        return Affine(v) if isinstance(v, int) else Affine(open=True)
     if depth == 0:
-        return None
-    if e.op in ("add", "sub"):
-        a, b = (affine(program, role, x, depth - 1) for x in e.args)
-        return a.plus(b, 1 if e.op == "add" else -1) if a is not None and b is not None else None
-    if e.op == "neg":
-        a = affine(program, role, e.args[0], depth - 1)
-        return a.times(-1) if a is not None else None
-    if e.op == "mul":
-        a, b = (affine(program, role, x, depth - 1) for x in e.args)
-        if a is None or b is None or (a.terms and b.terms):
-            return None
-        return a.times(b.constant) if not b.terms else b.times(a.constant)
-    if e.op == "field" and e.args[0].op == "var":
+        return Affine(open=True, blurred=_everything(program, role))
+    if op in ("add", "sub"):
+        a, b = (_form(program, role, x, depth - 1) for x in e.args)
+        return a.plus(b, 1 if op == "add" else -1)
+    if op == "neg":
+        return _form(program, role, e.args[0], depth - 1).times(-1)
+    if op == "mul":
+        return _product(program, role, e, depth)
+    if op == "field" and e.args[0].op == "var":
         return Affine(0, {f"{e.args[0].attrs['name']}.{e.attrs['name']}": 1})
-    if e.op == "role_index":
+    if op == "role_index":
         return Affine(0, {"member": 1})
-    if e.op == "var":
-        name = str(e.attrs["name"])
-        if name in program.lets:
-            return affine(program, role, program.lets[name].value, depth - 1)
-        found = sites(program)
-        if (role, name) in found.loops and (role, name) not in found.bindings:
-            return Affine(0, {name: 1})
-        bindings = found.bindings.get((role, name), ())
-        if len(bindings) == 1 and (role, name) not in found.results:
-            return affine(program, role, bindings[0].value, depth - 1)
-    return None
+    if op == "var":
+        return _variable(program, role, str(e.attrs["name"]), depth)
+    return _moving([_form(program, role, x, depth - 1) for x in e.args])
+
+
+def _product(program: Program, role: str, e: Expr, depth: int) -> Affine:
+    forms = [_form(program, role, x, depth - 1) for x in e.args]
+    for factor, other, x in ((forms[0], forms[1], e.args[0]), (forms[1], forms[0], e.args[1])):
+        if factor.whole and not factor.terms:
+            return other.times(factor.constant)
+        if not factor.terms and not factor.blurred and (k := ranges.of(program, role, x).exact) is not None:
+            return other.times(k)
+    return _moving(forms)
+
+
+def _variable(program: Program, role: str, name: str, depth: int) -> Affine:
+    if name in program.lets:
+        return _form(program, role, program.lets[name].value, depth - 1)
+    found, key = sites(program), (role, name)
+    bindings, results, loops = found.bindings.get(key, ()), found.results.get(key, ()), found.loops.get(key, ())
+    if loops and not bindings:
+        return Affine(0, {name: 1})
+    if len(bindings) == 1 and not results:
+        return _form(program, role, bindings[0].value, depth - 1)
+    if results and not bindings:  # read anew in every round of the loops around
+        around = [p for s in results for p in s.path if isinstance(p, For)]
+        return Affine(open=True, blurred=frozenset(t for loop in around for t in _terms_of(program, role, loop)))
+    return Affine(open=True, blurred=_everything(program, role))
+
+
+def _moving(forms: list[Affine]) -> Affine:
+    """Something that is no sum: it may change with every term in it."""
+    return Affine(open=True, blurred=frozenset(n for f in forms for n in (*f.terms, *f.blurred)))
+
+
+def _terms_of(program: Program, role: str, loop: For) -> frozenset[str]:
+    """The terms that change from one round of a loop to the next."""
+    if loop.kind == "tiles":
+        return frozenset(f"{loop.var}.{name}" for name in program.schedulers[str(loop.scheduler)].fields) | {"member"}
+    return frozenset({loop.var, "member"})
+
+
+def _everything(program: Program, role: str) -> frozenset[str]:
+    loops = [loop for (owner, _), found in sites(program).loops.items() if owner == role for loop in found]
+    return frozenset({"member"}).union(*(_terms_of(program, role, loop) for loop in loops))

@@ -23,6 +23,12 @@ class _Flow:
     sink: bool
     source: bool = field(default=False)
 
+    @property
+    def mask(self) -> bool:
+        """Whether it makes a mask that has a name."""
+        t = self.site.op.type
+        return isinstance(t, FragT) and t.dtype == "bool" and any(not n.startswith(("_", "tmp")) for n in self.writes)
+
 
 def _places(found: Iterable[Expr]) -> frozenset[str]:
     """The fragments among nodes that an operation names."""
@@ -70,12 +76,22 @@ def unused_results(program: Program) -> Iterator[Fault]:
                     grown = True
         dead = [f for f in flows if f.writes and not f.writes & live and not f.sink]
         lost = next((f for f in dead if f.source and any(not n.startswith("_") for n in f.writes)), None)
+        mask = next((f for f in dead if f.mask), None)
+        if lost is None and mask is not None:
+            yield _unused_mask(mask)
+            continue
         if lost is not None:
             yield _fault(program, role, flows, dead, lost, idle)
         elif idle:
             named = [f for f in flows if f.writes - live and not f.sink and any(not n.startswith("_") for n in f.writes - live)]
             if named:
                 yield _fault(program, role, flows, named, named[-1], idle)
+
+
+def _unused_mask(f: _Flow) -> Fault:
+    name = next(iter(sorted(f.writes)))
+    return Fault("S036", f"the mask `{name}` is never used: nothing keeps out what it is to keep out", f.site.op.span, (), f"select by it, `lm.where({name}, .., ..)`, or leave it out", (),
+                 {"role": f.site.role, "place": name})  # fmt: skip
 
 
 def _fault(program: Program, role: str, flows: list[_Flow], dead: list[_Flow], lost: _Flow, idle: list[str]) -> Fault:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.fault import Edit, Fix, Grade
-from cake_ir.program import Op, Program, Stmt
+from cake_ir.program import For, If, Op, Program
 from cake_ir.span import Span
 from cake_verify.analyses.plan import Plan
 
@@ -43,9 +43,20 @@ def remove(stmt_span: Span, grade: Grade = "idea") -> Fix:
 
 
 def stmt_span(plan: Plan, op: Op) -> Span:
-    """The span of the statement that executes an operation."""
-    stmt: Stmt = plan.sites[op.id].stmt
-    return stmt.span
+    """The span of the statement of the text that executes an operation: a call inside an expression is bound in front of its statement."""
+    site = plan.sites[op.id]
+    around = [(s.body if isinstance(s, For) else s.then if arm else s.orelse) for s, arm in site.around]
+    blocks = around[-1:] or [b.body for b in plan.program.body if b.role == site.role]
+    for body in blocks:
+        at = next((i for i, s in enumerate(body) if s is site.stmt), None)
+        for s in body[at + 1 :] if at is not None else ():
+            if _covers(s.head if isinstance(s, (For, If)) else s.span, site.stmt.span):
+                return s.span
+    return site.stmt.span
+
+
+def _covers(outer: Span, inner: Span) -> bool:
+    return outer != inner and (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
 
 
 def level_with(plan: Plan, op: Op, other: Op) -> Span:
@@ -55,6 +66,17 @@ def level_with(plan: Plan, op: Op, other: Op) -> Span:
         if id(s) not in theirs:
             return s.span
     return site.stmt.span
+
+
+def meet_before(plan: Plan, op: Op, barrier: str) -> Fix:
+    """A meeting in front of an operation: outside conditions on the member, where all members come to the barrier."""
+    site = plan.sites[op.id]
+    named = plan.program.named.get(barrier)
+    if named is not None and not named.per_member:
+        for s, _ in site.around:
+            if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk()):
+                return before(s.span, f"lm.sync({barrier})")
+    return before(site.stmt.span, f"lm.sync({barrier})")
 
 
 def own_barrier(program: Program, role: str) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cake_verify.analyses.read_guards import reads
+
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
 
@@ -34,4 +36,6 @@ def goals_of(search: Settings) -> list[Goal]:
         goals += [Goal(1, 2, over=1), Goal(1, max(3, search.stages + 1), over=-1)]
     if search.read and tiled:
         goals.append(Goal(4, 2, mixed=True))
+    if any(reads(c) for c in search.guard_conditions):  # rounds that a branch on what is read leaves out between others
+        goals.append(Goal(2 if tiled else 1, search.window, mixed=True))
     return goals

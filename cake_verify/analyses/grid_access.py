@@ -10,10 +10,10 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag, Issue, Touch
 from cake_ir.program import Expr, If, Op, Program
 from cake_ir.types import FragT
-from cake_verify.analyses import trips
 from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Box, Interval
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.read_numbers import from_memory
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
 
@@ -76,15 +76,15 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     index = plan.code.ops[op.id].index
     if kind == FLAG or op.name == "ld":
         at = index["i"]
-        return Touching(op, tensor, kind, engine, rank == 1 and _plain(plan, op, (op.operands["i"],)), lambda m, v: _clip(((v[at], v[at] + 1),), sizes) if rank == 1 else None, None)
+        return Touching(op, tensor, kind, engine, rank == 1 and plain(plan, op, (op.operands["i"],)), lambda m, v: _clip(((v[at], v[at] + 1),), sizes) if rank == 1 else None, None)
     if op.name == "bulk_load" and (rank == 1 or (rank == 2 and sizes[0] < _FAR)):
         first, count = index["offset"], index["n"]
-        return Touching(op, tensor, kind, engine, _plain(plan, op, (op.operands["offset"], op.operands["n"])), lambda m, v: _stretch(v[first], v[count], sizes), None)
+        return Touching(op, tensor, kind, engine, plain(plan, op, (op.operands["offset"], op.operands["n"])), lambda m, v: _stretch(v[first], v[count], sizes), None)
     coords = op.operands.get("coords")
     box = boxed(plan, op)
     scalar = isinstance(coords, tuple) and op.name in ("store", "atomic") and not isinstance(getattr(op.operands.get("x"), "type", None), FragT)
     everything: Box = tuple((0, n) for n in sizes)
-    if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows" or any(isinstance(c.type, FragT) for c in coords) or not _plain(plan, op, coords):
+    if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows" or any(isinstance(c.type, FragT) for c in coords) or not plain(plan, op, coords):
         return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
@@ -134,10 +134,9 @@ def _lanes(op: Op) -> Any:
     return (t.form, t.warps, t.chunk, t.shape) if isinstance(t, FragT) and t.form not in ("rowvec", "colvec", "scalar") else None
 
 
-def _plain(plan: Plan, op: Op, entries: tuple[Any, ...]) -> bool:
+def plain(plan: Plan, op: Op, entries: tuple[Any, ...]) -> bool:
     """Whether nothing read from memory decides where, or whether, an access happens: a run only invents such numbers."""
     site = plan.sites[op.id]
-    resolve = trips.resolver_of(plan.program, site.role)
     exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If)]
     loops = [e for s in site.loops for e in (s.lo, s.hi) if isinstance(e, Expr)]
-    return not any(n.op == "ld" for e in (*exprs, *loops) for n in resolve(e).walk())
+    return not any(from_memory(plan.program, site.role, e) for e in (*exprs, *loops))

@@ -39,10 +39,12 @@ class Access:
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """One box: the accesses of it that a later one may conflict with, and the cells that share elements with it."""
+    """One box: the accesses of it that a later one may conflict with, the first read of each operation that came before any write, and
+    the cells that share elements with it."""
 
     box: Box
     seen: list[Access] = field(default_factory=list)
+    given: dict[int, Access] = field(default_factory=dict)
     near: list[Cell] = field(default_factory=list)
 
 
@@ -52,10 +54,17 @@ def meet(a: Box, b: Box) -> bool:
 
 
 class Cells:
-    """The cells of every tensor of one run, and pairs of accesses of which it is not known whether they touch the same elements."""
+    """The cells of every tensor of one run, and pairs of accesses of which it is not known whether they touch the same elements.
 
-    def __init__(self) -> None:
+    Of the tensors in `produced` the reads are sorted: `before` holds by operation a read of elements that the launch only writes later, with
+    that write, and `behind` a read of elements that it has written.
+    """
+
+    def __init__(self, produced: frozenset[str] = frozenset()) -> None:
         self.blind = False
+        self.produced = produced
+        self.before: dict[int, tuple[str, Access, Access]] = {}
+        self.behind: dict[int, Access] = {}
         self.tensors: dict[str, dict[Box, Cell]] = {}
         self.doubts: list[tuple[str, Access, Access]] = []
 
@@ -90,12 +99,26 @@ class Cells:
                     raise Found("S039", tensor=tensor, old=old, now=now)
                 if visible is not None and old.plain & ~visible and old.sure and now.sure:
                     raise Found("S039", tensor=tensor, old=old, now=now, unseen=True)
+        if now.sure and tensor in self.produced:
+            self._provenance(tensor, cell, now)
         if now.kind == WRITE and now.sure:
             self._replaces(tensor, cell, now)
             cell.seen = [a for a in cell.seen if not a.sure]
         elif now.sure:
             cell.seen = [a for a in cell.seen if not (a.kind == now.kind and a.member is now.member and a.op == now.op and a.bit == now.bit)]
         cell.seen.append(now)
+
+    def _provenance(self, tensor: str, cell: Cell, now: Access) -> None:
+        """Keep whether a read sees what the launch has written or what was there before it."""
+        if now.kind == READ:
+            if any(a.kind != READ for c in cell.near for a in c.seen):
+                self.behind.setdefault(now.op, now)
+            else:
+                cell.given.setdefault(now.op, now)
+        elif now.kind == WRITE:
+            for c in cell.near:
+                for op, read in c.given.items():
+                    self.before.setdefault(op, (tensor, read, now))
 
     def _replaces(self, tensor: str, cell: Cell, now: Access) -> None:
         """A tile's result that another tile writes over, with nobody having read it."""

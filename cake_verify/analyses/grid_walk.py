@@ -19,7 +19,8 @@ from cake_ir.scheduler import cluster_total
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.grid_access import Touching, contended, touching
-from cake_verify.analyses.grid_cells import FLAG, WRITE, Access, Cells
+from cake_verify.analyses.grid_cells import FLAG, UPDATE, WRITE, Access, Cells
+from cake_verify.analyses.grid_words import Wait, Words
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.settings import Setting
@@ -35,30 +36,8 @@ ALWAYS_RESIDENT = 48
 
 
 @dataclass(slots=True, eq=False)
-class Word:
-    """One flag: its value and the signals that made it so, oldest first: (value, what it releases, its bit, the access)."""
-
-    value: int = 0
-    signals: list[tuple[int, int, int, Access]] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class Wait:
-    """A member that waits at a flag."""
-
-    member: Member
-    op: int
-    tensor: str
-    i: int
-    value: int
-    found: int
-    raised: bool
-    scope: dict[str, Any]
-
-
-@dataclass(slots=True, eq=False)
 class GridRun:
-    """How one grid ended: what was found, or who waits for which flag, and the pairs of accesses that stay open."""
+    """How one grid ended: what was found, or who waits for which flag; the pairs of accesses and the (waits, updates) that stay open."""
 
     plan: Plan
     setting: Setting
@@ -66,6 +45,7 @@ class GridRun:
     found: Found | None = None
     waits: list[Wait] = field(default_factory=list)
     doubts: list[tuple[str, Access, Access]] = field(default_factory=list)
+    open: list[tuple[int, int]] = field(default_factory=list)
     events: int = 0
     why: str = ""
 
@@ -91,14 +71,13 @@ class GridMachine:
 
     def __init__(self, machine: Machine, tensors: frozenset[str], alias: Mapping[str, str] | None = None) -> None:
         self.plan, self.base, self.tensors, self.alias = machine.plan, machine, tensors, alias or {}
-        self.awaited = {str(op.attrs["flags"]) for op in self.plan.program.ops if op.name == "spin"}
-        self.counted = {str(op.attrs.get("tensor")) for op in self.plan.program.ops if op.name == "atomic" and "tensor" in op.attrs}
+        self.awaited = {self.alias.get(x, x) for op in self.plan.program.ops if op.name == "spin" for x in (str(op.attrs["flags"]),)}
 
     def run(self, setting: Setting, prefix: frozenset[str], clusters: int, limit: int, races: bool = True) -> GridRun:
         """Walk a grid of `clusters` clusters; without `races` only its flags are followed."""
         plan, result = self.plan, GridRun(self.plan, setting, clusters)
         walk = copy(self.base)
-        state = _State(plan, Bounds(plan, setting.args), _extents(plan.program, setting), self.counted)
+        state = _State(plan, Bounds(plan, setting.args), _extents(plan.program, setting))
         state.cells.blind = not races
         walk.steps = [self._step(state, i, step) for i, step in enumerate(self.base.steps)]
         front = World()
@@ -117,17 +96,21 @@ class GridMachine:
         plan.regions.on_split = plan.splitter(ctas)
         try:
             walk.run(front, None, limit)
+            mixed = next((op for op in state.cells.before if op in state.cells.behind), None)
+            if mixed is not None:
+                tensor, read, write = state.cells.before[mixed]
+                result.found = Found("S042", tensor=tensor, old=read, now=write, behind=state.cells.behind[mixed])
         except Found as found:
             result.found = found
             if found.code in ("S039", "S040"):
                 found.data["numbers"] = state.numbers
         except Stuck:
-            result.waits = [w for w in state.waits.values() if not w.member.done]
+            result.waits = [w for w in state.words.waits.values() if not w.member.done]
             for w in result.waits:
                 w.scope = {**w.member.variables(), "#cta": state.numbers[id(w.member.cta)]}
         except Undecided as u:
             result.why = u.why
-        result.events, result.doubts = front.events, state.cells.doubts
+        result.events, result.doubts, result.open = front.events, state.cells.doubts, state.words.open
         return result
 
     def _step(self, state: _State, number: int, base: Step | None) -> Step | None:
@@ -138,7 +121,8 @@ class GridMachine:
         effects = effects_of(op, program)
         flag = next((e for e in effects if isinstance(e, Flag)), None)
         if flag is not None and flag.kind == "spin":
-            return state.spin(op)
+            flags = str(op.attrs["flags"])
+            return state.words.spin(op, self.alias.get(flags, flags))
         if any(isinstance(e, Drain) and e.engine == "bulk" for e in effects) and not bool(op.attrs.get("read", True)):
             return _after(base, state.written(int(op.attrs.get("pending") or 0)))  # type: ignore[call-overload]  # a compile-time int
         bound = state.bounds.binding(op, site.stmt.targets) if isinstance(site.stmt, Assign) else None
@@ -151,6 +135,8 @@ class GridMachine:
             return base
         if flag is not None:
             return _after(base, state.signal(op, found))
+        if found.kind == UPDATE and found.tensor in self.awaited:
+            base = _after(base, state.words.update(op, found))
         if "barrier" in op.attrs:
             return _before(state.load(op, found, site.role), base)
         return _after(base, state.access(found))
@@ -159,11 +145,10 @@ class GridMachine:
 class _State:
     """Global memory and flags of one run, and the steps that use them."""
 
-    def __init__(self, plan: Plan, bounds: Bounds, extents: dict[tuple[str, int], int], counted: set[str]) -> None:
-        self.plan, self.bounds, self.extents, self.counted = plan, bounds, extents, counted
-        self.cells = Cells()
-        self.words: dict[tuple[str, int], Word] = {}
-        self.waits: dict[int, Wait] = {}
+    def __init__(self, plan: Plan, bounds: Bounds, extents: dict[tuple[str, int], int]) -> None:
+        self.plan, self.bounds, self.extents = plan, bounds, extents
+        self.cells = Cells(_produced(plan.program))
+        self.words = Words(plan)
         self.stores: dict[int, list[int]] = {}
         self.numbers: dict[int, int] = {}
 
@@ -205,6 +190,7 @@ class _State:
         slot = self.plan.code.ops[op.id].index.get("stage")
         axis = op.attrs.get("multicast")
         receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
+        landings = self.plan.landings(str(op.attrs["barrier"]))
 
         def step(m: Member, v: tuple[Any, ...]) -> Any:
             box = t.where(m, v)
@@ -213,7 +199,7 @@ class _State:
                 return None
             bit = m.world.bit()
             for r in receivers[m.cta.rank] if receivers is not None else (m.cta.rank,):
-                m.world.ctas[r].bars[share.barrier][n % share.stages].ak |= bit
+                m.world.ctas[landings[r]].bars[share.barrier][n % share.stages].ak |= bit
             self.cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
             return None
 
@@ -243,7 +229,7 @@ class _State:
         def step(m: Member, v: tuple[Any, ...]) -> Any:
             bit = m.world.bit()
             now = self._access(t, m, ((v[at], v[at] + 1),), bit)
-            word = self.words.setdefault((t.tensor, v[at]), Word())
+            word = self.words.word(t.tensor, v[at], "signal", op)
             if word.signals and not word.signals[-1][2] & (m.K | m.E) and t.sure:
                 raise Found("S040", tensor=t.tensor, old=word.signals[-1][3], now=now)
             self.cells.touch(t.tensor, now, m.K)
@@ -251,28 +237,6 @@ class _State:
             m.K |= bit  # the one who signals again knows that it did
             word.value = v[value]
             word.signals.append((v[value], known | bit, bit, now))
-            return None
-
-        return step
-
-    def spin(self, op: Op) -> Step:
-        """Wait until the word is high enough; take what the first signal that made it so released, fenced for the copy engine."""
-        index = self.plan.code.ops[op.id].index
-        at, value, tensor = index["i"], index["value"], str(op.attrs["flags"])
-        counted = tensor in self.counted
-
-        def step(m: Member, v: tuple[Any, ...]) -> Any:
-            word = self.words.get((tensor, v[at]))
-            have = word.value if word is not None else 0
-            if have < v[value] and not counted:
-                self.waits[m.number] = Wait(m, op.id, tensor, v[at], v[value], have, word is not None, {})
-                return BLOCKED
-            self.waits.pop(m.number, None)
-            if word is not None and not counted and v[value] > 0:
-                known = next((k for n, k, _, _ in word.signals if n >= v[value]), 0)
-                m.K |= known
-                m.P |= known
-            m.cur = 0
             return None
 
         return step
@@ -300,6 +264,13 @@ def _after(base: Step | None, then: Callable[[Member, tuple[Any, ...]], Any]) ->
         return reply
 
     return step
+
+
+def _produced(program: Program) -> frozenset[str]:
+    """Tensors that hold nothing of which the launcher says so: what blocks hand on through them, they have written. Only where there are flags."""
+    if not any("flags" in op.attrs for op in program.ops):
+        return frozenset()
+    return frozenset(p.name for p in program.tensors.values() if not (p.const or p.zeroed or p.inout))
 
 
 def _extents(program: Program, setting: Setting) -> dict[tuple[str, int], int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cake_ir.fault import Fix
 from cake_ir.program import Expr, For, If, Program, Scheduler
-from cake_ir.types import TileT, ViewT
+from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import edits, evaluate, trips
 from cake_verify.analyses.sites import Site, sites
 
@@ -60,9 +60,9 @@ def misplaced(program: Program, stores: Sequence[Site]) -> Misplaced | None:
 
 
 def _grouped(program: Program, s: Site) -> tuple[For, Scheduler] | None:
-    """The loop over grouped tiles around a store by the copy engine whose second coordinate counts rows from the tile's first on."""
+    """The loop over grouped tiles around a store of rows and columns whose second coordinate counts rows from the tile's first on."""
     coords = s.op.operands.get("coords")
-    if s.op.name != "tma_store" or not isinstance(coords, tuple) or len(coords) != 2 or s.op.attrs.get("box") is not None:
+    if not isinstance(coords, tuple) or len(coords) != 2 or not (_copied(s) or _masked(s)):
         return None
     for loop in s.loops:
         if loop.kind == "tiles" and isinstance(loop.var_type, TileT) and program.schedulers[str(loop.scheduler)].kind == "grouped":
@@ -70,12 +70,39 @@ def _grouped(program: Program, s: Site) -> tuple[For, Scheduler] | None:
     return None
 
 
+def _copied(s: Site) -> bool:
+    """Whether the copy engine stores a view."""
+    return s.op.name == "tma_store" and s.op.attrs.get("box") is None
+
+
+def _masked(s: Site) -> bool:
+    """Whether threads store a tile."""
+    x = s.op.operands.get("x")
+    return s.op.name == "store" and isinstance(x, Expr) and isinstance(x.type, FragT) and x.type.rank == 2 and x.type.form not in ("rowvec", "colvec", "scalar")
+
+
+def _rows(program: Program, s: Site, loop: For, tile: Mapping[str, int], member: int) -> tuple[int, int] | None:
+    """How many rows a store holds, and how many of them it lets through."""
+    source = s.op.operands["view" if _copied(s) else "x"]
+    assert isinstance(source, Expr) and isinstance(source.type, ViewT | FragT)
+    held, count = source.type.rows, s.op.operands.get("rows")
+    if not _copied(s):
+        mask = s.op.operands.get("mask")
+        if isinstance(mask, Expr) and mask.op == "var":
+            bound = sites(program).results.get((s.role.name, str(mask.attrs["name"])), ())
+            value = bound[0].op.operands.get("value") if len(bound) == 1 else None
+            mask = value if isinstance(value, Expr) else mask
+        if isinstance(mask, Expr) and mask.op != "in_bounds":
+            return None
+        count = mask.args[1] if isinstance(mask, Expr) else None
+    passed = held if count is None else _value(program, s, loop, count, tile, member) if isinstance(count, Expr) else None
+    return None if passed is None else (held, int(passed))
+
+
 def _interval(program: Program, s: Site, loop: For, tile: Mapping[str, int], member: int) -> tuple[int, int] | None:
     """The rows from the tile's first on that a member's store writes (an empty range where a condition keeps it from storing)."""
-    coords, view, count = s.op.operands["coords"], s.op.operands["view"], s.op.operands.get("rows")
-    assert isinstance(coords, tuple) and isinstance(view, Expr)
-    if not isinstance(view.type, ViewT):
-        return None
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
     for c, then in zip((c for c in s.path if isinstance(c, If)), s.arms, strict=True):
         held = _value(program, s, loop, c.cond, tile, member)
         if held is None:
@@ -83,10 +110,10 @@ def _interval(program: Program, s: Site, loop: For, tile: Mapping[str, int], mem
         if bool(held) != then:
             return 0, 0
     first = _value(program, s, loop, coords[1], tile, member)
-    rows = view.type.rows if count is None else _value(program, s, loop, count, tile, member) if isinstance(count, Expr) else None
+    rows = _rows(program, s, loop, tile, member)
     if first is None or rows is None:
         return None
-    return int(first), int(first) + max(0, min(int(rows), view.type.rows))
+    return int(first), int(first) + max(0, min(rows[1], rows[0]))
 
 
 def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int], member: int, depth: int = 8) -> int | float | bool | None:
@@ -111,7 +138,7 @@ def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int
 def rows_left(program: Program, s: Site) -> Fix | None:
     """The edit that gives a store of a grouped tile the rows that the group has left behind its coordinate, at most what the view holds."""
     found, coords, view = _grouped(program, s), s.op.operands.get("coords"), s.op.operands.get("view")
-    if found is None or not isinstance(coords, tuple) or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+    if found is None or not isinstance(coords, tuple) or not _copied(s) or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
         return None
     t, at = trips.written(found[0].var), trips.spoken(coords[1])
     inside = "" if at == f"{t}.row0" else at.removeprefix(f"{t}.row0 + ")

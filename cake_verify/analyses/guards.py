@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cake_ir.derive.structure import listed
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, For, If, Program, statements
+from cake_ir.program import Expr, For, If, Program
 from cake_verify.analyses import trips
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.trips import spoken
@@ -19,7 +20,7 @@ def unreached(program: Program, settings: Iterable[Setting]) -> list[Fault]:
     """The conditions on counters of loops, and on tiles, whose constant lies beyond all runs: nothing is known of what they do there."""
     found = list(settings)
     rounds = max((n for s in found for n in s.trips), default=0)
-    fixed = {s.var for b in program.body for s in statements(b.body) if isinstance(s, For) and s.hi is not None and s.lo is not None and _number(s.lo) and _number(s.hi)}
+    fixed = {s.var for _, body in listed(program) for s in body if isinstance(s, For) and s.hi is not None and s.lo is not None and _number(s.lo) and _number(s.hi)}
     out = []
     for role, branch, cond in trips.conditions(program):
         for n in cond.walk():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from cake_ir.derive.acting import acting
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import fragment_registers
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Drain
+from cake_ir.ops.effects import Drain, Issue
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.types import FragT
 
@@ -35,7 +36,8 @@ def held(program: Program) -> dict[str, Held]:
     to round. What else lives there comes on top.
     """
     out: dict[str, Held] = {}
-    for block in program.body:
+    multiplying = {s.role for s in acting(program).get(Issue, ()) if s.op.attrs.get("kind") == "wgmma"}
+    for block in (b for b in program.body if b.role in multiplying):
         walk = _Walk(program)
         walk.block(block.body, (), {})
         if walk.most is not None:

@@ -1,11 +1,11 @@
-"""Products that sum over an axis and leave a part of it out."""
+"""Products and reductions that run over an axis and leave a part of it out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.program import Expr, For, If, Program
+from cake_ir.program import Expr, For, If
 from cake_verify.analyses import edits, trips
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
@@ -21,13 +21,13 @@ def left_out(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         workers = walk.workers[axis, one, other]
         if not isinstance(extent, int) or extent <= 0 or not _decided(plan, workers, axis):
             continue
-        gap = next(_gaps(stretches, extent), None)
+        gap = next(gaps(stretches, extent), None)
         if gap is not None:
             return [_fault(plan, workers, axis, one, other, gap, extent, stretches, setting)]
     return []
 
 
-def _gaps(stretches: set[tuple[int, int]], extent: int) -> Iterator[tuple[int, int]]:
+def gaps(stretches: set[tuple[int, int]], extent: int) -> Iterator[tuple[int, int]]:
     """The stretches of 0 .. extent that none of (start, length) covers."""
     at = 0
     for start, length in sorted(stretches):
@@ -84,10 +84,10 @@ def _fault(plan: Plan, workers: set[int], axis: str, one: str, other: str, gap: 
     related += [(loop.head, "and loaded in this loop") for n in workers for loop in plan.sites[n].loops[-1:] if plan.sites[n].op.name != "mma" and plan.sites[n].role != site.role][:1]
     facts = {"axis": axis, "expected": extent, "found": gap[0], "role": site.role, "setting": str(setting)}
     return Fault("S035", message, loop.head if loop is not None else site.op.span, tuple(related), f"let the loop reach all of `{axis}`",
-                 _fixes(plan.program, site.role, loop, gap, min(n for _, n in stretches)), facts)  # fmt: skip
+                 fixes(loop, gap, min(n for _, n in stretches)), facts)  # fmt: skip
 
 
-def _fixes(program: Program, role: str, loop: For | None, gap: tuple[int, int], step: int) -> tuple[Fix, ...]:
+def fixes(loop: For | None, gap: tuple[int, int], step: int) -> tuple[Fix, ...]:
     """The bound that the loop would need, where it is a number."""
     if loop is None or loop.hi is None or loop.lo is None or not loop.hi.span.line:
         return ()
@@ -100,3 +100,70 @@ def _fixes(program: Program, role: str, loop: For | None, gap: tuple[int, int], 
     if hi.op == "sub" and hi.args[1].op == "const" and hi.args[0].op == "var" and hi.span.line:
         return (edits.replace(hi.span, trips.spoken(hi.args[0])),)
     return ()
+
+
+# ------------------------------------------------------------------ reductions
+
+
+def part_left_out(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
+    """At most one fault: a reduction that has not seen all of an axis whose length alone decides what is loaded."""
+    for (role, kind, axis, tensor), parts in walk.reduced.items():
+        extent = setting.args.get(axis, plan.program.tunables.get(axis))
+        loads = {p[3] for p in parts}
+        if not isinstance(extent, int) or extent <= 0 or not _loads_decided(plan, loads, axis):
+            continue
+        stretches = {(p[1], p[2]) for p in parts}
+        gap = next(gaps(stretches, extent), None)
+        if gap is None:
+            continue
+        load = max(loads)
+        loop = next((s for s in reversed(plan.sites[load].loops) if s.kind != "tiles"), None)
+        what = {"max": "maximum", "min": "minimum"}.get(kind, "sum")
+        message = f"the {what} over `{axis}` of `{tensor}` leaves out `{axis}` = {gap[0]} .. {gap[1]} of {extent}"
+        op = plan.program.ops[load]
+        first = _coordinate(plan, load)
+        if gap[0] == 0 and (back := without_offset(first)):
+            return [Fault("S034", message, first.span, ((loop.head, "in this loop"),) if loop is not None else (), f"start at the first element of `{axis}`", back,
+                          {"role": role, "axis": axis, "expected": 0, "found": gap[1], "setting": str(setting)})]  # fmt: skip
+        related = ((op.span, f"{call(op)} brings what it runs over"),)
+        return [Fault("S035", message, loop.head if loop is not None else op.span, related, f"let the loop reach all of `{axis}`",
+                      fixes(loop, gap, min(n for _, n in stretches)), {"role": role, "axis": axis, "expected": extent, "found": gap[0], "setting": str(setting)})]  # fmt: skip
+    return []
+
+
+def _coordinate(plan: Plan, load: int) -> Expr:
+    """The coordinate of a load along the columns of what it fills."""
+    op = plan.program.ops[load]
+    coords, box = op.operands["coords"], boxed(plan, op)
+    assert isinstance(coords, tuple) and box is not None and box.col is not None  # as for all loads that give columns a place
+    return coords[box.col]
+
+
+def without_offset(e: Expr) -> tuple[Fix, ...]:
+    """A coordinate without the number that is added in it, where there is one such."""
+    sums = [n for n in e.walk() if n.op == "add" and n.span.line and (n.args[0].op == "const") != (n.args[1].op == "const")]
+    if len(sums) != 1:
+        return ()
+    other = next(a for a in sums[0].args if a.op != "const")
+    return (edits.replace(sums[0].span, trips.spoken(other)),)
+
+
+def _loads_decided(plan: Plan, loads: set[int], axis: str) -> bool:
+    """Whether nothing but the axis's length decides what is loaded: no tile, member, table, other argument or condition."""
+    program = plan.program
+    mentioned = axis in program.tunables
+    for number in loads:
+        site = plan.sites[number]
+        resolve = trips.resolver_of(program, site.role)
+        coords, box = site.op.operands.get("coords"), boxed(plan, site.op)
+        if any(isinstance(s, If) for s, _ in site.around) or not isinstance(coords, tuple) or box is None or box.col is None:
+            return False
+        bounds = [resolve(e) for s, _ in site.around if isinstance(s, For) and s.lo is not None and s.hi is not None for e in (s.lo, s.hi)]
+        for e in (*bounds, resolve(coords[box.col])):
+            if any(n.op in ("field", "ld", "cta_rank", "cta_id", "role_index", "slot_index") or (n.op == "param" and n.attrs["name"] != axis) for n in e.walk()):
+                return False
+        mentioned |= any(n.op == "param" for e in bounds for n in e.walk())
+    return mentioned
+
+
+__all__ = ["left_out", "part_left_out", "without_offset"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cake_ir.derive.acting import acting
+from cake_ir.derive.pairs import runs
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import (
     Arrive,
@@ -27,14 +29,19 @@ from cake_ir.walk.code import Context
 from cake_verify.analyses import steps_memory as memory
 from cake_verify.analyses import steps_send as sends
 from cake_verify.analyses import steps_sync as synchronise
+from cake_verify.analyses import steps_tensor as tensor
 from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.rows import check_rows
 from cake_verify.analyses.state import Found, Member, Undecided, World
 from cake_verify.analyses.steps_atomic import atomic_update
-from cake_verify.analyses.steps_tensor import tensor_operands
+from cake_verify.analyses.steps_element import element_read
 
 LIMIT = 20_000
 """Events of one run after which it is given up."""
+
+
+_HOLDING = ("wgmma", "tmem_ld", "tmem_st")
+"""Engines that hold registers."""
 
 
 class Stuck(Exception):
@@ -50,8 +57,9 @@ class Machine:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.held = {s.role for s in plan.sites.values() if any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld", "tmem_st") for e in self._effects(s.op))}
-        self.dependent = any(isinstance(e, GridDependency) and e.kind == "wait" for s in plan.sites.values() for e in self._effects(s.op))
+        doers = acting(plan.program)
+        self.held = {s.role for s in doers.get(Issue, ()) if any(isinstance(e, Issue) and e.engine in _HOLDING for e in self._effects(s.op))}
+        self.dependent = any(isinstance(e, GridDependency) and e.kind == "wait" for s in doers.get(GridDependency, ()) for e in self._effects(s.op))
         self.steps: list[Step | None] = [self._compile(plan.sites[i].op, plan.sites[i].role) if i in plan.sites else None for i in range(len(plan.program.ops))]
 
     def _effects(self, op: Op) -> tuple[Any, ...]:
@@ -59,8 +67,8 @@ class Machine:
 
     def _compile(self, op: Op, role: str) -> Step | None:
         parts: list[Step] = []
-        asynchronous = any(isinstance(e, Issue) and e.engine in ("wgmma", "tmem_ld", "tmem_st") for e in self._effects(op))
-        if not asynchronous:
+        effects = self._effects(op)
+        if not any([isinstance(e, Issue) and e.engine in _HOLDING for e in effects]):
             registers = memory.registers(self.plan, op, role in self.held)
             if registers is not None:
                 parts.append(registers)
@@ -71,7 +79,7 @@ class Machine:
         rows = check_rows(self.plan, op)
         if rows is not None:
             parts.append(rows)
-        for effect in self._effects(op):
+        for effect in effects:
             step = self._one(op, role, effect)
             if step is not None:
                 parts.append(step)
@@ -81,7 +89,7 @@ class Machine:
             return None
         if len(parts) == 1:
             return parts[0]
-        if any(isinstance(e, (Wait, Sync, ClusterSync)) for e in self._effects(op)):
+        if any(isinstance(e, (Wait, Sync, ClusterSync)) for e in effects):
             return _in_stages(tuple(parts))
         return _both(*parts) if len(parts) == 2 else _in_stages(tuple(parts))
 
@@ -131,11 +139,11 @@ class Machine:
         if effect.engine == "tcgen05":
             if "acc" not in op.operands:
                 return None
-            issued, inner = memory.mma_async(self.plan, op, effect), tensor_operands(self.plan, op)
-            return _both(issued if inner is None else _both(issued, inner), memory.accumulator(self.plan, op))
+            issued, inner = memory.mma_async(self.plan, op, effect), tensor.tensor_operands(self.plan, op)
+            return _both(issued if inner is None else _both(issued, inner), tensor.accumulator(self.plan, op))
         if effect.engine == "cp_async":
             return memory.copy_in(self.plan, op, role)
-        return memory.tensor_memory(self.plan, op, effect)
+        return tensor.tensor_memory(self.plan, op, effect)
 
     def _touch(self, op: Op, role: str, effect: Touch) -> Step:
         make = memory.generic_read if effect.mode == "r" else memory.generic_write
@@ -144,11 +152,8 @@ class Machine:
         if effect.operand == "scratch" and effect.mode == "w":
             return self._scratch(op, role)
         if op.name == "ld":
-            return make(self.plan, op, effect.operand, self._element(op))
+            return element_read(self.plan, op, role)
         return make(self.plan, op, effect.operand)
-
-    def _element(self, op: Op) -> Any:
-        return self.plan.lookup(op, "view")
 
     def _scratch(self, op: Op, role: str) -> Step:
         """Each member of a reduction across warps writes the slots of its own warps."""
@@ -190,6 +195,8 @@ class Machine:
         cx = plan.cluster[0]
         for c in world.ctas:
             for role, make in plan.code.roles.items():
+                if not runs(plan.program, role, c.rank):
+                    continue
                 record = plan.program.roles[role]
                 for i in range(record.members):
                     context = Context(arguments, i, (c.rank % cx, c.rank // cx), plan.cluster, cta * plan.ranks + c.rank, extents,
@@ -205,32 +212,31 @@ class Machine:
         while running:
             before = events
             for m in running:
-                send, event, reply = m.body.send, m.pending, m.reply
+                send, event = m.body.send, m.pending
                 try:
+                    if event is None:
+                        event = send(None)
                     while True:
-                        if event is None:
-                            event = send(reply)
-                        number = event[0]
-                        step = steps[number]
+                        step = steps[event[0]]
                         reply = None
                         if step is not None:
                             reply = step(m, event[1])
                             if reply is blocked:
-                                m.pending, m.reply = event, None
+                                m.pending = event
                                 break
                         if log is not None:
                             log(m, event)
-                        event = None
                         events += 1
                         if events > limit:
-                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
+                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", event[0] if event[0] >= 0 else None, m.role)
+                        event = send(reply)
                 except StopIteration:
                     m.done, m.pending = True, None
                 except Found as found:
                     found.member, m.pending = m, event
                     raise
                 except ArithmeticError as error:
-                    raise Undecided(f"`{m.role}` computes a number that does not exist ({error})") from None
+                    raise Undecided(f"`{m.role}` computes a number that does not exist ({error})", role=m.role) from None
                 finally:
                     world.events = events
             running = [m for m in running if not m.done]

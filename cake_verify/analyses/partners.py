@@ -29,7 +29,7 @@ def _sources(program: Program, role: str, e: Expr) -> set[str]:
 
 
 def _steps(e: object, ring: str) -> bool:
-    return isinstance(e, Expr) and any(n.op == "step" and n.attrs.get("ring") == ring for n in e.walk())
+    return isinstance(e, Expr) and any([n.op == "step" and n.attrs.get("ring") == ring for n in (e.walk() if e.args else (e,))])
 
 
 def _counted_by(program: Program, role: str, body: tuple[Stmt, ...], ring: str, around: frozenset[str], head: Span | None) -> list[tuple[frozenset[str], Span | None]]:

@@ -9,12 +9,14 @@ from typing import Any
 from cake_ir.derive.arrivals import arrivals, units
 from cake_ir.derive.clusters import along, arrival_targets, axis_of
 from cake_ir.derive.issue import issue_roles
+from cake_ir.derive.pairs import landing
 from cake_ir.derive.sends import send_barriers
-from cake_ir.derive.structure import sites
+from cake_ir.derive.structure import listed, sites
 from cake_ir.derive.transactions import TxSet, transactions
-from cake_ir.program import Assign, Expr, Op, Program, statements
+from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import SlotT, TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
+from cake_verify.analyses.fragment_paths import Paths, paths
 from cake_verify.analyses.places import register_touches
 from cake_verify.analyses.regions import OutsideView, Region, Regions
 from cake_verify.analyses.state import Bar, Cta, Found, Meet, World
@@ -51,8 +53,16 @@ class Plan:
         self.sends = send_barriers(program)
         self.cluster = program.launch.cluster
         self.ranks = self.cluster[0] * self.cluster[1]
+        self._paths: dict[int, Paths] = {}
         self._lookups: dict[tuple[str, int, int, int, int, int], Lookup] = {}
         self._views: dict[tuple[str, str], Expr] = {}
+
+    def paths(self, tree: Expr) -> Paths:
+        """The leaves of a fragment expression of this plan's code, found once: the code keeps the tree, so that its identity stands for it."""
+        found = self._paths.get(id(tree))
+        if found is None:
+            found = self._paths[id(tree)] = paths(tree)
+        return found
 
     # ------------------------------------------------------------ barriers
 
@@ -65,6 +75,10 @@ class Plan:
     def targets(self, barrier: str) -> tuple[tuple[int, ...], ...]:
         """For every CTA of the cluster, the CTAs at which its arrivals on `barrier` count."""
         return tuple(arrival_targets(self.program, barrier, r) for r in range(self.ranks))
+
+    def landings(self, barrier: str) -> tuple[int, ...]:
+        """For every CTA of the cluster, the CTA on whose barrier its loads complete."""
+        return tuple(landing(self.program, barrier, r) for r in range(self.ranks))
 
     def multicast(self, axis: str) -> tuple[tuple[int, ...], ...]:
         """For every CTA, the CTAs that receive its multicast along `axis`, in slice order."""
@@ -99,8 +113,8 @@ class Plan:
         """What a view name of the operation's role stands for."""
         key = (self.sites[op.id].role, name)
         if not self._views:
-            for block in self.program.body:
-                for s in statements(block.body):
+            for block, body in listed(self.program):
+                for s in body:
                     if isinstance(s, Assign) and isinstance(s.value, Expr) and isinstance(s.value.type, ViewT):
                         self._views[block.role, s.targets[0]] = s.value
         return self._views.get(key)

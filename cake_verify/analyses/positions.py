@@ -16,7 +16,7 @@ from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile
 from cake_verify.analyses import ranges
 from cake_verify.analyses.evaluate import apply, evaluate
 from cake_verify.analyses.sites import Site
-from cake_verify.analyses.trips import resolver_of
+from cake_verify.analyses.trips import resolver_of, written
 
 MOST = 2048
 """Positions of one operation that are looked at."""
@@ -72,7 +72,7 @@ class Position:
         """The arguments by name and where the operation stands, for a message."""
         parts = [f"{n} = {self.args[n]}" for n in sorted(names) if n in self.args]
         for name, v in self.names.items():
-            parts += [f"{name}.{k} = {x}" for k, x in v.items()] if isinstance(v, dict) else [f"{name} = {v}"]
+            parts += [f"{written(name)}.{k} = {x}" for k, x in v.items()] if isinstance(v, dict) else [f"{written(name)} = {v}"]
         return ", ".join(parts)
 
 

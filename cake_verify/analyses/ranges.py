@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from cake_ir.fact import fact
-from cake_ir.program import Expr, Program
+from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
-from cake_verify.analyses.sites import sites
+from cake_verify.analyses.sites import Site, sites
 
 _DEPTH = 24
 
@@ -124,6 +124,19 @@ def of(program: Program, role: str | None, e: Expr) -> Range:
     return _Evaluator(program, role).value(e, _DEPTH)
 
 
+@fact
+def live(program: Program) -> tuple[Site, ...]:
+    """The operations in text order without those in loops that certainly have no iteration: what they would do is never done."""
+
+    found = sites(program)
+    idle = {id(s) for (role, _), loops in found.loops.items() for s in loops if _never_runs(program, role, s)}
+    return tuple(s for s in found.ops if not any(id(p) in idle for p in s.path)) if idle else found.ops
+
+
+def _never_runs(program: Program, role: str, loop: For) -> bool:
+    return loop.lo is not None and loop.hi is not None and of(program, role, loop.lo).lo >= of(program, role, loop.hi).hi
+
+
 class _Evaluator:
     def __init__(self, program: Program, role: str | None) -> None:
         self.program, self.role = program, role
@@ -179,6 +192,8 @@ class _Evaluator:
             if loop.lo is None or loop.hi is None:
                 return ANY
             lo, hi = self.value(loop.lo, depth), self.value(loop.hi, depth)
+            if lo.lo >= hi.hi:  # the loop has no iteration, and no value
+                continue
             r = span(lo.lo, hi.hi - 1, lo.exact is not None and hi.exact is not None)
             out = r if out is None else join(out, r)
         if len(bindings) > 1 and any(_mentions(b.value, name) for b in bindings):

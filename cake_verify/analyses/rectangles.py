@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cake_ir.fact import fact
 from cake_ir.layout import ViewLayout
 from cake_ir.placement import view_layout
 from cake_ir.program import Expr, Program, View
@@ -37,6 +38,7 @@ class Rectangle:
         return (self.rows, self.cols) == (self.layout.rows, self.layout.cols)
 
 
+@fact
 def rectangles(program: Program, role: str, e: Expr) -> tuple[Rectangle, ...]:
     """The rectangles that a view expression can stand for: one, or one a binding where a name was bound to several."""
     return tuple(_find(program, role, e, 8))[:_MOST]

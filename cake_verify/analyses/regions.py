@@ -13,7 +13,7 @@ from functools import lru_cache
 from cake_ir.derive.structure import nodes
 from cake_ir.dtypes import DTYPES
 from cake_ir.layout import SWIZZLES, ViewLayout, stage_stride
-from cake_ir.program import Program, View
+from cake_ir.program import Expr, Program, View
 from cake_ir.types import ViewT
 
 Region = list[int]
@@ -134,6 +134,9 @@ class Regions:
                     while n % unit:
                         unit //= 2
         for op in program.ops:
+            read = op.operands.get("view")
+            if op.name == "ld" and isinstance(read, Expr) and isinstance(read.type, ViewT) and self.views[read.type.view].swizzle is None:
+                unit = min(unit, max(1, self.views[read.type.view].elem_bits // 8))  # one element stands for itself
             for x in nodes(program)[op.id]:
                 if x.op == "cols" and isinstance(x.type, ViewT) and self.views[x.type.view].swizzle is None:
                     width = x.type.cols * self.views[x.type.view].elem_bits // 8  # members slice a row into equal parts

@@ -77,8 +77,9 @@ class Replay:
 
     def touched(self, entry: Entry, atom: int, cta: Cta) -> Iterator[tuple[str, str, str]]:
         """The accesses of `atom` in `cta` among those of an executed operation."""
+        here = self._reached(entry) is cta or (entry.op.attrs.get("ctas") == 2 and entry.member.cta.rank ^ 1 == cta.rank)
         for operand, mode, proxy in self.touches(entry.op):
-            if entry.member.cta is not cta and not entry.op.attrs.get("multicast"):
+            if not here and not entry.op.attrs.get("multicast"):
                 continue
             find = self.plan.lookup(entry.op, operand)
             try:
@@ -87,10 +88,15 @@ class Replay:
             except Found:
                 continue
         for operand, mode in self.tmem_touches(entry.op):
-            if entry.member.cta is cta:
+            if here:
                 value = entry.values[self.plan.code.ops[entry.op.id].index[operand]]
                 if atom in self.plan.columns(entry.op.operands[operand].type)(value):  # type: ignore[union-attr, arg-type]  # tensor memory
                     yield operand, mode, "async"
+
+    def _reached(self, entry: Entry) -> Cta:
+        """The CTA whose shared memory an operation touches: its own, or the one that it sends to."""
+        to = self.plan.code.ops[entry.op.id].index.get("cta") if entry.op.name == "send" else None
+        return entry.member.cta if to is None else self.world.ctas[entry.values[to]]
 
     def is_a(self, op: Op, *kinds: type) -> bool:
         return any(isinstance(e, kinds) for e in self.effects(op))
@@ -183,7 +189,7 @@ class Replay:
         """How often each member has contributed to one barrier object, by member number; loads count once a slot."""
         name = self.plan.names[bar.decl]
         stages = self.plan.program.rings[self.plan.program.barriers[name].pipeline].stages
-        targets = self.plan.targets(name)
+        targets, landings = self.plan.targets(name), self.plan.landings(name)
         out: dict[int, int] = {}
         armed: set[tuple[int, int]] = set()
         for entry in self.log:
@@ -194,7 +200,8 @@ class Replay:
                 continue
             if self.is_a(entry.op, Issue):
                 key = (entry.member.number, n)
-                if entry.member.cta.rank != bar.cta or key in armed:
+                lands = self._reached(entry).rank if entry.op.name == "send" else landings[entry.member.cta.rank]
+                if lands != bar.cta or key in armed:
                     continue
                 armed.add(key)
             elif bar.cta not in targets[entry.member.cta.rank]:

@@ -11,6 +11,7 @@ from cake_verify.analyses import report_race as race
 from cake_verify.analyses import report_use as use
 from cake_verify.analyses.declarations import blame
 from cake_verify.analyses.replay import Replay
+from cake_verify.analyses.report_pair import unjoined
 from cake_verify.analyses.state import Found
 
 _REPORTS: dict[str, Callable[[Replay, Found], Fault]] = {
@@ -25,5 +26,5 @@ _REPORTS: dict[str, Callable[[Replay, Found], Fault]] = {
 def report(r: Replay) -> Fault | None:
     """The fault of a replayed run; None if it ran through."""
     if r.found is not None:
-        return blame(r, _REPORTS[r.found.code](r, r.found))
-    return blame(r, deadlock.deadlock(r)) if r.stuck else None
+        return unjoined(r, blame(r, _REPORTS[r.found.code](r, r.found)))
+    return unjoined(r, blame(r, deadlock.deadlock(r))) if r.stuck else None

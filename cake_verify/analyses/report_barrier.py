@@ -11,6 +11,7 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.report_deadlock import early_release, too_often
 from cake_verify.analyses.report_waits import contributors
+from cake_verify.analyses.rows import what_is_left
 from cake_verify.analyses.state import Bar, Found, Member
 from cake_verify.analyses.words import call, sync_points, trace, who
 
@@ -315,46 +316,17 @@ def _taken_from(r: Replay, role: str, op: Op) -> Span:
 
 def rows_left(r: Replay, found: Found) -> Fault:
     """A store past the end of its sequence."""
-    from cake_verify.analyses.trips import spoken
-
     m, op = _now(r, found)
     d = found.data
     found_range = d["range"]
     read = r.plan.program.ops[found_range.read]
     message = (f"{call(op)} writes {d['rows']} rows from row {d['first']} on, but the sequence ends at row {d['end']}: "
                f"the rows behind it belong to the next one")  # fmt: skip
-    coordinate = op.operands["coords"][found_range.coordinate]  # type: ignore[index]  # stores have coordinates
-    end = _end_name(r, m.role, found_range.tensor, found_range.read)
-    fixes: list[Fix] = []
-    if end:
-        text = f"lm.min({found_range.rows}, {end} - ({spoken(coordinate)}))"
-        if "rows" in op.spans:
-            fixes.append(edits.replace(op.spans["rows"], text))
-        elif op.name in ("tma_store", "bulk_store"):
-            fixes.append(edits.add_argument(op.span, f"rows={text}"))
+    fix = what_is_left(r.plan, op, found_range)
+    fixes = [fix] if fix is not None else []
     return Fault("S013", message, op.spans.get("rows", op.span), ((read.span, f"the sequence starts at `{found_range.tensor}[{d['index']}]` = {d['start']}"),),
                  fixes=tuple(fixes), facts={"tensor": found_range.tensor, "expected": d["end"] - d["first"], "found": d["rows"], "setting": str(r.setting)},
                  help="store only the rows that are left: " + (fixes[0].title if fixes else "`rows=`"), trace=trace(r, [], (m, "past the end")))  # fmt: skip
-
-
-def _end_name(r: Replay, role: str, tensor: str, read: int) -> str | None:
-    """The author's name for the offset after the one that was read."""
-    from cake_verify.analyses import trips
-
-    resolve = trips.resolver_of(r.plan.program, role)
-    start = trips.canonical(resolve(r.plan.program.ops[read].operands["i"]))  # type: ignore[arg-type]  # reads have one index
-    best = None
-    for block in r.plan.program.body:
-        if block.role != role:
-            continue
-        for s in statements(block.body):
-            if isinstance(s, Assign) and isinstance(s.value, Expr) and len(s.targets) == 1:
-                e = resolve(s.value)
-                if e.op == "ld" and e.attrs["tensor"] == tensor:
-                    i = trips.canonical(e.args[0])
-                    if i != start and (i == f"({start}+1)" or trips.canonical(Expr("sub", (e.args[0], resolve(r.plan.program.ops[read].operands["i"])))) == "(1)"):  # type: ignore[arg-type]  # an index is one expression
-                        best = s.targets[0]
-    return best.rsplit("_", 1)[0] if best and best.rsplit("_", 1)[-1].isdigit() else best
 
 
 __all__ = ["Arrive", "Commit"]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
+from cake_ir.program import If
+from cake_verify.analyses import edits
+from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.trips import spoken
 from cake_verify.analyses.value_fills import divided_by
 from cake_verify.analyses.value_masks import selected
 from cake_verify.analyses.value_state import Clash
@@ -24,6 +28,8 @@ def told_column(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, Any]) ->
         return Fault("S034", message, at, ((source.span, "the rows"), (other.span, "the columns")), "the base of each `lm.iota` is where its rows or columns start", (),
                      {**facts, "axis": axis})  # fmt: skip
     offsets = divided_by(walk, c.one)
+    if c.kind == "behind":
+        return _behind(plan, c, str(offsets), facts)
     if offsets is not None and c.kind != "numbered":
         what = "this mask lets columns of the next sequence through" if c.kind == "mask" else "columns of the next sequence reach a maximum or minimum over this one"
         return Fault("S034", f"{what}: `{offsets}` divides `{axis}`", at, ((source.span, "loaded here, past the sequence's end"),),
@@ -39,3 +45,21 @@ def told_column(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, Any]) ->
     other = plan.program.ops[c.other[2]]
     message = f"columns `{axis}` = {c.one[1]} and `{axis}` = {c.other[1]} get the same numbers from `lm.{selected(c.op)}`: its base does not follow the tile"
     return Fault("S034", message, at, ((other.span, "these columns were loaded here"),), "the base is the number of the tile's first column", (), facts)
+
+
+def _behind(plan: Plan, c: Clash, offsets: str, facts: dict[str, Any]) -> Fault:
+    """A row behind the end of its sequence in a running value, with the condition that lets it through."""
+    assert c.one
+    source = plan.program.ops[c.one[2]]
+    guard = next((s for s, _ in reversed(plan.sites[c.op.id].around) if isinstance(s, If)), None)
+    at = guard.cond.span if guard is not None and guard.cond.span.line else plan.sites[c.op.id].stmt.span
+    related = [(source.span, "loaded here, past the sequence's end")]
+    if guard is not None:
+        related.insert(0, (plan.sites[c.op.id].stmt.span, "taken in here"))
+    fixes: tuple[Fix, ...] = ()
+    if guard is not None and guard.cond.op == "le" and guard.cond.span.line:
+        fixes = (edits.replace(guard.cond.span, f"{spoken(guard.cond.args[0])} < {spoken(guard.cond.args[1])}"),)
+    elif guard is not None and guard.cond.op == "lt":
+        fixes = without_offset(guard.cond.args[1])
+    message = f"a row of the next sequence is taken in: `{offsets}` divides `{c.one[0]}`, and `{c.one[0]}` = {c.one[1]} lies behind the end of the one that the tile belongs to"
+    return Fault("S034", message, at, tuple(related), "take in only as many rows as the sequence has left", fixes, {**facts, "axis": c.one[0]})

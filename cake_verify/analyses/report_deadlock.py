@@ -11,6 +11,7 @@ from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.report_counts import uneven
+from cake_verify.analyses.report_kept_out import kept_out
 from cake_verify.analyses.report_site import engine_of
 from cake_verify.analyses.report_waits import Blocked, contributors, waits_of
 from cake_verify.analyses.state import Member
@@ -24,7 +25,7 @@ def deadlock(r: Replay) -> Fault:
     blocked = [_blocked(r, m) for m in r.stuck]
     return (
         _in_flight(r) or _turn(r, blocked) or _not_primed(r, blocked) or _never_comes(r, blocked) or _kept(r, blocked) or uneven(r, blocked)
-        or _odd(r, blocked) or _cycle(r, blocked)
+        or _odd(r, blocked) or kept_out(r, blocked) or _cycle(r, blocked)
     )  # fmt: skip
 
 
@@ -248,7 +249,8 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
     where = edits.level_with(r.plan, at.op, taken.op)
     if where != edits.stmt_span(r.plan, at.op):
         slot = _spoken_stage(taken.op) or slot
-    fixes: list[Fix] = [edits.after(where, f"lm.arrive({name}, stage={slot})")]
+    release = f"lm.{'commit' if program.barriers[name].arrive == 'mma' else 'arrive'}({name}, stage={slot})"
+    fixes: list[Fix] = [edits.after(where, release)]
     related = [(taken.op.span, "waits for the slot here"), (b.op.span, f"{who(r, b.member)} waits for its release here")]
     related += [(s.op.span, "other slots are released here") for s in releases[:2]]
     guard = _kept_by(r, m, taken, releases)
@@ -263,7 +265,7 @@ def _keeps(r: Replay, b: Blocked, m: Member, taken: Entry, name: str, views: set
     facts = {"barrier": name, "role": m.role, "expected": b.bar.count if b.bar else None, "found": b.bar.count - b.bar.pend if b.bar else None,
              "setting": str(r.setting)}  # fmt: skip
     return Fault("S008", message, at.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=waits_of(r, blocked),
-                 help=f"release it: `lm.arrive({name}, stage={slot})`")  # fmt: skip
+                 help=f"release it: `{release}`")  # fmt: skip
 
 
 def _ends(r: Replay, m: Member, use: Entry) -> Entry:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cake_ir.fault import Fault, Fix
+from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag, Issue
-from cake_ir.program import Op
+from cake_ir.program import If, Op
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Access, Box
@@ -25,12 +25,15 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
     doubts: list[Fault] = []
     for run in runs:
         if run.found is not None and "now" in run.found.data:
-            faults.append({"S028": _replaced, "S039": _race, "S040": _signals}[run.found.code](run, run.found.data))
+            faults.append({"S028": _replaced, "S039": _race, "S040": _signals, "S042": _too_soon}[run.found.code](run, run.found.data))
         elif run.waits:
             faults.append(_never(run))
         elif run.why or run.found is not None:
             doubts.append(Fault("S090", f"not decided: what blocks of one launch do to tensors that they share ({run.why or 'the walk of the grid stopped'})",
                                 run.plan.program.span, severity="note", facts={"setting": _setting(run)}))  # fmt: skip
+        for spin, update in run.open[:1]:
+            if not doubts:
+                doubts.append(_unclear(run, spin, update))
         for tensor, old, now in run.doubts[:1]:
             if not doubts:
                 doubts.append(_open(run, tensor, old, now))
@@ -140,6 +143,46 @@ def _replaced(run: GridRun, data: dict[str, Any]) -> Fault:
                  help="add what is there to what is stored, or write a place of its own", facts={"tensor": tensor, "role": now.member.role, "setting": _setting(run)})  # fmt: skip
 
 
+def _too_soon(run: GridRun, data: dict[str, Any]) -> Fault:
+    """The first link of a chain reads what only its own block, or a later one, writes."""
+    tensor, read, write, behind = str(data["tensor"]), data["old"], data["now"], data["behind"]
+    first, second = _op(run, read), _op(run, write)
+    common = _elements(_shared(read.box, write.box))
+    message = f"{call(first)} of {_who(run, read.member, read.scope)} reads elements of `{tensor}` that no block has written yet, where other tiles read what a block has left"
+    lines = (
+        _line(run, read.member, first, read.scope, f"reads {tensor}{common}, as it was before the launch"),
+        _line(run, write.member, second, write.scope, "writes it"),
+        _line(run, behind.member, first, behind.scope, "reads what has been written"),
+    )
+    param = run.plan.program.tensors[tensor]
+    related = ((second.span, "written here, later"), (param.span, "not declared to hold anything at the start"))
+    guard = next((s for s, _ in run.plan.sites[read.op].around[::-1] if isinstance(s, If)), None)
+    fixes: list[Fix] = []
+    field = _first_field(run, read, behind)
+    at = edits.stmt_span(run.plan, first)
+    if field and guard is not None and guard.cond.span.line:
+        fixes.append(edits.replace(guard.cond.span, f"{field} > 0"))
+    elif field and at.line == at.end_line:
+        fixes.append(Fix((Edit(at.start(), f"if {field} > 0:\n{' ' * (at.column + 3)}"),), "likely", f"put it under `if {field} > 0:`"))
+    help = f"let the first tile of the chain read nothing{f': `if {field} > 0:`' if field else ''}; where `{tensor}` holds data at the start, say so: `{tensor}: LM.{param.kind}{param.rank}d[..].inout`"
+    return Fault("S042", message, first.span, related if guard is None else ((guard.head, "under this condition"), *related), help=help, fixes=tuple(fixes), trace=lines,
+                 facts={"tensor": tensor, "role": read.member.role, "elements": common, "setting": _setting(run)})  # fmt: skip
+
+
+def _first_field(run: GridRun, read: Access, behind: Access) -> str:
+    """The one field of the tile that is 0 where the read comes too soon and more where it does not."""
+    for loop in run.plan.sites[read.op].loops:
+        if loop.kind != "tiles" or not isinstance(read.scope.get(loop.var), tuple):
+            continue
+        names = run.plan.program.schedulers[str(loop.scheduler)].fields
+        pairs = zip(names, read.scope[loop.var], behind.scope[loop.var], strict=False)
+        moved = [n for n, a, b in pairs if a == 0 and b > 0]
+        both = [n for n, a, b in zip(names, read.scope[loop.var], behind.scope[loop.var], strict=False) if a != b]
+        if len(moved) == 1 and both == moved:
+            return f"{written(loop.var)}.{moved[0]}"
+    return ""
+
+
 def _signals(run: GridRun, data: dict[str, Any]) -> Fault:
     """One word, raised by two that do not know of each other."""
     tensor, old, now = str(data["tensor"]), data["old"], data["now"]
@@ -158,17 +201,33 @@ def _never(run: GridRun) -> Fault:
     w = min(run.waits, key=lambda w: (w.scope["#cta"], w.member.number))
     op = program.ops[w.op]
     raised = [s.op for s in run.plan.sites.values() if s.op.attrs.get("flags") == w.tensor and any(isinstance(e, Flag) and e.kind == "signal" for e in effects_of(s.op, program))]
-    if not raised:
+    counted = [s.op for s in run.plan.sites.values() if s.op.name == "atomic" and s.op.attrs.get("tensor") == w.tensor]
+    if counted:
+        reason = f"the updates leave it at {w.found}" if w.raised else "no block that can still run updates that word"
+        raised += counted
+    elif not raised:
         reason = f"nothing signals `{w.tensor}`"
     else:
         reason = f"it stays at {w.found}" if w.raised else "no block that can still run signals that word"
     message = f"{_who(run, w.member, w.scope)} waits for `{w.tensor}[{w.i}]` to be at least {w.value}, and {reason}"
     lines = tuple(_line(run, x.member, program.ops[x.op], x.scope, f"waits for {x.tensor}[{x.i}] >= {x.value}, found {x.found}") for x in run.waits[:8])
     help = f"signal the word that is waited for, with a value of {w.value} or more"
-    if raised and not w.raised:
+    if counted and w.raised:
+        help = "wait for what the blocks before this one have counted: in a small grid one block has several tiles, and those behind this one have not run"
+    elif raised and not w.raised:
         help = "signal the word that is waited for, and let a block wait only for tiles that come before its own in the tile order"
     return Fault("S041", message, op.span, tuple((o.span, "raised here") for o in raised[:3]), help=help, trace=lines,
                  facts={"tensor": w.tensor, "word": w.i, "expected": w.value, "found": w.found, "role": w.member.role, "setting": _setting(run)})  # fmt: skip
+
+
+def _unclear(run: GridRun, spin: int, update: int) -> Fault:
+    """A wait for a word that is changed by what only the data say, or in ways whose order matters."""
+    program = run.plan.program
+    wait, change = program.ops[spin], program.ops[update]
+    tensor = str(wait.attrs["flags"])
+    message = f"not decided: whether this wait ends, since {call(change)} changes words of `{tensor}` by an amount, or in an order, that the text does not say"
+    return Fault("S090", message, wait.span, ((change.span, "changed here"),), severity="note", facts={"tensor": tensor, "setting": _setting(run)},
+                 help="count with `lm.atomic(.., op=\"add\")` of a number that is not read from memory, or let one block at a time `lm.signal`")  # fmt: skip
 
 
 def _open(run: GridRun, tensor: str, old: Access, now: Access) -> Fault:

@@ -71,7 +71,7 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
         message = f"{call(s.op)} reads bytes of `{name}` that other lanes of {who(r, m)} wrote, and nothing makes them meet in between"
         related[0] = (write.op.span, "written here, by other lanes too")
         if sync:
-            fixes.append(edits.before(where, f"lm.sync({sync})"))
+            fixes.append(edits.meet_before(r.plan, s.op, sync))
     elif write.member.role == m.role and code == "S004" and (part := _shared_part(r, s.op)) is not None:
         own = f"{part.n} * {m.role}.index"
         message = f"{who(r, m)} reads what {who(r, write.member)} writes: this part of `{name}` starts at {spoken(part.lo)} for all members of `{m.role}`"
@@ -159,7 +159,7 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
     facts: dict[str, object] = {"view": name, "reader": victim.role, "writer": m.role, "setting": str(r.setting)}
     code = "S003" if s.view == name else "S007"
     engine = engine_of(r, read.op)
-    guard = _guard(r, s)
+    guard = _guard(r, s, victim)
     release = _release(r, victim, guard, read, s)
     head = [(read, "reads"), (release, "releases"), *sync_points(r, (victim, m), len(r.log))]
     lines = trace(r, head, (m, "overwrites"))
@@ -170,7 +170,8 @@ def _overwrite(r: Replay, s: Site, read: Entry, operand: str, missing: int) -> F
         fixes: tuple[Fix, ...] = (edits.add_argument(barrier.span, 'scope="cluster"', "certain"),)
         if "scope" in barrier.spans:
             fixes = (edits.replace(barrier.spans["scope"], '"cluster"', "certain"),)
-        message = f"`{guard}` frees slots of `{name}` for this CTA only, but the multicast load writes them in every CTA of the cluster"
+        writer = f"{call(s.op)} writes them in another CTA" if s.op.name == "send" else "the multicast load writes them in every CTA of the cluster"
+        message = f"`{guard}` frees slots of `{name}` for this CTA only, but {writer}"
         return Fault("S012", message, barrier.span, (writes, reads), fixes=fixes, trace=lines, facts=facts | {"barrier": guard, "expected": "cluster", "found": "cta"},
                      help='count the arrivals of all CTAs that read the slot: `scope="cluster"`')  # fmt: skip
     if engine == "wgmma" and release is not None and release.number > read.number and r.still_flying(release, read, operand):
@@ -219,7 +220,7 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
     if victim is m and waited:
         message = f"{call(s.op)} may overwrite `{name}` before a store has read it: only the issuing thread has waited for that store"
         if sync:
-            fixes.append(edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})"))
+            fixes.append(edits.meet_before(r.plan, s.op, sync))
     elif (drain := r.drain(len(r.log), victim, "bulk")) is not None and drain.number > read.number and "pending" in drain.op.spans:
         left = sum(1 for e in r.log[read.number + 1 : drain.number] if e.member is victim and engine_of(r, e.op) == "bulk")
         message = f"`lm.store_wait(pending={drain.op.attrs.get('pending')})` leaves the store in flight whose source {call(s.op)} overwrites"
@@ -248,7 +249,7 @@ def _store_in_flight(r: Replay, s: Site, read: Entry, release: Entry | None, nam
 def _own_lanes(r: Replay, s: Site, read: Entry, name: str, reads: tuple[Span, str], facts: dict[str, object], lines: tuple[str, ...], code: str) -> Fault:
     m = s.member
     sync = edits.own_barrier(r.plan.program, m.role)
-    fixes = [edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({sync})")] if sync else []
+    fixes = [edits.meet_before(r.plan, s.op, sync)] if sync else []
     message = f"{call(s.op)} overwrites `{s.view}` while other lanes of {who(r, m)} may still read `{name}`: nothing makes them meet in between"
     return Fault(code, message, s.span, (reads,), help=title(fixes, "let all threads meet between the read and the write"), fixes=tuple(fixes),
                  facts=facts, trace=lines)  # fmt: skip
@@ -288,7 +289,7 @@ def _skipped(r: Replay, s: Site, read: Entry) -> str | None:
         return None
     ring, n = program.barriers[name].pipeline, s.values[at]
     for b in program.barriers.values():
-        if b.pipeline != ring or read.member.role not in b.prod or m.role not in b.cons:
+        if b.name == name or b.pipeline != ring or read.member.role not in b.prod or m.role not in b.cons:
             continue
         if not any(e.member is m and e.op.attrs.get("barrier") == b.name and r.is_a(e.op, Wait) and r.slot(e.op, e.values) == n for e in r.log):
             return b.name
@@ -305,8 +306,12 @@ def _stepped(r: Replay, role: str, ring: str) -> tuple[Span, str] | None:
     return None
 
 
-def _guard(r: Replay, s: Site) -> str | None:
-    """The barrier whose wait guards a load."""
+def _guard(r: Replay, s: Site, victim: Member) -> str | None:
+    """The barrier whose wait guards a load, or a send into the slots that `victim` reads."""
+    if s.op.name == "send":
+        name, barriers = str(s.op.attrs["barrier"]), r.plan.program.barriers
+        mine = [b for b in barriers.values() if b.name != name and b.pipeline == barriers[name].pipeline and victim.role in b.prod and s.member.role in b.cons]
+        return mine[0].name if len(mine) == 1 else None
     return next((name for name, loads in guarded_loads(r.plan.program).items() if any(x.op is s.op for x in loads)), None)
 
 

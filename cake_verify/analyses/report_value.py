@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Assign, Expr, If, Op
-from cake_ir.span import Span
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.report_columns import told_column
+from cake_verify.analyses.report_halves import halves
+from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice
 from cake_verify.analyses.trips import canonical, spoken, written
@@ -22,11 +23,12 @@ from cake_verify.analyses.words import call, span_of, view_name
 
 def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
     """The first meeting of values that do not fit; a warning where it may be meant."""
-    c = next((c for c in walk.clashes if c.sure), walk.clashes[0] if walk.clashes else None)
+    uneven = next((c for c in walk.clashes if walk.uneven(c)), None)
+    c = next((c for c in walk.clashes if c.sure), uneven or (walk.clashes[0] if walk.clashes else None))
     if c is None:
         return None
     fault = _told(plan, walk, c, setting)
-    return fault if c.sure else replace(fault, severity="warning")
+    return fault if c.sure or c is uneven else replace(fault, severity="warning")
 
 
 def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
@@ -43,59 +45,18 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return Fault("S035", message, decl.spans.get("col", decl.span), ((by.span, "overwrites them here"), (c.op.span, "adds to them here")),
                      "give each accumulator columns of its own", (), facts)  # fmt: skip
     if c.kind == "stale":
-        message = f"{call(c.op)} adds to an accumulator that still holds the tile at {_place(c.one)}, and the product belongs to {_place(c.other)}"
+        message = f"{call(c.op)} adds to an accumulator that still holds the tile at {place(c.one)}, and the product belongs to {place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
-        return Fault("S035", message, c.op.span, _sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
-    if c.kind in ("mask", "numbered", "filled", "related"):
+        return Fault("S035", message, c.op.span, sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
+    if c.kind == "halves":
+        return halves(plan, c, facts)
+    if c.kind in ("mask", "numbered", "filled", "related", "behind"):
         return told_column(plan, walk, c, facts)
     if c.kind == "contraction":
         return _contraction(plan, c, facts)
     if c.kind == "transposed":
         return _transposed(plan, c, facts)
     return _misplaced(plan, walk, c, facts)
-
-
-def _place(label: Label) -> str:
-    return f"`{label[0]}` = {label[1]}" if label else "another place"
-
-
-def _coordinate(plan: Plan, label: Label) -> Expr | None:
-    """The coordinate with which a label was read or is written."""
-    if not label:
-        return None
-    op = plan.program.ops[label[2]]
-    coords, box = op.operands.get("coords"), boxed(plan, op)
-    if not isinstance(coords, tuple) or box is None:
-        return None
-    k = box.col if box.col_axis == label[0] else box.row if box.row_axis == label[0] else None
-    return coords[k] if k is not None else None
-
-
-def _form(plan: Plan, label: Label) -> Affine | None:
-    e = _coordinate(plan, label)
-    form = affine(plan.program, plan.sites[label[2]].role, e) if e is not None and label else None
-    return None if form is None else _shared(form)
-
-
-def _shared(form: Affine) -> Affine:
-    """A sum in names that mean the same in every role: tiles by their fields, counters as they are written."""
-    return Affine(form.constant, {(f".{n.partition('.')[2]}" if "." in n else written(n)): c for n, c in form.terms.items()})
-
-
-def _span(plan: Plan, label: Label) -> Span:
-    e = _coordinate(plan, label)
-    assert label
-    return e.span if e is not None and e.span.line else plan.program.ops[label[2]].span
-
-
-def _sources(plan: Plan, c: Clash, first: Label = ()) -> tuple[tuple[Span, str], ...]:
-    """Where both sides' places come from."""
-    out = []
-    for label in (c.one, c.other):
-        if label and label is not first:
-            verb = "goes to" if plan.program.ops[label[2]] is c.op else "comes from"
-            out.append((_span(plan, label), f"{verb} {_place(label)}"))
-    return tuple(out)
 
 
 def _exchange(plan: Plan, label: Label, other: Label) -> Fix | None:
@@ -108,26 +69,16 @@ def _exchange(plan: Plan, label: Label, other: Label) -> Fix | None:
         return None
     mine = box.col if box.col_axis == label[0] else box.row
     theirs = box.row if mine == box.col else box.col
-    role, target = plan.sites[op.id].role, _form(plan, other)
+    role, target = plan.sites[op.id].role, form_of(plan, other)
     swapped = affine(plan.program, role, coords[theirs])
-    swapped = None if swapped is None else _shared(swapped)
-    if target is None or swapped is None or _tiles(swapped) != _tiles(target) or (not swapped.terms and swapped.constant != target.constant):
+    swapped = None if swapped is None else shared(swapped)
+    if target is None or swapped is None or tiles_of(swapped) != tiles_of(target) or (not swapped.terms and swapped.constant != target.constant):
         return None
-    texts = [_text(e) for e in coords]
+    texts = [text_of(e) for e in coords]
     texts[mine], texts[theirs] = texts[theirs], texts[mine]
     if None in texts or "coords" not in op.spans:
         return None
     return edits.replace(op.spans["coords"], f"({', '.join(str(t) for t in texts)})", "likely", "exchange the coordinates")
-
-
-def _tiles(a: Affine) -> dict[str, int]:
-    """The terms that every role shares: tile fields and loop counters, without the member's."""
-    return {n: c for n, c in a.terms.items() if n != "member"}
-
-
-def _text(e: Expr) -> str | None:
-    known = all(n.op in ("const", "param", "var", "field", "add", "sub", "mul", "floordiv", "mod", "cdiv", "min", "max", "role_index") for n in e.walk())
-    return spoken(e) if known else None
 
 
 # ------------------------------------------------------------------ products
@@ -139,7 +90,7 @@ def _contraction(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     message = f"{call(c.op)} multiplies along `{axis}` what starts at {c.one[1]} in `a` by what starts at {c.other[1]} in `b`"
     facts = facts | {"axis": axis, "a": c.one[1], "b": c.other[1]}
     help_text = f"both operands cover the same stretch of `{axis}`"
-    a, b = _form(plan, c.one), _form(plan, c.other)
+    a, b = form_of(plan, c.one), form_of(plan, c.other)
     if a is not None and b is not None and a.terms == b.terms and a.constant == b.constant:
         found = odd_slice(plan, c.op)
         return _sliced(plan, c, found, message, help_text, facts)
@@ -147,13 +98,13 @@ def _contraction(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     fix = _exchange(plan, suspect, other)
     fixes = [fix] if fix else []
     if not fixes and suspect and other and plan.sites[suspect[2]].role == plan.sites[other[2]].role:
-        e, text = _coordinate(plan, suspect), _coordinate(plan, other)
-        written = _text(text) if text is not None else None
+        e, text = coordinate(plan, suspect), coordinate(plan, other)
+        written = text_of(text) if text is not None else None
         if e is not None and written is not None:
             fixes = [edits.replace(e.span, written)]
-    related = (*_sources(plan, c, suspect), (c.op.span, "multiplied here"))
+    related = (*sources(plan, c, suspect), (c.op.span, "multiplied here"))
     role = plan.sites[suspect[2]].role if suspect else c.member.role
-    return Fault("S034", message, _span(plan, suspect), related, help_text, tuple(fixes), facts | {"role": role})
+    return Fault("S034", message, span_at(plan, suspect), related, help_text, tuple(fixes), facts | {"role": role})
 
 
 def _suspect(plan: Plan, one: Label, other: Label, a: Affine | None, b: Affine | None, stored: bool = False) -> tuple[Label, Label]:
@@ -168,16 +119,16 @@ def _suspect(plan: Plan, one: Label, other: Label, a: Affine | None, b: Affine |
             return (one, other) if fields[0] and not loops[0] else (other, one)
         if bool(a.constant) != bool(b.constant):
             return (one, other) if a.constant else (other, one)
-        if len(_tiles(a)) != len(_tiles(b)):
-            return (one, other) if len(_tiles(a)) < len(_tiles(b)) else (other, one)
+        if len(tiles_of(a)) != len(tiles_of(b)):
+            return (one, other) if len(tiles_of(a)) < len(tiles_of(b)) else (other, one)
     return one, other
 
 
 def _sliced(plan: Plan, c: Clash, found: Slice | None, message: str, help_text: str, facts: dict[str, object]) -> Fault:
     """A fault whose cause is the part of a tile that an operation takes."""
-    related = ((c.op.span, "multiplied here" if c.op.name == "mma" else "stored here"), *_sources(plan, c))
+    related = ((c.op.span, "multiplied here" if c.op.name == "mma" else "stored here"), *sources(plan, c))
     if found is None:
-        return Fault("S034", message, c.op.span, _sources(plan, c), help_text, (), facts)
+        return Fault("S034", message, c.op.span, sources(plan, c), help_text, (), facts)
     fixes = (edits.replace(found.lo.span, found.instead),) if found.instead and found.lo.span.line else ()
     return Fault("S034", message, found.span, related, help_text, fixes, facts)
 
@@ -209,7 +160,7 @@ def _twice(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     message = f"{call(c.op)} adds the product of the same two operands to its accumulator twice"
     others = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role and s.op is not c.op]
     same = [o for o in others if _operands(o) == _operands(c.op)]
-    related = ((same[0].span, "added here already"),) if same else _sources(plan, c)
+    related = ((same[0].span, "added here already"),) if same else sources(plan, c)
     fixes = (edits.remove(edits.stmt_span(plan, c.op), "likely"),) if same else ()
     return Fault("S035", message, c.op.span, related, "multiply each pair of tiles once", fixes, facts)
 
@@ -224,7 +175,7 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
         message = f"{call(c.op)} multiplies along `{c.one[0]}` of `a` and `{c.other[0]}` of `b`: one operand is not the way round that is meant"
         odd = odd_slice(plan, c.op)
         span = odd.span if odd is not None else span_of(c.op, "b")
-        return Fault("S034", message, span, ((c.op.span, "multiplied here"), *_sources(plan, c)), "transpose one of them: `.T`", (), facts)
+        return Fault("S034", message, span, ((c.op.span, "multiplied here"), *sources(plan, c)), "transpose one of them: `.T`", (), facts)
     message = f"{call(c.op)} stores rows along `{c.one[0]}` where `{c.op.attrs.get('tensor')}` has `{c.other[0]}`: the tile lies across"
     mma = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role]
     fixes: tuple[Fix, ...] = ()
@@ -233,8 +184,8 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
         texts = [_source_text(e) for e in (a, b)]
         if None not in texts:
             fixes = (Fix((Edit(mma[0].spans["a"], str(texts[1])), Edit(mma[0].spans["b"], str(texts[0]))), "likely", "exchange `a` and `b`"),)
-    related = (*((o.span, "multiplied here") for o in mma[:1]), *_sources(plan, c))
-    span, more = (mma[0].span, ((c.op.span, "stored here"), *_sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
+    related = (*((o.span, "multiplied here") for o in mma[:1]), *sources(plan, c))
+    span, more = (mma[0].span, ((c.op.span, "stored here"), *sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
     return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts)
 
 
@@ -244,7 +195,7 @@ def _source_text(e: object) -> str | None:
     text = view_name(e)
     slices = [n for n in e.walk() if n.op in ("rows", "cols")]
     for n in slices:
-        lo = _text(n.args[1])
+        lo = text_of(n.args[1])
         if lo is None:
             return None
         text += f".{n.op}({lo}, {n.attrs['n']})"
@@ -257,20 +208,20 @@ def _source_text(e: object) -> str | None:
 def _misplaced(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, object]) -> Fault:
     assert c.one and c.other
     if c.kind == "added":
-        message = f"{call(c.op) if c.op.name != 'compute' else 'the expression'} combines elements at {_place(c.one)} with elements at {_place(c.other)}"
+        message = f"{call(c.op) if c.op.name != 'compute' else 'the expression'} combines elements at {place(c.one)} with elements at {place(c.other)}"
         help_text = f"load both from the same place along `{c.one[0]}`"
     elif c.kind == "mixed":
-        message = f"{call(c.op)} adds a product at {_place(c.other)} to an accumulator that holds products at {_place(c.one)}"
+        message = f"{call(c.op)} adds a product at {place(c.other)} to an accumulator that holds products at {place(c.one)}"
         help_text = f"all products of one accumulator belong to one tile of `{c.one[0]}`"
     else:
-        message = f"{call(c.op)} stores what was loaded at {_place(c.one)} to {_place(c.other)}"
+        message = f"{call(c.op)} stores what was loaded at {place(c.one)} to {place(c.other)}"
         help_text = f"load and store the same tile; an output that rearranges `{c.one[0]}` names the axis differently"
     facts = facts | {"axis": c.one[0], "loaded": c.one[1], "stored": c.other[1]}
     axes = {x.axis for x in walk.clashes if x.op is c.op and x.kind == c.kind}
-    a, b = _form(plan, c.one), _form(plan, c.other)
+    a, b = form_of(plan, c.one), form_of(plan, c.other)
     if len(axes) > 1:  # both axes are off: the store is what is common to them
         suspect, other = c.other, c.one
-    elif a is not None and b is not None and _tiles(a) == _tiles(b) and a.constant == b.constant:
+    elif a is not None and b is not None and tiles_of(a) == tiles_of(b) and a.constant == b.constant:
         found = odd_slice(plan, c.op)
         if found is not None:
             return _sliced(plan, c, found, message, help_text, facts)
@@ -279,9 +230,9 @@ def _misplaced(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, object]) 
         suspect, other = _suspect(plan, c.one, c.other, a, b, c.kind == "stored")
     fix = _exchange(plan, suspect, other)
     fixes = [fix] if fix else []
-    related = (*_sources(plan, c, suspect), *(((c.op.span, "stored here"),) if suspect is not c.other else ()))
+    related = (*sources(plan, c, suspect), *(((c.op.span, "stored here"),) if suspect is not c.other else ()))
     role = plan.sites[suspect[2]].role if suspect else c.member.role
-    span = plan.program.ops[suspect[2]].spans.get("coords", _span(plan, suspect)) if fix and suspect else _span(plan, suspect)
+    span = plan.program.ops[suspect[2]].spans.get("coords", span_at(plan, suspect)) if fix and suspect else span_at(plan, suspect)
     return Fault("S034", message, span, related, help_text, tuple(fixes), facts | {"role": role})
 
 

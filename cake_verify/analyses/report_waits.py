@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import members_at
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Op
@@ -27,13 +28,17 @@ class Blocked:
 def contributors(r: Replay, bar: Bar) -> list[Member]:
     """The members that have to give to a barrier object in every phase."""
     name = r.plan.names[bar.decl]
-    targets = r.plan.targets(name)
+    if name in send_barriers(r.plan.program):  # the receiver announces the bytes itself, whoever sends gives them
+        roles = {s.role for s in send_barriers(r.plan.program)[name].sends}
+        senders, gave = [m for m in r.world.members if m.role in roles], r.gifts(bar)
+        return [m for m in senders if m.number in gave] or senders
+    targets, landings = r.plan.targets(name), r.plan.landings(name)
     out = []
     for share in r.plan.arrivals[name].shares:
         indices = {i for s in share.sites for i in members_at(r.plan.program, s)} or set(range(share.members))
         loads = any(r.is_a(s.op, Issue) for s in share.sites)
         for m in r.world.members:
-            reach = (m.cta.rank,) if loads else targets[m.cta.rank]
+            reach = (landings[m.cta.rank],) if loads else targets[m.cta.rank]
             if m.role == share.role and m.index in indices and bar.cta in reach:
                 out.append(m)
     return out

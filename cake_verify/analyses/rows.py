@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cake_ir.fault import Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
-from cake_ir.program import Expr, Op
+from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.types import FragT, ViewT
-from cake_verify.analyses import trips
+from cake_verify.analyses import edits, trips
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.state import Found, Member
 
@@ -72,6 +73,35 @@ def guarded(plan: Plan, op: Op) -> Range | None:
                 rows = plan.code.ops[op.id].index.get("rows")
                 is_rows = rows is not None and extent == _view_rows(op)
                 return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent)  # type: ignore[call-overload]  # an `ld` carries its operation's number
+    return None
+
+
+def what_is_left(plan: Plan, op: Op, found: Range) -> Fix | None:
+    """The edit that gives a store as many rows as its sequence has left, at most what it holds; None where the end has no name."""
+    coords = op.operands.get("coords")
+    end = _end_name(plan, op, found)
+    if end is None or not isinstance(coords, tuple) or op.name not in ("tma_store", "bulk_store"):
+        return None
+    text = f"lm.min({found.rows}, {end} - ({trips.spoken(coords[found.coordinate])}))"
+    return edits.replace(op.spans["rows"], text) if "rows" in op.spans else edits.add_argument(op.span, f"rows={text}")
+
+
+def _end_name(plan: Plan, op: Op, found: Range) -> str | None:
+    """The author's name for the offset after the one that the store's coordinate starts from."""
+    program, role = plan.program, plan.sites[op.id].role
+    resolve = trips.resolver_of(program, role)
+    start = resolve(program.ops[found.read].operands["i"])  # type: ignore[arg-type]  # reads have one index
+    for block in program.body:
+        for s in statements(block.body) if block.role == role else ():
+            if not isinstance(s, Assign) or len(s.targets) != 1 or s.targets[0].startswith("tmp"):  # a name of ours: the author's follows
+                continue
+            if isinstance(s.value, Op):
+                index = s.value.operands.get("i") if s.value.name == "ld" and s.value.attrs.get("tensor") == found.tensor else None
+            else:
+                e = resolve(s.value)
+                index = e.args[0] if e.op == "ld" and e.attrs["tensor"] == found.tensor else None
+            if isinstance(index, Expr) and trips.linear(Expr("sub", (resolve(index), start))) in ((1, {}), (1, dict.fromkeys(trips.linear(start)[1], 0))):
+                return trips.written(s.targets[0], s.target_spans[0] if s.target_spans else None)
     return None
 
 

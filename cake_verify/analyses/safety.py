@@ -13,13 +13,13 @@ from typing import Any
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
-from cake_ir.program import Program
+from cake_ir.program import For, Program
 from cake_ir.span import Span
 from cake_verify.analyses import ranges
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
 from cake_verify.analyses.guards import unreached
-from cake_verify.analyses.left_out import left_out
+from cake_verify.analyses.left_out import left_out, part_left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
@@ -27,10 +27,12 @@ from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
+from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.value_walk import Event, ValueWalk
+from cake_verify.analyses.wraps import came_round, never_round, said
 from cake_verify.rule import checks
 
 
@@ -81,6 +83,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     fenced: set[int] = set()
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
+    came: set[str] = set()
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
     for setting in settings:
         if events >= work:
@@ -100,6 +103,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             break
         world.members.clear()  # they point back at their world: without a cycle everything goes as soon as nobody needs it
         events += world.events
+        came |= came_round(plan, world.ctas)
         if failed:
             fault = report(replay(machine, setting, search.prefix))
             if fault is not None and not any(_same(fault, f) for f in faults):
@@ -120,11 +124,19 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         if told is not None:
             faults += _values(plan, *told)
     if not faults:
-        undecided += [_lost(loop) for loop in lost if not _bounded(program, loop)]
+        def covered(loop: For) -> tuple[int, ...]:
+            at = [i for i, x in enumerate(search.loops) if x.stmt is loop]
+            return tuple(sorted({s.trips[i] for s in settings for i in at}))
+
+        open_ones = {spoken(loop.hi): loop for loop in reversed(lost) if not _bounded(program, loop)}  # roles that count alike: once
+        undecided += [_lost(loop, said(covered(loop.stmt))) for loop in reversed(open_ones.values())]
         undecided += partners(program) + unreached(program, settings)
+        undecided += never_round(program, came, covered) if settings and not undecided else []
         if search.untried:
             why = f"not decided: {len(search.untried)} conditions on arguments are left after {TRIALS:,} choices of arguments, this is the first"
             undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
+        undecided += [Fault("S090", "not decided: no values read that were tried make this condition true", b.cond.span, severity="note",
+                            help="state what the tensor holds with `lm.assume_values(..)`") for b in search.one_sided]  # fmt: skip
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     if not undecided and not any(f.severity == "error" for f in faults):
@@ -166,7 +178,7 @@ def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> 
     if clash is not None and clash.severity == "error":
         return [clash]
     doubts = [clash] if clash is not None else []
-    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting))
+    return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting) or part_left_out(plan, walk, setting))
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})
@@ -196,7 +208,9 @@ def _dead(plan: Plan, number: int) -> Fault:
 def _cut_short(plan: Plan, number: int, role: str, first: int, rows: int, end: int) -> Fault:
     op = plan.program.ops[number]
     message = f"the store writes {rows} rows from row {first} on, and the sequence that they belong to goes on to row {end}: the rest of this tile is never written"
-    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile",
+    range_ = guarded(plan, op)
+    fix = what_is_left(plan, op, range_) if range_ is not None else None
+    return Fault("S013", message, op.spans.get("rows", op.span), ((op.span, "stored here"),), "`rows=` is what is left of the sequence, at most a tile", (fix,) if fix is not None else (),
                  facts={"role": role, "expected": end - first, "found": rows})  # fmt: skip
 
 
@@ -206,10 +220,10 @@ def _bounded(program: Program, loop: Loop) -> bool:
     return high.hi - low.lo <= 1
 
 
-def _lost(loop: Loop) -> Fault:
+def _lost(loop: Loop, covered: str) -> Fault:
     text = spoken(loop.hi)
     return Fault("S090", f"not decided: no arguments tried give this loop more than one iteration (its bound is {text})", loop.stmt.head,
-                 severity="note", facts={"expression": text}, help="state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
+                 severity="note", facts={"expression": text}, help=f"{covered}state what is known about the arguments with `lm.assume(..)`")  # fmt: skip
 
 
 __all__ = ["SafetyResult", "check", "check_bound"]

@@ -11,11 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from cake_ir.derive.structure import listed
 from cake_ir.dtypes import DTYPES
-from cake_ir.program import Expr, For, If, Program, Scheduler, statements
+from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
-from cake_verify.analyses import trips
+from cake_verify.analyses import read_guards, trips
+from cake_verify.analyses.blocks import LENGTH, blocks_of
+from cake_verify.analyses.farther import go_farther
+from cake_verify.analyses.fixed_scalars import conjuncts, fixed_scalars
 from cake_verify.analyses.goals import Goal, goals_of
+from cake_verify.analyses.later_tiles import later
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NotKnown
@@ -26,7 +32,7 @@ TRIALS = 20_000
 MOST_LAG = 256
 """Iterations up to which a guard's constant is followed; what changes later is not decided."""
 
-LENGTH = "#len:"
+UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
 
 
 @dataclass(slots=True, eq=False)
@@ -59,35 +65,39 @@ class Settings:
         self.loops = [x for x in trips.loops(program) if not x.constant]
         self.scheduler = self._main_scheduler()
         self.integers = [p.name for p in program.scalars.values() if DTYPES[p.dtype or "i32"].is_integer]
-        self.ones = dict.fromkeys(program.scalars, 1.0)
+        self.ones: dict[str, Any] = {**dict.fromkeys(program.scalars, 1.0), "ld": _index, "tile": {}}
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
+        self.branched = read_guards.only_branched(self)
+        self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
         self.window, self.stages = self._window()
-        self.divides: list[tuple[str, int, str]] = []
         self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
-        self.dependents = self._dependents()
+        self.dependents, self.defined = fixed_scalars(program, self.integers)
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
         self.guarded: list[If] = []
         self.sides: dict[tuple[int, ...], tuple[bool, ...]] = {}
         self.trials = 0
         self.untried: list[If] = []
+        self.one_sided: list[If] = []
+        self.starts: list[dict[str, int]] = []
         self._functions()
         self.candidates = self._candidates()
 
     def _main_scheduler(self) -> Scheduler | None:
-        for block in self.program.body:
-            for s in statements(block.body):
+        for _, body in listed(self.program):
+            for s in body:
                 if isinstance(s, For) and s.kind == "tiles":
                     return self.program.schedulers[str(s.scheduler)]
         return None
 
     def _tensors_read(self) -> list[str]:
-        """Tensors whose elements decide a trip count, or the sizes of groups."""
+        """Tensors whose elements decide a trip count or which way a branch goes, or the sizes of groups."""
         names: dict[str, None] = {}
-        for loop in self.loops:
-            for n in (*loop.lo.walk(), *loop.hi.walk()):
-                if n.op == "ld":
+        bounds = [e for loop in self.loops for e in (loop.lo, loop.hi)]
+        for e in (*bounds, *(c for _, _, c in trips.conditions(self.program))):
+            for n in e.walk():
+                if n.op == "ld" and "tensor" in n.attrs:
                     names[str(n.attrs["tensor"])] = None
         if self.scheduler is not None and self.scheduler.offsets:
             names[self.scheduler.offsets] = None
@@ -113,33 +123,6 @@ class Settings:
                 lag = max(lag, min(int(loop.lo.attrs["value"]), 16))  # type: ignore[arg-type]  # bounds are integers
         return max(min((2 * stages + lag + 1) * min(multiple, 8), 64), min(2 * stages + max(lag + 1, multiple), MOST_LAG)), stages
 
-    def _dependents(self) -> dict[str, str]:
-        """Scalars that an assumption `x == ..` or `x * c == ..` fixes, with the Python text of their value, in an order that works."""
-        found: dict[str, str] = {}
-        free = set(self.integers)
-        for a in self.program.assumes:
-            for n in _conjuncts(trips.resolver_of(self.program, "")(a.cond)):
-                if n.op != "eq":
-                    continue
-                for x, other in (n.args, n.args[::-1]):
-                    divide = ""
-                    if x.op == "mul" and x.args[1].op == "const":
-                        divide, x = f" // {x.args[1].attrs['value']}", x.args[0]
-                    if x.op != "param" or str(x.attrs["name"]) not in free:
-                        continue
-                    uses = {str(y.attrs["name"]) for y in other.walk() if y.op == "param"}
-                    if uses & {str(x.attrs["name"]), *found} or any(str(x.attrs["name"]) in t for t in found.values()):
-                        continue
-                    try:
-                        found[str(x.attrs["name"])] = f"({trips.python(other, self.program)}){divide}"
-                    except NotKnown:
-                        continue
-                    free.discard(str(x.attrs["name"]))
-                    if divide:
-                        self.divides += [(u, int(divide[4:]), str(x.attrs["name"])) for u in uses]
-                    break
-        return found
-
     def _functions(self) -> None:
         """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
         resolve = trips.resolver_of(self.program, "")
@@ -158,8 +141,9 @@ class Settings:
         self.loops = [x for x in self.loops if x not in self.unknown]
         guards = []
         for _, branch, cond in trips.conditions(self.program):
-            names = {n.op for n in cond.walk()}
-            if "param" in names and not names & {"var", "role_index", "ld", "field", "cta_rank", "cta_id"}:
+            names = {n.op for n in read_guards.outside_reads(cond)}
+            reads = "ld" in names
+            if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
                 with suppress(NotKnown):
                     guards.append(f"bool({trips.python(cond, self.program)})")
                     self.guard_conditions.append(cond)
@@ -169,28 +153,15 @@ class Settings:
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
-        divisors: dict[str, set[int]] = {n: set() for n in self.integers if n not in self.dependents}
-        divisors |= {LENGTH + t: set() for t in self.read}
         sources = [e for loop in trips.loops(self.program) for e in (loop.lo, loop.hi)]
         sources += [c for _, _, c in trips.conditions(self.program)]
         sources += [a.cond for a in self.program.assumes]
         if self.scheduler is not None:
             sources += self.scheduler.tiles
-            if self.scheduler.block and self.scheduler.offsets:
-                divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
-        lets = trips.resolver_of(self.program, "")
-        through: dict[str, set[int]] = {}
-        for source in sources:
-            for n in lets(source).walk():
-                if n.op in ("cdiv", "floordiv", "mod") and n.args[1].op == "const":
-                    c = n.args[1].attrs["value"]
-                    for inner in n.args[0].walk():
-                        key = str(inner.attrs["name"]) if inner.op == "param" else LENGTH + str(inner.attrs["tensor"]) if inner.op == "ld" else ""
-                        if key in self.dependents and isinstance(c, int) and c > 1:
-                            through.setdefault(key, set()).add(c)
-                        if key in divisors and isinstance(c, int) and c > 1:
-                            divisors[key].add(c)
-                            divisors[key] |= {c * d for d in _blocks_of(n.args[0], inner)}  # parts of a number of blocks
+        names = [*(n for n in self.integers if n not in self.dependents), *(LENGTH + t for t in self.read)]
+        divisors = blocks_of(sources, names, self.defined, trips.resolver_of(self.program, ""))
+        if self.scheduler is not None and self.scheduler.block and self.scheduler.offsets:
+            divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
             for n in cond.walk():
@@ -200,12 +171,11 @@ class Settings:
                         if name in divisors and c:
                             at = -constant // c
                             edges.setdefault(name, []).extend((at, at + 1, at - 1))
-        for name, c, counted in self.divides:
-            if name in divisors:
-                divisors[name] |= {c, *(c * d for d in through.get(counted, ()))}  # blocks, and parts of their number
         units = self.units = self._units()
         self.blocks = {name: (max(cs), units.get(name, 1)) for name, cs in divisors.items() if cs and max(cs) > units.get(name, 1)}
         counts = [1, 2, 3, self.stages + 1, self.stages + 2, self.window]
+        for name, values in read_guards.values_of(self.guard_conditions).items():
+            edges.setdefault(LENGTH + name, []).extend(values)
         out: dict[str, list[int]] = {}
         for name, cs in divisors.items():
             values: list[int] = []
@@ -213,14 +183,14 @@ class Settings:
                 u = units.get(name, 1)
                 whole, ragged = [c * k for k in counts], [n for k in counts for n in (c * (k - 1) + u, c * k - u)]
                 values += ragged + whole if name.startswith(LENGTH) else whole + ragged
-            out[name] = [v for v in dict.fromkeys([*values, *counts, *edges.get(name, ()), 0]) if v >= 0]
-        return out
+            out[name] = [v for v in dict.fromkeys([*values, *counts, *edges.get(name, ()), 0]) if v >= 0 or name.startswith(LENGTH)]
+        return read_guards.passing_first(self, out)
 
     def _units(self) -> dict[str, int]:
         """What each argument is assumed to be a multiple of."""
         found: dict[str, int] = {}
         for a in self.program.assumes:
-            for n in _conjuncts(trips.resolver_of(self.program, "")(a.cond)):
+            for n in conjuncts(trips.resolver_of(self.program, "")(a.cond)):
                 if n.op == "eq" and n.args[0].op == "mod" and n.args[1].op == "const" and n.args[1].attrs["value"] == 0:
                     x, c = n.args[0].args
                     if x.op == "param" and c.op == "const":
@@ -232,9 +202,9 @@ class Settings:
     def profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         """Cluster tiles in all, and the trips of every run-time loop at the first tile; None where an assumption fails."""
         key = tuple(choice.values())
-        if key not in self.profiles:
-            self.profiles[key] = self._profile(choice)
-        return self.profiles[key]
+        if (found := self.profiles.get(key, False)) is False:
+            found = self.profiles[key] = self._profile(choice)
+        return found  # type: ignore[return-value]  # what `_profile` gave
 
     def sides_of(self, choice: dict[str, int]) -> tuple[bool, ...]:
         """Which way every condition on arguments goes."""
@@ -248,7 +218,7 @@ class Settings:
             env = self.environment(choice)
             if not all(self.assumed(env)):
                 return None
-            total, env["tile"] = self._tiles(env)
+            total, env["tile"] = self.tiles(env)
             return total, self.trips(env)
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             return None
@@ -256,17 +226,20 @@ class Settings:
     def environment(self, choice: dict[str, int]) -> dict[str, Any]:
         """Every scalar's value under a choice, and what memory holds."""
         env: dict[str, Any] = {**self.ones, **choice}
-        if self.read:
-            env["ld"] = reader({t: (choice[LENGTH + t],) for t in self.read}, self.prefix)
-        else:
-            env["ld"] = _index
-        env["tile"] = {}
+        env["ld"], env["tile"] = _index, {}
         if self.dependents:
             for name, value in zip(self.dependents, self.fixed(env), strict=True):
                 env[name] = value
+        if self.read:
+            env["ld"] = reader(self.lengths_of(choice, env), self.prefix)
         return env
 
-    def _tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
+    def lengths_of(self, choice: dict[str, int], env: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+        """What memory holds under a choice: one number a tensor."""
+        return {t: (read_guards.held(self, t, choice[LENGTH + t], env),) for t in self.read}
+
+    def tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
+        """Cluster tiles in all, and the fields of the first tile."""
         s = self.scheduler
         if s is None:
             return 1, {}
@@ -287,6 +260,21 @@ class Settings:
 
     def find(self) -> tuple[list[Setting], list[trips.Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
+        found, choices, most = self._cover()
+        if go_farther(self, choices, most):
+            found, choices, most = self._cover()
+        if found:
+            i = min(range(len(found)), key=lambda i: (found[i].mixed, read_guards.kept_out(self, choices[i]), abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
+            told = telling(self, found[i], choices[i])
+            if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
+                found.append(told)  # as few tiles a block would not bring it back to a slot
+            else:
+                found[i] = told
+        lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
+        return found, [*later(self, lost, found), *self.unknown]
+
+    def _cover(self) -> tuple[list[Setting], list[dict[str, int]], list[int]]:
+        """Settings for every goal, what was chosen for each, and the most iterations of every loop."""
         found: list[Setting] = []
         choices: list[dict[str, int]] = []
         most = [0] * len(self.loops)
@@ -308,31 +296,27 @@ class Settings:
             for sides, side in zip(seen, self.sides_of(choice), strict=True):
                 sides.add(side)
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
-            setting = self._setting(goal, choice, counts, total)
+            setting = self.setting(goal, choice, counts, total)
             if want is not None or goal.over or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
                 found.append(setting)
                 choices.append(choice)
-        if found:
-            i = min(range(len(found)), key=lambda i: (found[i].mixed, abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
-            told = telling(self, found[i], choices[i])
-            if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
-                found.append(told)  # as few tiles a block would not bring it back to a slot
-            else:
-                found[i] = told
-        lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
-        return found, [*lost, *self.unknown]
+        self.one_sided = [b for b, cond, sides in zip(self.guarded, self.guard_conditions, seen, strict=True) if True not in sides and read_guards.reads(cond)]
+        return found, choices, most
 
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
-        at = choice = {n: values[0] for n, values in self.candidates.items()}
+        at = choice = self._begin(goal)
         best = NEVER
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
-            for name, values in [("", [0]), *self.candidates.items()]:  # first the start itself: all there is without arguments
-                others = sum(self._uneven(n, at[n], goal.over) for n in self.blocks if n != name)
+            order = list(self.candidates.items()) if want is None else sorted(self.candidates.items(), key=lambda x: not x[0].startswith(LENGTH))
+            for name, values in [("", [0]), *order]:  # first the start itself: all there is without arguments
+                others = sum([self._uneven(n, at[n], goal.over) for n in self.blocks if n != name])
+                block, unit = self.blocks.get(name, (1, 0))
+                even = unit * goal.over % block
                 for value in values:
-                    penalty = others + self._uneven(name, value, goal.over)
+                    penalty = others if value % block == even else others + UNEVEN
                     if penalty >= best:
                         continue
                     trial = {**at, name: value} if name else at
@@ -351,6 +335,16 @@ class Settings:
                 break
         return result if want is None or best < 1000 else None
 
+    def _begin(self, goal: Goal) -> dict[str, int]:
+        """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
+        first = {n: values[0] for n, values in self.candidates.items()}
+        far = [(self._distance(goal, got), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        if not far:
+            return first
+        near = self.profile(first)
+        nearest, i = min(far)
+        return self.starts[i] if near is None or nearest < self._distance(goal, near) else first
+
     def _uneven(self, name: str, value: int, over: int) -> float:
         """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
 
@@ -359,38 +353,30 @@ class Settings:
         if name not in self.blocks:
             return 0.0
         c, u = self.blocks[name]
-        return 10.0 if value % c != (u * over) % c else 0.0
+        return UNEVEN if value % c != (u * over) % c else 0.0
 
     def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
         total, counts = got
-        d = 0.0
+        d, trips, tiles = 0.0, goal.trips, goal.tiles
         for n in counts:
-            d += abs(min(n, 2 * MOST_LAG) - goal.trips) + 0.5 * max(0, goal.trips - max(n, 3))  # a little more shows what a little less may not
-        if total < goal.tiles:
-            d += 2 * (goal.tiles - total)
-        return d + 0.001 * abs(total - goal.tiles)
+            over = min(n, 2 * MOST_LAG) - trips
+            d += (0.02 * over if over > 0 and self.starts else abs(over)) + (0.5 * (trips - (n if n > 3 else 3)) if n < trips > 3 else 0.0)  # a little more shows what a little less may not
+        if total < tiles:
+            d += 2 * (tiles - total)
+        return d + 0.001 * min(abs(total - tiles), 999)
 
-    def _setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int) -> Setting:
+    def setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int, *, last: bool = False) -> Setting:
+        """The setting of a choice; of a grid with one CTA a tile the first is walked, or the `last`."""
         env = self.environment(choice)
         args = {p: env[p] for p in self.program.scalars}
-        lengths = {}
-        for t in self.read:
-            n = choice[LENGTH + t]
-            lengths[t] = (n, 0, 1, n) if goal.mixed else (n,)
+        lengths = self.lengths_of(choice, env)
+        if goal.mixed:
+            patterns = {t: (0, n, 1, n) if t in self.branched else (n, 0, 1, n) for t, (n, *_) in lengths.items()}
+            lengths = {t: tuple(read_guards.held(self, t, n, env) for n in pattern) for t, pattern in patterns.items()}
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
-        return Setting(args, lengths, clusters, 0, -(-total // clusters), counts, goal.mixed)
-
-
-def _blocks_of(e: Expr, inner: Expr) -> list[int]:
-    """Constants by which something is divided on the way to `inner`."""
-    inside = [n for n in e.walk() if n.op in ("cdiv", "floordiv") and n.args[1].op == "const" and any(x is inner for x in n.args[0].walk())]
-    return [d for n in inside if isinstance(d := n.args[1].attrs["value"], int) and 1 < d < 1 << 16]
+        return Setting(args, lengths, clusters, clusters - 1 if last and not persistent else 0, -(-total // clusters), counts, goal.mixed)
 
 
 def _index(tensor: str, i: int) -> int:
     return i
-
-
-def _conjuncts(e: Expr) -> list[Expr]:
-    return [x for a in e.args for x in _conjuncts(a)] if e.op == "and" else [e]

@@ -104,7 +104,7 @@ class Member:
 
     __slots__ = (
         "E", "F", "K", "L", "P", "acc", "armed", "body", "bulk", "bulk_read", "cp", "cp_open", "cta", "cur", "defined", "done", "fenced", "gw",
-        "held", "index", "last", "lds", "mma", "number", "pc", "pending", "reply", "role", "single", "started", "tc", "tc_open", "tmem", "tmem_busy",
+        "held", "index", "last", "lds", "mma", "number", "pc", "pending", "role", "single", "started", "tc", "tc_open", "tmem", "tmem_busy",
         "tracked", "waited", "waiting", "wcur", "world",
     )  # fmt: skip
 
@@ -136,7 +136,6 @@ class Member:
         self.pc = 0
         self.waiting = -1
         self.pending: Event | None = None
-        self.reply: Any = None
         self.started = self.done = False
 
     def variables(self) -> dict[str, Any]:
@@ -175,9 +174,17 @@ class World:
         return b
 
 
+def both(m: Member) -> tuple[Cta, Cta]:
+    """The CTAs of the pair that a member multiplies for, its own first."""
+    ctas, rank = m.world.ctas, m.cta.rank
+    return ctas[rank], ctas[rank ^ 1]
+
+
 def open_epoch(m: Member) -> int:
     """The bit of what the member does from here to its next release."""
-    b = m.world.bit()
+    w = m.world
+    b = 1 << w.top
+    w.top += 1
     if m.single:
         m.K |= b
     else:
@@ -188,7 +195,9 @@ def open_epoch(m: Member) -> int:
 
 def open_waits(m: Member) -> int:
     """The bit of the waits that the member's lanes return from until its next release or MMA."""
-    b = m.world.bit()
+    w = m.world
+    b = 1 << w.top
+    w.top += 1
     if m.single:
         m.K |= b
     else:
@@ -202,7 +211,10 @@ def complete(bar: Bar, world: World) -> None:
     """The open phase has all arrivals and bytes: it becomes a token, and the next one opens."""
     if bar.wr & ~bar.ak:
         raise Found("S020", bar=bar, phase=bar.n, missing=bar.wr & ~bar.ak)
-    cb = bar.cb or world.bit()
+    cb = bar.cb
+    if not cb:
+        cb = 1 << world.top
+        world.top += 1
     bar.tokens.append(Token(bar.ak | cb, bar.ap, cb, bar.cm))
     bar.n += 1
     bar.pend = bar.count

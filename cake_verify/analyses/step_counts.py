@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.printer import print_expr
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, statements
 from cake_ir.span import Span
 from cake_verify.analyses.evaluate import apply
 from cake_verify.analyses.sites import sites
@@ -20,11 +20,16 @@ _DEPTH = 24
 
 @dataclass(slots=True)
 class RoleSteps:
-    """The count of one role on one ring, and the innermost loop or the step that decides it."""
+    """The count of one role on one ring, and the innermost loop or the step that decides it; of one `member`, where members differ."""
 
     role: str
+    member: int | None = None
     count: Polynomial = field(default_factory=dict)
     span: Span | None = None
+
+    @property
+    def who(self) -> str:
+        return f"`{self.role}`" if self.member is None else f"`{self.role}` member {self.member}"
 
 
 def plus(a: Polynomial, b: Polynomial, sign: int = 1) -> Polynomial:
@@ -44,6 +49,13 @@ def times(a: Polynomial, b: Polynomial) -> Polynomial:
     return out
 
 
+def _deciding(s: Stmt) -> tuple[Expr, ...]:
+    """What decides how often the statements inside one are executed."""
+    if isinstance(s, For):
+        return tuple(e for e in (s.lo, s.hi) if e is not None)
+    return (s.cond,) if isinstance(s, If) else ()
+
+
 class Steps:
     """Counts of all roles; `atoms` keeps what each atom of a polynomial stands for."""
 
@@ -51,30 +63,52 @@ class Steps:
         self.program = program
         self.atoms: dict[str, Expr] = {}
         self.rounds: dict[tuple[str, str], str] = {}  # bounds of a loop -> the variable that stands for it in every role
-        self.rings: dict[str, dict[str, RoleSteps]] = {}
-        for block in program.body:
-            self._body(block.body, block.role, {(): 1}, None)
+        self.rings: dict[str, list[RoleSteps]] = {}
+        self.member: int | None = None
+        self.found: dict[str, RoleSteps] = {}
+        for role in program.roles.values():
+            blocks = [b for b in program.body if b.role == role.name]
+            alike = role.members < 2 or not any(e.op == "role_index" for b in blocks for s in statements(b.body) for x in _deciding(s) for e in self._inline(x, role.name).walk())
+            counts: list[dict[str, RoleSteps]] = []
+            for member in (None,) if alike else range(role.members):
+                self.member, self.found = member, {}
+                for block in blocks:
+                    self._body(block.body, block.role, {(): 1}, None)
+                counts.append(self.found)
+            self.member = None
+            self._keep(counts)
+
+    def _keep(self, counts: list[dict[str, RoleSteps]]) -> None:
+        """What the members that come to a ring have counted: once, if they agree."""
+        for ring in dict.fromkeys(name for found in counts for name in found):
+            each = [found[ring] for found in counts if ring in found]
+            if all(r.count == each[0].count for r in each):
+                each[0].member = None
+                each = each[:1]
+            self.rings.setdefault(ring, []).extend(each)
 
     def _body(self, body: tuple[Stmt, ...], role: str, often: Polynomial, head: Span | None) -> None:
         for s in body:
             if isinstance(s, Assign) and isinstance(s.value, Expr) and s.value.op == "step":
-                found = self.rings.setdefault(str(s.value.attrs["ring"]), {}).setdefault(role, RoleSteps(role))
+                found = self.found.setdefault(str(s.value.attrs["ring"]), RoleSteps(role, self.member))
                 found.count = plus(found.count, often)
                 found.span = found.span or head or s.span
             elif isinstance(s, For):
                 self._body(s.body, role, times(often, self._trips(s, role)), s.head)
-            elif isinstance(s, If) and self._by_member(s.cond, role):
-                self._body(s.then, role, often, head)  # counts are those of the members that come here
-                self._body(s.orelse, role, often, head)
+            elif isinstance(s, If) and (side := self._by_member(s.cond, role)) is not None:
+                self._body(s.then if side else s.orelse, role, often, head)
             elif isinstance(s, If):
                 condition = {(self._atom(s.cond, role),): 1}
                 self._body(s.then, role, times(often, condition), head)
                 self._body(s.orelse, role, times(often, plus({(): 1}, condition, -1)), head)
 
-    def _by_member(self, cond: Expr, role: str) -> bool:
-        """Whether nothing but the member decides a condition."""
+    def _by_member(self, cond: Expr, role: str) -> bool | None:
+        """Which way a condition goes for the member that is counted, where nothing else decides it."""
         inlined = self._inline(cond, role)
-        return any(n.op == "role_index" for n in inlined.walk()) and not any(n.op in ("param", "var", "field", "extent", "cta_rank", "cta_id") for n in inlined.walk())
+        if any(not n.args and n.op != "const" for n in inlined.walk()):
+            return None
+        side = self._value(inlined, {}, random.Random(0))
+        return None if side is None else bool(side)
 
     def _trips(self, s: For, role: str) -> Polynomial:
         if s.lo is None or s.hi is None:
@@ -84,6 +118,8 @@ class Steps:
     def polynomial(self, e: Expr, role: str, depth: int = _DEPTH) -> Polynomial:
         """`e` multiplied out; what is no sum or product is an atom."""
         e = self._resolve(e, role)
+        if e.op == "role_index" and self.member is not None:
+            return {(): self.member} if self.member else {}
         if e.op == "const" and isinstance(e.attrs["value"], int):
             return {(): int(e.attrs["value"])} if e.attrs["value"] else {}
         if depth and e.op in ("add", "sub"):
@@ -115,6 +151,8 @@ class Steps:
 
     def _inline(self, e: Expr, role: str, depth: int = _DEPTH) -> Expr:
         e = self._resolve(e, role)
+        if e.op == "role_index" and self.member is not None:
+            return Expr("const", (), {"value": self.member}, e.type, e.span)
         if e.op == "var" and depth:
             loaded = sites(self.program).results.get((role, str(e.attrs["name"])), ())
             if len(loaded) == 1 and loaded[0].op.name == "ld":

@@ -7,9 +7,10 @@ from typing import Any
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
-from cake_ir.types import FragT, TmemT, ViewT
+from cake_ir.types import FragT, ViewT
+from cake_verify.analyses.places import Mask
 from cake_verify.analyses.plan import Lookup, Plan, Step, view_type
-from cake_verify.analyses.state import Cta, Found, Member, complete, credit, open_epoch
+from cake_verify.analyses.state import Cta, Found, Member, both, complete, credit, open_epoch
 from cake_verify.analyses.steps_atomic import updates
 
 Values = tuple[Any, ...]
@@ -155,6 +156,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
     else:
         receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(op, "view"),)
     share_bytes = _bytes(t) // parts
+    landings = plan.landings(str(op.attrs["barrier"]))
 
     def step(m: Member, v: Values) -> Any:
         n = 0 if slot is None else v[slot]
@@ -164,7 +166,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         known = m.K | m.E
         if m.armed.get(key) != n:
             m.armed[key] = n
-            bar = m.cta.bars[b][s]
+            bar = w.ctas[landings[mine]].bars[b][s]
             if not bar.pend:
                 raise Found("S022", bar=bar, phase=bar.n, units=1)
             credit(bar, known)
@@ -178,12 +180,12 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         region = find(v[at])
         unknown, unseen = ~known, ~m.P
         for r in ranks:
-            c = w.ctas[r]
-            bar = c.bars[b][s]
+            c, bar = w.ctas[r], w.ctas[landings[r]].bars[b][s]
             credit(bar, known)
             bit = bar.cb
             if not bit:
-                bit = bar.cb = w.bit()
+                bit = bar.cb = 1 << w.top
+                w.top += 1
             bar.loaded |= 1 << bar.n
             if parts > 1:
                 was = bar.coords.setdefault(number, v[coords])
@@ -247,13 +249,15 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     reads, acc, held = touch.reads, touch.acc, touch.held
     wgmma = effect.engine == "wgmma"
     joins = number not in mma_groups(plan.program).opens
+    fixed = None if callable(reads) or callable(acc) or callable(held) else (reads, acc, held)
+    paired = op.attrs.get("ctas") == 2
 
     def step(m: Member, v: Values) -> Any:
-        bit = m.world.bit()
+        w = m.world
+        bit = 1 << w.top
+        w.top += 1
         if wgmma:
-            r = reads(v) if callable(reads) else reads
-            d = acc(v) if callable(acc) else acc
-            h = held(v) if callable(held) else held
+            r, d, h = fixed if fixed is not None else (_now(reads, v), _now(acc, v), _now(held, v))
             if r & m.acc:
                 raise Found("S005", places=r & m.acc, write=False)
             if d & m.held:
@@ -274,16 +278,22 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
         else:
             m.tc |= bit
             m.tc_open.append((bit, number))
-        c, known, unseen = m.cta, m.K, ~m.P
-        W, G, R = c.W, c.G, c.R
-        for i, find in views:
-            for a in find(v[i]):
-                if not W[a] & known or G[a] & unseen:
-                    read(c, a, known, m.P, number)
-                R[a] |= bit
+        known, unseen = m.K, ~m.P
+        for c in both(m) if paired else (m.cta,):
+            W, G, R = c.W, c.G, c.R
+            for i, find in views:
+                for a in find(v[i]):
+                    if not W[a] & known or G[a] & unseen:
+                        read(c, a, known, m.P, number)
+                    R[a] |= bit
         return None
 
     return step
+
+
+def _now(mask: Mask, v: Values) -> int:
+    """The registers that an event names: where an element of an array is chosen at run time, by its values."""
+    return mask(v) if callable(mask) else mask
 
 
 def registers(plan: Plan, op: Op, copies: bool) -> Step | None:
@@ -339,61 +349,3 @@ def _registers(m: Member, r: int, w: int) -> None:
         raise Found("S029", places=r & ~m.defined)
     m.defined |= w
     return None
-
-
-def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
-    """Moves between tensor memory and registers: a group of the member until `lm.tmem_wait`."""
-    load = effect.engine == "tmem_ld"
-    touch = plan.registers[op.id]
-    mask = touch.writes if load else touch.reads
-    registers = mask if isinstance(mask, int) else 0
-    engine, number = effect.engine, op.id
-    e = op.operands["t"]
-    assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-    find, at = plan.columns(e.type), plan.code.ops[op.id].index["t"]
-
-    def step(m: Member, v: Values) -> Any:
-        if not load and registers & ~m.defined:
-            raise Found("S029", places=registers & ~m.defined)
-        bit = m.world.bit()
-        m.tmem.append((bit, registers, engine, number))
-        m.tmem_busy |= registers
-        c, unknown = m.cta, ~(m.K | m.L)  # a warp reaches its own lanes only
-        for a in find(v[at]):
-            if load:
-                if not c.W[a]:
-                    raise Found("S027", cta=c, atom=a)
-                if c.W[a] & unknown:
-                    raise Found("S004", cta=c, atom=a, missing=c.W[a])
-                c.R[a] |= bit
-            else:
-                if (c.W[a] | c.R[a]) & unknown:
-                    raise Found("S003", cta=c, atom=a, missing=(c.W[a] | c.R[a]) & unknown)
-                c.W[a], c.R[a], c.O[a] = bit, 0, number
-        if load:
-            m.defined |= registers
-        return None
-
-    return step
-
-
-def accumulator(plan: Plan, op: Op) -> Step:
-    """The accumulator of a tensor-core MMA: its issuer's MMAs follow each other in order, everybody else has to have let go of it."""
-    e = op.operands["acc"]
-    assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-    find, at, number = plan.columns(e.type), plan.code.ops[op.id].index["acc"], op.id
-    init, start = plan.code.ops[op.id].index.get("init"), op.operands.get("init")
-    fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
-
-    def step(m: Member, v: Values) -> Any:
-        c, unknown = m.cta, ~(m.K | m.tc)
-        keeps = not (fresh or (init is not None and v[init]))
-        for a in find(v[at]):
-            if keeps and not c.W[a]:
-                raise Found("S027", cta=c, atom=a)
-            if (c.W[a] | c.R[a]) & unknown:
-                raise Found("S003", cta=c, atom=a, missing=(c.W[a] | c.R[a]) & unknown)
-            c.W[a], c.R[a], c.O[a] = 1 << (m.world.top - 1), 0, number
-        return None
-
-    return step

@@ -73,7 +73,7 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
     at = plan.code.ops[op.id].index.get("stage")
     joins = barrier.arrive == "warp" and plan.program.roles[role].member_warps == 1
     copies = barrier.arrive == "cp_async"
-    alone = barrier.arrive == "tx"  # one elected thread arrives, nothing makes the others meet it
+    alone = barrier.arrive in ("tx", "mma")  # one elected thread arrives, nothing makes the others meet it
 
     def step(m: Member, v: Values) -> Any:
         n = 0 if at is None else v[at]

@@ -1,13 +1,14 @@
-"""Operands of a tensor-core product in tensor memory, as the machine executes them: read until the product's commit has arrived."""
+"""Tensor memory as the machine executes it: moves to and from registers, accumulators, and operands that are read until a commit has arrived."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import TmemT
 from cake_verify.analyses.plan import Plan, Step
-from cake_verify.analyses.state import Found, Member
+from cake_verify.analyses.state import Found, Member, both
 
 
 def tensor_operands(plan: Plan, op: Op) -> Step | None:
@@ -23,11 +24,12 @@ def tensor_operands(plan: Plan, op: Op) -> Step | None:
     acc = op.operands["acc"]
     assert isinstance(acc, Expr) and isinstance(acc.type, TmemT)
     result, at = plan.columns(acc.type), index["acc"]
+    paired = op.attrs.get("ctas") == 2
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
-        c, unknown = m.cta, ~m.K
+        unknown = ~m.K
         bit = 1 << (m.world.top - 1)
-        for i, find in reads:
+        for c, (i, find) in [(c, r) for c in (both(m) if paired else (m.cta,)) for r in reads]:
             region = find(v[i])
             written = set(result(v[at]))
             for a in region:
@@ -39,6 +41,66 @@ def tensor_operands(plan: Plan, op: Op) -> Step | None:
                     raise Found("S004", cta=c, atom=a, missing=c.W[a])
                 c.R[a] |= bit
                 m.world.used.add(c.O[a])
+        return None
+
+    return step
+
+
+def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
+    """Moves between tensor memory and registers: a group of the member until `lm.tmem_wait`."""
+    load = effect.engine == "tmem_ld"
+    touch = plan.registers[op.id]
+    mask = touch.writes if load else touch.reads
+    registers = mask if isinstance(mask, int) else 0
+    engine, number = effect.engine, op.id
+    e = op.operands["t"]
+    assert isinstance(e, Expr) and isinstance(e.type, TmemT)
+    find, at = plan.columns(e.type), plan.code.ops[op.id].index["t"]
+
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        if not load and registers & ~m.defined:
+            raise Found("S029", places=registers & ~m.defined)
+        bit = m.world.bit()
+        m.tmem.append((bit, registers, engine, number))
+        m.tmem_busy |= registers
+        c, unknown = m.cta, ~(m.K | m.L)  # a warp reaches its own lanes only
+        for a in find(v[at]):
+            if load:
+                if not c.W[a]:
+                    raise Found("S027", cta=c, atom=a)
+                if c.W[a] & unknown:
+                    raise Found("S004", cta=c, atom=a, missing=c.W[a])
+                c.R[a] |= bit
+            else:
+                if (c.W[a] | c.R[a]) & unknown:
+                    raise Found("S003", cta=c, atom=a, missing=(c.W[a] | c.R[a]) & unknown)
+                c.W[a], c.R[a], c.O[a] = bit, 0, number
+        if load:
+            m.defined |= registers
+        return None
+
+    return step
+
+
+def accumulator(plan: Plan, op: Op) -> Step:
+    """The accumulator of a tensor-core MMA: its issuer's MMAs follow each other in order, everybody else has to have let go of it."""
+    e = op.operands["acc"]
+    assert isinstance(e, Expr) and isinstance(e.type, TmemT)
+    find, at, number = plan.columns(e.type), plan.code.ops[op.id].index["acc"], op.id
+    init, start = plan.code.ops[op.id].index.get("init"), op.operands.get("init")
+    fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
+    paired = op.attrs.get("ctas") == 2
+
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        unknown = ~(m.K | m.tc)
+        keeps = not (fresh or (init is not None and v[init]))
+        for c in both(m) if paired else (m.cta,):
+            for a in find(v[at]):
+                if keeps and not c.W[a]:
+                    raise Found("S027", cta=c, atom=a)
+                if (c.W[a] | c.R[a]) & unknown:
+                    raise Found("S003", cta=c, atom=a, missing=(c.W[a] | c.R[a]) & unknown)
+                c.W[a], c.R[a], c.O[a] = 1 << (m.world.top - 1), 0, number
         return None
 
     return step

@@ -41,6 +41,8 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     total = profile[0]
     env = search.environment(choice)
     args = {p: env[p] for p in search.program.scalars}
+    if search.bounds and not setting.mixed:  # what is read keeps to bounds that other arguments may have moved
+        setting = replace(setting, lengths=search.lengths_of(choice, env))
     if s.kind == "grid":
         return replace(setting, args=args, clusters=max(1, total), cluster=max(0, total - 1), telling=True)
     clusters = 1 if total < 4 else 2 if total == 6 else (total // 3) | 1  # a stride that meets odd and even tiles of each axis

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from cake_ir.derive.structure import sites
+from cake_ir.derive.structure import listed, sites
 from cake_ir.fact import fact
-from cake_ir.program import Assign, Expr, For, If, Op, Program, statements
+from cake_ir.program import Assign, Expr, For, If, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import I32
@@ -58,10 +58,10 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
     """A function that replaces the role's scalar names by their definitions. Names assigned twice stay as they are."""
     values: dict[str, Expr] = {d.name: d.value for d in program.lets.values()}
     twice: set[str] = set()
-    for block in program.body:
+    for block, body in listed(program):
         if block.role != role:
             continue
-        for s in statements(block.body):
+        for s in body:
             if not isinstance(s, Assign):
                 continue
             for name in s.targets:
@@ -109,9 +109,9 @@ class _Resolver:
 def loops(program: Program) -> tuple[Loop, ...]:
     """Every counted loop of every role, in text order, bounds resolved."""
     out = []
-    for block in program.body:
+    for block, body in listed(program):
         resolve = resolver_of(program, block.role)
-        for s in statements(block.body):
+        for s in body:
             if isinstance(s, For) and s.kind != "tiles" and s.lo is not None and s.hi is not None:
                 out.append(Loop(block.role, s, resolve(s.lo), resolve(s.hi)))
     return tuple(out)
@@ -121,9 +121,9 @@ def loops(program: Program) -> tuple[Loop, ...]:
 def conditions(program: Program) -> tuple[tuple[str, If, Expr], ...]:
     """Every branch with its condition resolved, by role."""
     out = []
-    for block in program.body:
+    for block, body in listed(program):
         resolve = resolver_of(program, block.role)
-        out += [(block.role, s, resolve(s.cond)) for s in statements(block.body) if isinstance(s, If)]
+        out += [(block.role, s, resolve(s.cond)) for s in body if isinstance(s, If)]
     return tuple(out)
 
 

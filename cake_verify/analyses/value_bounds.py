@@ -13,6 +13,7 @@ from cake_ir.program import Expr, If, Op
 from cake_ir.types import FragT, ScalarT
 from cake_verify.analyses import trips
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.state import Member
 
 Limit = tuple[int | None, int | None]
@@ -173,10 +174,26 @@ class Bounds:
         resolve = trips.resolver_of(self.plan.program, site.role)
         if any(s.kind == "grouped" for s in self.plan.program.schedulers.values()):
             return False
-        exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If)]
+        exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If) and not self._kept(resolve(s.cond))]
         mask = op.operands.get("mask")
         exprs += [mask] if isinstance(mask, Expr) else []
-        return all(not isinstance(e.type, FragT) or e is mask for e in exprs) and not any(n.op == "ld" for e in exprs for n in resolve(e).walk())
+        return all(not isinstance(e.type, FragT) or e is mask for e in exprs) and not any(self._read(site.role, resolve(e)) for e in exprs)
+
+    def _kept(self, cond: Expr) -> bool:
+        """Whether a condition reads only tensors that no loop is as long as, and of which `lm.assume_values` says what runs keep to."""
+        read = {str(n.attrs["tensor"]) for n in cond.walk() if n.op == "ld" and "tensor" in n.attrs}
+        lengths = {str(n.attrs.get("tensor")) for x in trips.loops(self.plan.program) for e in (x.lo, x.hi) for n in e.walk() if n.op == "ld"}
+        prefix = trips.prefix_tensors(self.plan.program)
+        return bool(read) and all(t not in lengths and t not in prefix and declared_values(self.plan.program, t) is not None for t in read)
+
+    def _read(self, role: str, e: Expr, depth: int = 16) -> bool:
+        """Whether something read from memory is part of a resolved expression, or of the bounds of a loop whose variable is."""
+        around = {x.stmt.var: x for x in trips.loops(self.plan.program) if x.role == role}
+        for n in e.walk():
+            loop = around.get(str(n.attrs.get("name"))) if n.op == "var" else None
+            if n.op == "ld" or (loop is not None and (not depth or any(self._read(role, b, depth - 1) for b in (loop.lo, loop.hi)))):
+                return True
+        return False
 
 
 def _covered(op: Op) -> tuple[int, int]:

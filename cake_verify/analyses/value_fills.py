@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT
 from cake_verify.analyses import trips
-from cake_verify.analyses.fragment_paths import Leaf, offset, paths
+from cake_verify.analyses.fragment_paths import Leaf, offset
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
 
 if TYPE_CHECKING:
+    from cake_verify.analyses.plan import Plan
     from cake_verify.analyses.value_walk import ValueWalk
 
 FILLING = ("tma_load", "cp_async")
 """Copies that fill what lies beyond the tensor with zeros."""
 
-_MASKS = ("where", "select", "abs", "in_bounds")
+_MASKS = frozenset({"where", "select", "abs", "in_bounds"})
 
 
 def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
@@ -39,33 +40,45 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     tree = walk.plan.code.ops[op.id].trees.get("value") if op.name == "compute" else None
     if tree is None and not targets:
         return None
-    cleans = tree is not None and any(n.op in _MASKS for n in tree.walk())
+    inside = tree.walk() if tree is not None else []
+    cleans = not _MASKS.isdisjoint([n.op for n in inside])
     cleans |= op.operands.get("mask") is not None or bool(op.attrs.get("fill"))
-    leaves = paths(tree).leaves if tree is not None else []
-    checks = [c for n in tree.walk() if (c := _selection(n)) is not None] if tree is not None else []
+    leaves = walk.plan.paths(tree).leaves if tree is not None else []
+    checks = [c for n in inside if (c := _selection(walk.plan, n)) is not None]
+
+    read = [leaf.name for leaf in leaves]
 
     def step(m: Member, v: tuple[Any, ...]) -> None:
         for over, columns in checks:
             _check(walk, op, m, v, over, columns)
-        clean = cleans or any((m.number, leaf.name) in walk.kept for leaf in leaves)
+        kept, number = walk.kept, m.number
+        clean = cleans or (kept and any([(number, name) in kept for name in read]))
+        change = kept.add if clean else kept.discard
         for name in targets:
-            (walk.kept.add if clean else walk.kept.discard)((m.number, name))
+            change((m.number, name))
 
     return step
 
 
-def _selection(n: Expr) -> tuple[list[Leaf], int] | None:
+def _selection(plan: Plan, n: Expr) -> tuple[list[Leaf], int] | None:
     """The places that a maximum or minimum along columns runs over, and how many columns it has; None for anything else."""
     if n.op not in ("reduce", "argmin", "argmax", "topk") or (n.op == "reduce" and n.attrs.get("op") not in ("max", "min")) or n.attrs.get("axis", 1) != 1:
         return None
     t = n.args[0].type
     if not isinstance(t, FragT) or t.rank < 2 or any(x.op in _MASKS for x in n.args[0].walk()):
         return None
-    return paths(n.args[0]).leaves, t.cols
+    return plan.paths(n.args[0]).leaves, t.cols
 
 
 def divided_by(walk: ValueWalk, label: Any) -> str | None:
     """The tensor of offsets that divides the axis along which a copy read, where its coordinate starts from one."""
+    key = (label[0], label[2])
+    if key not in walk.dividers:
+        walk.dividers[key] = _divider(walk, label)
+    return walk.dividers[key]
+
+
+def _divider(walk: ValueWalk, label: Any) -> str | None:
     plan = walk.plan
     op = plan.program.ops[label[2]]
     coords, tensor = op.operands.get("coords"), plan.program.tensors.get(str(op.attrs.get("tensor")))

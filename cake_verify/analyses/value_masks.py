@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cake_ir.derive.structure import nodes
 from cake_ir.program import Assign, Expr, Op
 from cake_verify.analyses import trips
-from cake_verify.analyses.fragment_paths import offset, paths
+from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
@@ -32,7 +33,7 @@ def mask_end(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], Non
             limit = walk.bounds.limit(node.args[0])
             names = {n for e in _conditions(walk, op, role) for n in _bounded_by(walk, role, e)}
             if limit is not None and names:
-                found.append((limit, paths(node.args[1]).leaves, names))
+                found.append((limit, walk.plan.paths(node.args[1]).leaves, names))
     if not found:
         return None
 
@@ -96,7 +97,9 @@ def _bounded_by(walk: ValueWalk, role: str, e: Expr) -> Iterator[str]:
 def numbering(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """What is kept of a running minimum or maximum: which columns have got which numbers since it started."""
     if walk.selecting is None:
-        walk.selecting = {t for s in walk.plan.sites.values() if s.op.name == "compute" and isinstance(s.stmt, Assign) and _selection(s.op) is not None for t in s.stmt.targets}
+        inside = nodes(walk.plan.program)
+        found = [s for s in walk.plan.sites.values() if s.op.name == "compute" and any([n.op in ("argmin", "argmax") for n in inside[s.op.id]])]
+        walk.selecting = {t for s in found if isinstance(s.stmt, Assign) for t in s.stmt.targets}
     if walk.selecting.isdisjoint(targets):
         return None
     node = _selection(op)
@@ -108,7 +111,7 @@ def numbering(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
 
         return restart
     tree = next(n for n in walk.plan.code.ops[op.id].trees["value"].walk() if n.op in ("argmin", "argmax"))
-    leaves, base = paths(tree.args[0]).leaves, walk.bounds.scalar(tree.args[1])
+    leaves, base = walk.plan.paths(tree.args[0]).leaves, walk.bounds.scalar(tree.args[1])
 
     def number(m: Member, v: tuple[Any, ...]) -> None:
         label = next((moved(walk.held(m, leaf, v)[1], offset(leaf.col_from, v)) for leaf in leaves if leaf.col == 1), ())

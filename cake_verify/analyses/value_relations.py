@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
-from cake_verify.analyses.fragment_paths import offset, paths
+from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
 
@@ -49,7 +49,7 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
     if tree is None:
         return None
     bound = _distances(walk, tree) if len(targets) == 1 else None
-    uses = [(d, paths(n.args[1]).leaves) for n in tree.walk() if n.op == "where" and (d := _distances(walk, n.args[0])) is not None]
+    uses = [(d, walk.plan.paths(n.args[1]).leaves) for n in tree.walk() if n.op == "where" and (d := _distances(walk, n.args[0])) is not None]
     if bound is None and not uses:
         return None
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.program import Expr, Op
-from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses.fragment_paths import Leaf, Paths, offset, paths
+from cake_ir.types import FragT, ViewT
+from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
 from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
@@ -51,6 +51,10 @@ Key = tuple[tuple[str, int] | None, str, int, int]
 event's values its number stands, and how many elements there are."""
 
 _NONE: dict[Any, Tile] = {}
+_EMPTY: dict[int, Cell] = {}
+
+Operand = Callable[[Member, tuple[Any, ...]], tuple[Tile, Any]]
+"""The labels of an operand, and what tells its contents from others."""
 
 
 def keys_of(leaves: Iterable[Leaf]) -> list[Key]:
@@ -78,8 +82,13 @@ class ValueState:
         self._clock = 0
         self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
         self.kept: set[tuple[int, str]] = set()
+        self.dividers: dict[tuple[str, int], str | None] = {}
         self.selecting: set[str] | None = None
         self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
+        self.parts: dict[tuple[int, str], frozenset[tuple[str, int, int, int]]] = {}
+        self.reduced: dict[tuple[str, str, str, str], set[tuple[str, int, int, int]]] = {}
+        self.rows_of: dict[tuple[int, str], tuple[Label, Label]] = {}
+        self.moves: dict[tuple[int, int], dict[int, set[int]]] = {}
 
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:
@@ -97,7 +106,7 @@ class ValueState:
             self._versions[m.number, key] = contents or self._clock
 
     def _trees(self, op: Op) -> list[Paths]:
-        return [paths(t) for t in self.plan.code.ops[op.id].trees.values()]
+        return [self.plan.paths(t) for t in self.plan.code.ops[op.id].trees.values()]
 
     def _at(self, op: Op, operand: str) -> int:
         return self.plan.code.ops[op.id].index[operand]
@@ -123,9 +132,11 @@ class ValueState:
         tree = self.plan.code.ops[op.id].trees.get(operand)
         if tree is None:
             return lambda m, v: CONSTANT
-        p = paths(tree)
+        p = self.plan.paths(tree)
         used = keys_of(leaf for leaf in p.leaves if leaf.name not in own)
-        keys, sides = keys_of(p.leaves), [(leaf.row, leaf.row_from, leaf.col, leaf.col_from) for leaf in p.leaves]
+        keys = keys_of(p.leaves)
+        from_ = lambda o: o if o != ZERO else None  # noqa: E731 - most places are read from their start
+        sides = [(leaf.row, from_(leaf.row_from), leaf.col, from_(leaf.col_from)) for leaf in p.leaves]
         start: Label = UNKNOWN if p.opaque else None
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
@@ -139,16 +150,19 @@ class ValueState:
                 if tile[2]:
                     product |= tile[2]
             for (row_side, row_from, col_side, col_from), tile in zip(sides, tiles, strict=True):
+                label: Any  # of an axis: what stands at 0 or 1 of a tile
                 if row_side is not None:
-                    label = moved(tile[row_side], offset(row_from, v))
-                    old, row = row, join(row, label)
-                    if product and old and label and row == UNKNOWN:
-                        self._mixed(op, m, v, 0, old, label, product)
+                    label = tile[row_side] if row_from is None else moved(tile[row_side], offset(row_from, v))
+                    if label is not row:
+                        old, row = row, join(row, label)
+                        if product and old and label and row == UNKNOWN:
+                            self._mixed(op, m, v, 0, old, label, product)
                 if col_side is not None:
-                    label = moved(tile[col_side], offset(col_from, v))
-                    old, col = col, join(col, label)
-                    if product and old and label and col == UNKNOWN:
-                        self._mixed(op, m, v, 1, old, label, product)
+                    label = tile[col_side] if col_from is None else moved(tile[col_side], offset(col_from, v))
+                    if label is not col:
+                        old, col = col, join(col, label)
+                        if product and old and label and col == UNKNOWN:
+                            self._mixed(op, m, v, 1, old, label, product)
             return row, col, product
 
         return read
@@ -170,6 +184,15 @@ class ValueState:
         ((fixed, name, slot, stages),) = keys_of((leaf,))
         return self._frags.get(m.number, _NONE).get(fixed or (name, v[slot] % stages), NOTHING)
 
+    def labels_of(self, m: Member, name: str) -> Tile:
+        """The labels of a place that is no array."""
+        return self._frags.get(m.number, _NONE).get((name, 0), NOTHING)
+
+    def origin(self, m: Member, atom: int, view: str) -> Label:
+        """What the first row of the view whose bytes these are was loaded for."""
+        cell = self._cells.get(m.cta.rank, {}).get(atom)
+        return cell[1] if cell is not None and cell[0] == view else UNKNOWN
+
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""
         self._clash("mask", op, m, v, 1, label, label)
@@ -178,6 +201,10 @@ class ValueState:
         """A selection takes what was filled in for elements."""
         self._clash("filled", op, m, v, 1, label, label)
 
+    def behind(self, op: Op, m: Member, v: tuple[Any, ...], row: Label) -> None:
+        """A running value takes in a row of the next sequence."""
+        self._clash("behind", op, m, v, 0, row, row)
+
     def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
         """A mask compares positions that are not those of the rows and columns."""
         self._clash("related", op, m, v, 0, row, col)
@@ -185,6 +212,12 @@ class ValueState:
     def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
         """Columns of two tiles get the same numbers."""
         self._clash("numbered", op, m, v, 1, one, other)
+
+    def uneven(self, c: Clash) -> bool:
+        """Whether a store moves by different distances what different loads have brought: then one of them brings another tile."""
+        found = self.moves.get((c.op.id, c.axis), {})
+        tensors = {self.plan.program.ops[n].attrs.get("tensor") for n in found}
+        return c.kind == "stored" and len(found) > 1 and len(tensors) == 1 and all(len(by) == 1 for by in found.values()) and len(set.union(*found.values())) > 1
 
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
@@ -231,24 +264,27 @@ class ValueState:
 
         return read
 
-    def _from_tmem(self, op: Op, operand: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
+    def _view_operand(self, op: Op, operand: str) -> Operand:
+        """The labels of an operand of a product that lies in shared memory, and what tells its contents from others: the write that filled
+        it, and which part of that it is."""
         e = op.operands[operand]
-        assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-        find, at, name = self.plan.columns(e.type), self._at(op, operand), e.type.tmem
+        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
+        labels, find, at, view = self._from_view(op, operand), self.plan.lookup(op, operand), self._at(op, operand), e.type.view
+        turned = e.type.transposed
 
-        def read(m: Member, v: tuple[Any, ...]) -> Tile:
-            cells = self._cells.get(m.cta.rank, {})
-            region = find(v[at])
-            first = cells.get(region[0]) if region else None
-            for a in region:
-                total = self._sums.get((-1 - m.cta.rank, a))
-                if total is not None:
-                    total.unread, total.read, total.count = -1, True, 0
-            if first is None or first[0] != name:
-                return NOTHING
-            return first[1], moved(first[2], v[at]), first[3]
+        def both(m: Member, v: tuple[Any, ...]) -> tuple[Tile, Any]:
+            place = v[at]
+            region, cells = find(place), self._cells.get(m.cta.rank, _EMPTY)
+            cell = cells.get(region[0])
+            if cell is None:
+                return NOTHING, None
+            which = (cell[4] if isinstance(cell[4], tuple) else (region[0], cell[4]), place[1], place[2])
+            if len(region) > 1 or cell[0] != view:
+                return labels(m, v), which
+            row, col = moved(cell[1], place[1]), moved(cell[2], place[2])
+            return ((col, row, cell[3]) if turned else (row, col, cell[3])), which
 
-        return read
+        return both
 
     def _shaped(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Tile]) -> Callable[[Member, tuple[Any, ...]], Tile]:
         """A load from a view into a fragment; a row vector of a 1-D view runs along the view's columns."""
@@ -322,6 +358,8 @@ class ValueState:
                     continue
                 for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
                     by = apart(label, to)
+                    if by is not None and label:
+                        self.moves.setdefault((number, axis), {}).setdefault(label[2], set()).add(by)
                     if by and (product or abs(by) >= n):
                         self._clash("stored", op, m, v, axis, label, to, bool(product))
 

@@ -7,24 +7,28 @@ carry them, and where two meet that cannot both be right the meeting is kept for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses.fragment_paths import offset, paths
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.fragment_paths import offset
+from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
 from cake_verify.analyses.value_masks import mask_end, numbering
+from cake_verify.analyses.value_parts import collected
 from cake_verify.analyses.value_relations import relations
-from cake_verify.analyses.value_state import Clash, Event, Handler, Sum, ValueState, keys_of
+from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
+from cake_verify.analyses.value_tensor import TensorValues
 
 
-class ValueWalk(ValueState):
+class ValueWalk(TensorValues):
     """Handlers of one program's operations, and what a run showed: `clashes`, products made and lost by operation, stretches contracted."""
 
     def __init__(self, plan: Plan, args: dict[str, Any] | None = None) -> None:
@@ -32,10 +36,18 @@ class ValueWalk(ValueState):
         self.bounds = Bounds(plan, args or {})
         self.handlers: dict[int, Handler] = {}
         for s in plan.sites.values():
-            targets = s.stmt.targets if isinstance(s.stmt, Assign) else ()
-            made = [h for h in (self._compile(s.op, targets), self.bounds.binding(s.op, targets), self.bounds.access(s.op), mask_end(self, s.op), numbering(self, s.op, targets), fills(self, s.op, targets), relations(self, s.op, targets)) if h is not None]
-            if made:
-                self.handlers[s.op.id] = made[0] if len(made) == 1 else _in_turn(tuple(made))
+            op, targets = s.op, s.stmt.targets if isinstance(s.stmt, Assign) else ()
+            if not targets and op.name != "mma" and not plan.code.ops[op.id].trees and _roles_of(op, plan) == ("", ""):
+                continue  # a barrier, a fence, a turn: nothing is given or taken
+            if "value" in plan.code.ops[op.id].trees:
+                made = [self._compile(op, targets), self.bounds.binding(op, targets), self.bounds.access(op), mask_end(self, op),
+                        numbering(self, op, targets), fills(self, op, targets), relations(self, op, targets)]  # fmt: skip
+            else:
+                made = [self._compile(op, targets), self.bounds.access(op), numbering(self, op, targets), fills(self, op, targets)]
+            made += [collected(self, op, targets), beyond(self, op, targets)]
+            parts = [h for h in made if h is not None]
+            if parts:
+                self.handlers[op.id] = parts[0] if len(parts) == 1 else _in_turn(tuple(parts))
 
     def run(self, log: Iterable[Event]) -> None:
         """Walk those events of one run that have a handler."""
@@ -51,6 +63,8 @@ class ValueWalk(ValueState):
     def _compile(self, op: Op, targets: tuple[str, ...]) -> Handler | None:
         if op.name == "mma":
             return self._mma(op)
+        if op.name == "tmem_store":
+            return self._put_columns(op)
         space, view_mode = _roles_of(op, self.plan)
         if space == "w" and view_mode == "r":
             return self._store(op, self._parts_of_view(op))
@@ -106,25 +120,26 @@ class ValueWalk(ValueState):
 
     # ------------------------------------------------------------ products
 
-    def _operand(self, op: Op, name: str) -> tuple[Callable[[Member, tuple[Any, ...]], Tile], Callable[[Member, tuple[Any, ...]], Any]]:
+    def _operand(self, op: Op, name: str) -> Operand:
         """The labels of an operand of a product, and what tells one operand's contents from another's."""
         e = op.operands[name]
         assert isinstance(e, Expr)
         if isinstance(e.type, ViewT):
-            return self._from_view(op, name), self._contents(op, name)
+            return self._view_operand(op, name)
         if isinstance(e.type, TmemT):
-            return (lambda m, v: NOTHING), (lambda m, v: None)
-        leaves = paths(self.plan.code.ops[op.id].trees[name]).leaves
+            return self._tmem_operand(op, name)
+        leaves = self.plan.paths(self.plan.code.ops[op.id].trees[name]).leaves
         places = list(zip(keys_of(leaves), leaves, strict=True))
+        labels = self._from_tree(op, name)
 
-        def version(m: Member, v: tuple[Any, ...]) -> Any:
-            out = []
+        def both(m: Member, v: tuple[Any, ...]) -> tuple[Tile, Any]:
+            out, tile = [], labels(m, v)
             for (fixed, array, slot, stages), leaf in places:
                 key = fixed or (array, v[slot] % stages)
                 out.append((self._versions.get((m.number, key), key), offset(leaf.row_from, v), offset(leaf.col_from, v)))
-            return tuple(out)
+            return tile, tuple(out)
 
-        return self._from_tree(op, name), version
+        return both
 
     def _contents(self, op: Op, name: str) -> Callable[[Member, tuple[Any, ...]], Any]:
         """What tells the contents of a rectangle of a view from others: the write that filled it, and which part it is."""
@@ -138,7 +153,7 @@ class ValueWalk(ValueState):
         return contents
 
     def _mma(self, op: Op) -> Handler:
-        (left, which_a), (right, which_b) = self._operand(op, "a"), self._operand(op, "b")
+        left, right = self._operand(op, "a"), self._operand(op, "b")
         acc, number = op.operands["acc"], op.id
         assert isinstance(acc, Expr)
         init, start = self.plan.code.ops[op.id].index.get("init"), op.operands.get("init")
@@ -146,23 +161,50 @@ class ValueWalk(ValueState):
         tmem = acc.type if isinstance(acc.type, TmemT) else None
         columns = self.plan.columns(tmem) if tmem else None
         at = self._at(op, "acc") if tmem else -1
-        leaves = [] if tmem else paths(self.plan.code.ops[op.id].trees["acc"]).leaves
+        leaves = [] if tmem else self.plan.paths(self.plan.code.ops[op.id].trees["acc"]).leaves
         places = keys_of(leaves)
         whole = len(leaves) == 1 and (leaves[0].row_from, leaves[0].col_from) == ((0, ()), (0, ()))
         depth = _shape(op, "a")[1]
-        height, width = _shape(op, "a")[0], _shape(op, "b")[0]
+        paired = tmem is not None and op.attrs.get("ctas") == 2
+        height, width = _shape(op, "a")[0], _shape(op, "b")[0] * (2 if paired else 1)
         tensor_of = lambda label: str(self.plan.program.ops[label[2]].attrs.get("tensor"))  # noqa: E731 - two uses
+        covered: dict[tuple[str, int, int], set[tuple[int, int]]] = {}
+
+        def contracted(axis: str, one: Label, other: Label) -> set[tuple[int, int]]:
+            """The stretches of an axis that the products of two copies' tiles have summed over."""
+            assert one and other
+            stretch = (axis, tensor_of(one), tensor_of(other))
+            self.workers.setdefault(stretch, set()).update((number, one[2], other[2]))
+            return self.covered.setdefault(stretch, set())
 
         def mma(m: Member, v: tuple[Any, ...]) -> None:
-            a, b = left(m, v), right(m, v)
+            product(m, v, left(m, v), right(m, v))
+
+        def of_pair(m: Member, v: tuple[Any, ...]) -> None:
+            """Each CTA's accumulator is its own rows times the columns of both; the leader's half of these comes first."""
+            ends = [m, copy(m)]
+            ends[1].cta = m.world.ctas[m.cta.rank ^ 1]
+            (first, which), (second, other) = (right(end, v) for end in ends)
+            if first[1] and second[1] and first[1] != second[1] and first[1][:2] != second[1][:2]:
+                self._clash("contraction", op, m, v, 1, first[1], second[1])
+            by = apart(second[0], first[0])
+            if by == 0:
+                self._clash("halves", op, m, v, 0, first[0], second[0])
+            whole = first[0] if by == width // 2 else UNKNOWN
+            for end in ends:
+                product(end, v, left(end, v), ((whole, first[1], first[2] | second[2]), None if which is None or other is None else (which, other)))
+
+        def product(m: Member, v: tuple[Any, ...], one: tuple[Tile, Any], other: tuple[Tile, Any]) -> None:
+            (a, which_a), (b, which_b) = one, other
             if a[1] and b[1]:
                 if a[1][0] == b[1][0]:
                     if a[1][1] != b[1][1]:
                         self._clash("contraction", op, m, v, 1, a[1], b[1])
                     else:
-                        stretch = (a[1][0], tensor_of(a[1]), tensor_of(b[1]))
-                        self.covered.setdefault(stretch, set()).add((a[1][1], depth))
-                        self.workers.setdefault(stretch, set()).update((number, a[1][2], b[1][2]))
+                        found = covered.get((a[1][0], a[1][2], b[1][2]))
+                        if found is None:
+                            found = covered[a[1][0], a[1][2], b[1][2]] = contracted(a[1][0], a[1], b[1])
+                        found.add((a[1][1], depth))
                 elif (b[0] and b[0][0] == a[1][0]) or (a[0] and a[0][0] == b[1][0]):
                     self._clash("transposed", op, m, v, 1, a[1], b[1])
             elif a[1] and apart(a[1], b[0]) == 0:
@@ -176,6 +218,7 @@ class ValueWalk(ValueState):
                     self._sums.pop((m.number, key), None)
                 return
             begins = fresh or (init is not None and bool(v[init]))
+            region: list[int] = []
             if columns is not None:
                 region = columns(v[at])
                 key, owner = region[0], -1 - m.cta.rank
@@ -194,30 +237,33 @@ class ValueWalk(ValueState):
             if fresh and before is not None:
                 by = self.clobbered.setdefault(number, {})
                 by[before] = by.get(before, 0) + 1
-            part = (which_a(m, v), which_b(m, v))
+            part = (which_a, which_b)
             if begins:
                 if total.parts != {part}:  # the same product once more loses nothing
                     self._lose(total)
                 total.parts.clear()
                 total.count = 0
                 old = CONSTANT
-            if None not in part:
+            if which_a is not None and which_b is not None:
                 if part in total.parts:
                     self._clash("twice", op, m, v, 0, a[1], b[1])
                 total.parts.add(part)
-            for axis, was, now in ((0, old[0], a[0]), (1, old[1], b[0])):
-                if total.read and not begins and apart(was, now):
-                    self._clash("stale", op, m, v, axis, was, now)
+            if total.read and not begins:
+                for axis, was, now in ((0, old[0], a[0]), (1, old[1], b[0])):
+                    if apart(was, now):
+                        self._clash("stale", op, m, v, axis, was, now)
             total.unread, total.read, total.member = number, False, m.index
             total.count += 1
             self.made[number] = self.made.get(number, 0) + 1
             self.shares.setdefault((number, m.index), [0, 0])[0] += 1
             for axis, was, now, across, n in ((0, old[0], a[0], b[0], height), (1, old[1], b[0], a[0], width)):
+                if not was:
+                    continue
                 if abs(apart(was, now) or 0) >= n:
                     self._clash("mixed", op, m, v, axis, was, now)
-                elif was and now and across and was[0] != now[0] and (was[0] == across[0] or now[0] == across[0]):
+                elif now and across and was[0] != now[0] and (was[0] == across[0] or now[0] == across[0]):
                     self._clash("transposed", op, m, v, axis, was, now)
-            axes = frozenset(x[0] for x in (a[0], b[0]) if x) or _SOME
+            axes = frozenset([x[0] for x in (a[0], b[0]) if x]) or _SOME
             tile = (join(old[0], a[0]), join(old[1], b[0]), axes)
             if columns is None:
                 self._frags.setdefault(m.number, {})[key] = tile
@@ -227,7 +273,7 @@ class ValueWalk(ValueState):
                 for k in region[1:]:
                     self._sums[owner, k] = total
 
-        return mma
+        return of_pair if paired else mma
 
 
 def _in_turn(parts: tuple[Handler, ...]) -> Handler:
@@ -250,6 +296,8 @@ def _shape(op: Op, operand: str) -> tuple[int, int]:
     """Rows and columns of an operand of a product, as it is read."""
     e = op.operands[operand]
     t = e.type if isinstance(e, Expr) else None
+    if isinstance(t, TmemT):
+        return t.lanes, t.cols
     return (t.shape[0], t.shape[-1]) if isinstance(t, (ViewT, FragT)) else (1, 0)
 
 

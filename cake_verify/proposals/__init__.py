@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from cake_ir.fault import Fix
 from cake_ir.program import Program
 from cake_verify.diagnostic import Diagnostic
-from cake_verify.proposals import declarations, operands, results, slots, statements
+from cake_verify.proposals import declarations, flags, operands, results, slots, staging, statements
 from cake_verify.proposals.source import Proposal, Source, applied, option
 
 MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
@@ -34,7 +34,9 @@ MAKERS: dict[Callable[[Source], Iterator[Proposal]], frozenset[str]] = {
     operands.products: frozenset({"init", "neutral", "operands"}),
     operands.bounded: frozenset({"clip"}),
     operands.copies: frozenset({"copy"}),
+    flags.protocol: frozenset({"flag"}),
     results.stores: frozenset({"result"}),
+    staging.unfilled: frozenset({"staged"}),
     results.staged: frozenset({"staged"}),
 }  # fmt: skip
 """What makes proposals, with the kinds that each makes."""
@@ -44,9 +46,11 @@ FIRST: dict[str, tuple[str, ...]] = {
     "D014": ("pool", "offset", "bound", "part"),
     "D015": ("offset", "swizzle", "stages"),
     "D016": ("swizzle", "view", "operands"),
+    "D035": ("exchange",),
     "H002": ("stages", "offset"),
     "H003": ("swizzle", "offset"),
     "H006": ("regs",),
+    "H008": ("columns",),
     "H012": ("drain", "insert-drain"),
     "Q001": ("part", "coordinate", "condition", "guard"),
     "Q002": ("extra-step", "bound", "step", "no-step", "duplicate", "round", "condition", "guard"),
@@ -66,7 +70,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "S016": ("earlier", "unguard", "guard"),
     "S018": ("arrive", "barrier", "duplicate", "condition"),
     "S019": ("insert-wait", "guard", "step", "no-step"),
-    "S020": ("primed", "duplicate", "insert-wait", "later", "slot", "stages"),
+    "S020": ("primed", "duplicate", "insert-arrive", "insert-wait", "later", "slot", "stages"),
     "S021": ("duplicate", "slot-back", "slot", "insert-wait", "barrier", "later", "step"),
     "S022": ("duplicate", "slot-back", "slot", "barrier", "guard", "condition", "remove", "step"),
     "S023": ("duplicate", "primed", "barrier", "insert-arrive", "extra-step", "swap", "stages", "step", "slot", "bound"),
@@ -80,6 +84,9 @@ FIRST: dict[str, tuple[str, ...]] = {
     "S034": ("coordinate", "exchange", "part", "operands", "view", "slot"),
     "S035": ("init", "duplicate", "bound", "round", "columns", "coordinate"),
     "S036": ("result", "staged", "view"),
+    "S039": ("flag",),
+    "S040": ("flag",),
+    "S041": ("flag",),
 }
 """Kinds of edits that mend a fault of each code, likeliest first."""
 
@@ -107,14 +114,21 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
     if len(program.ops) > MOST_OPS:
         return []
     places = _places(errors)
-    source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8])
+    unused = str(errors[0].facts.get("place", "")) if errors and errors[0].code == "S036" else ""
+    source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8], unused)
     first = FIRST.get(errors[0].code, ()) if errors else ()
     if errors and errors[0].code == "S035" and "overwritten columns" in errors[0].message:
         first = ("columns",)
+    if errors and errors[0].code == "S020" and (b := program.barriers.get(str(errors[0].facts.get("barrier")))) is not None and not b.primed:
+        first = tuple(kind for kind in first if kind != "primed")  # its first wait does wait
     if errors and errors[0].code == "Q006" and _in_flight(source, errors[0]):
         first = ("guarded", "condition")
     if errors and errors[0].code == "S034" and any(word in errors[0].message for word in ("lies across", "way round")):
         first = ("operands", "exchange", "part", "view")
+    if errors and errors[0].code == "S034" and "next sequence is taken in" in errors[0].message:
+        first = ("guard", "condition")  # the tile is right, and too much of it is used
+    if errors and errors[0].code == "S004" and "covers a thread's own" in errors[0].message:
+        first = ("insert-sync", "swap")
     scored: list[tuple[float, int, Proposal]] = []
     seen: set[tuple[object, ...]] = set()
     wanted = {*first, "duplicate", "stages"}
@@ -139,6 +153,8 @@ def _unread(errors: Sequence[Diagnostic]) -> str:
 def _reads_unread(source: Source, p: Proposal, errors: Sequence[Diagnostic]) -> bool:
     """Whether a proposal has an operation read what nobody reads."""
     here = next((q for q in source.statements if q.line == p.line), None)
+    if results.idle(source.program):  # then it is a store that is missing
+        return False
     return p.title == _unread(errors) and here is not None and here.name not in ("tma_load", "cp_async", "store")
 
 
@@ -182,7 +198,7 @@ def suggested(text: str, program: Program, errors: Sequence[Diagnostic]) -> Fix 
     if own and (first.code, p.kind) not in BETTER and p.kind not in ("duplicate", "stages"):
         return None
     kinds = FIRST.get(first.code, ())
-    if p.kind == "view" and p.title == _unread(errors):
+    if p.kind == "view" and p.title == _unread(errors) and not results.idle(program):
         return p.fix("likely")
     if p.kind in ("coordinate", "part", "view", "operands") and not any(lo <= p.line <= hi for _, lo, hi in _places(errors[:1])):
         return None  # an operand of something that the fault does not speak of

@@ -106,7 +106,8 @@ def barriers(s: Source) -> Iterator[Proposal]:
             continue
         line = call.lineno
         flip = s.without_option(call, "primed") if b.primed else s.with_option(call, "primed", "True")
-        yield Proposal("primed", (flip,), f"`{name}` {'not ' if b.primed else ''}primed", line)
+        if b.primed or b.arrive != "tx":  # nothing has been filled at the start
+            yield Proposal("primed", (flip,), f"`{name}` {'not ' if b.primed else ''}primed", line)
         for i, kind in enumerate(k for k in ("member", "warp", "tx", "thread", "mma") if k != b.arrive):
             yield Proposal("arrive", (s.with_option(call, "arrive", f'"{kind}"'),), f'arrive="{kind}"', line, 0.1 * i)
         if p.launch.cluster != (1, 1):

@@ -5,20 +5,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from cake_ir.program import Assign, Op, Param, statements
+from cake_ir.program import Assign, Op, Param, Program, statements
 from cake_ir.types import FragT
 from cake_verify.proposals.operands import coordinates_of
 from cake_verify.proposals.source import Placed, Proposal, Source, called
 
 
+def idle(program: Program) -> list[Param]:
+    """Tensors that may be written and that no operation names."""
+    named = {v for op in program.ops for v in op.attrs.values() if isinstance(v, str)}
+    return [t for t in program.tensors.values() if not t.const and t.name not in named]
+
+
 def stores(s: Source) -> Iterator[Proposal]:
     """Stores to tensors that no operation names, of what the role has in registers or in a view."""
-    p = s.program
-    idle = [t for t in p.tensors.values() if not t.const and not any(op.attrs.get("tensor") == t.name for op in p.ops)]
+    unused = idle(s.program)
+    drained = {q.role: q.line for q in s.statements if q.name in ("mma_wait", "tmem_wait")}  # the last of each role
     for q in s.statements:
-        if isinstance(q.node, ast.With) or not idle:
+        if isinstance(q.node, ast.With) or not unused or (s.unused and (q.node.end_lineno or q.line) < drained.get(q.role, 0)):
             continue
-        for t in idle:
+        for t in unused:
             if t.kind == "tma":
                 yield from _from_view(s, q, t)
             else:
@@ -102,7 +108,8 @@ def _from_registers(s: Source, q: Placed, t: Param, name: str, frag: FragT) -> I
         coords[own] += f" + {frag.rows} * {q.role}.index"
     value = name if t.dtype in (None, frag.dtype) else f"lm.cast({name}, lm.{t.dtype})"
     text = f"lm.store({t.name}, {value}, coords=({', '.join(coords)}{',' if len(coords) == 1 else ''}), clip=True)"
-    yield Proposal("result", (s.after(q.node, text),), f"insert `{text}`", q.node.end_lineno or q.line, 0.0 if q.around and called_loop(q) else 0.5)
+    chosen = 0.0 if not s.unused else -1.5 if name == s.unused else 1.5
+    yield Proposal("result", (s.after(q.node, text),), f"insert `{text}`", q.node.end_lineno or q.line, chosen + (0.0 if q.around and called_loop(q) else 0.5))
 
 
 def called_loop(q: Placed) -> bool:
@@ -121,7 +128,8 @@ def _from_view(s: Source, q: Placed, t: Param) -> Iterator[Proposal]:
     last = q.index
     while last + 1 < len(q.among) and isinstance(n := q.among[last + 1], ast.Expr) and isinstance(n.value, ast.Call) and called(n.value) in ("sync", "fence_proxy"):
         last += 1
-    for receiver in dict.fromkeys((s.source(q.call.func.value), s.source(q.call.func.value).split(".rows(")[0])):
+    own_text = s.source(q.call.func.value).removesuffix(".T")  # how the registers were laid down is not how the bytes lie
+    for receiver in dict.fromkeys((own_text, own_text.split(".rows(")[0])):
         coords = coordinates_of(s, q, t.axes or ("",) * t.rank, view.shape)
         own = f"{q.role}.index"
         text = s.source(q.node)
@@ -140,4 +148,4 @@ def _definition(s: Source, role: str, name: str) -> str:
     return next((s.source(q.node) for q in s.of_role(role) if isinstance(q.node, ast.Assign) and isinstance(t := q.node.targets[0], ast.Name) and t.id == name), "")
 
 
-__all__ = ["staged", "stores"]
+__all__ = ["idle", "staged", "stores"]

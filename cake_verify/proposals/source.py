@@ -11,6 +11,7 @@ from functools import cached_property
 from cake_ir.fault import Edit, Fix, Grade
 from cake_ir.program import Program
 from cake_ir.span import Span
+from cake_verify.proposals.placed import Placed, called, declarations, option, placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,60 +28,18 @@ class Proposal:
         return Fix(self.edits, grade, self.title)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placed:
-    """A statement of a role block: the statements it stands among, its place there, the loops and branches around it."""
-
-    node: ast.stmt
-    role: str
-    among: list[ast.stmt]
-    index: int
-    around: tuple[ast.For | ast.If, ...]
-
-    @property
-    def line(self) -> int:
-        return self.node.lineno
-
-    @property
-    def call(self) -> ast.Call | None:
-        """The call that the statement consists of, or that it binds to a name."""
-        value = getattr(self.node, "value", None)
-        return value if isinstance(value, ast.Call) else None
-
-    @property
-    def name(self) -> str:
-        """The operation that the statement calls, if it is nothing but a call."""
-        return called(self.call) if isinstance(self.node, ast.Expr) and self.call is not None else ""
-
-    @property
-    def next(self) -> ast.stmt | None:
-        return self.among[self.index + 1] if self.index + 1 < len(self.among) else None
-
-
-def called(call: ast.Call) -> str:
-    """The last part of the name that is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def option(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
-    """What a call gives for a parameter, by name or by place."""
-    found = next((k.value for k in call.keywords if k.arg == name), None)
-    if found is None and position is not None and position < len(call.args):
-        return call.args[position]
-    return found
-
-
 _LONG, _AROUND = 600, 40
 """Statements of a schedule that is too long to be looked at as a whole, and how many lines around a place are looked at then."""
 
 
 @dataclass
 class Source:
-    """One schedule: its text, syntax tree and program; `places` are the lines where something is wrong."""
+    """One schedule: its text, syntax tree and program; `places` are the lines where something is wrong, `unused` a value that nobody uses."""
 
     text: str
     program: Program
     places: tuple[int, ...] = ()
+    unused: str = ""
     lines: list[str] = field(init=False)
     function: ast.FunctionDef = field(init=False)
 
@@ -97,20 +56,7 @@ class Source:
     @cached_property
     def statements(self) -> list[Placed]:
         """Every statement of every role block in text order; of a very long schedule those around the places only."""
-        out: list[Placed] = []
-
-        def walk(body: list[ast.stmt], role: str, around: tuple[ast.For | ast.If, ...]) -> None:
-            for i, node in enumerate(body):
-                out.append(Placed(node, role, body, i, around))
-                if isinstance(node, (ast.For, ast.If)):
-                    walk(node.body, role, (*around, node))
-                    walk(node.orelse, role, (*around, node))
-                elif isinstance(node, ast.With):
-                    walk(node.body, role, around)
-
-        for node in self.function.body:
-            if isinstance(node, ast.With):
-                walk(node.body, self.source(node.items[0].context_expr), ())
+        out = placed(self.function, self.source)
         if len(out) > _LONG:
             out = [p for p in out if any(abs(p.line - line) <= _AROUND for line in self.places)]
         return out
@@ -118,13 +64,7 @@ class Source:
     @cached_property
     def declarations(self) -> dict[str, ast.Call]:
         """The call that declares each name."""
-        out: dict[str, ast.Call] = {}
-        for node in self.function.body:
-            if isinstance(node, ast.Assign):
-                target, value = node.targets[0], node.value
-                pairs = zip(target.elts, value.elts, strict=False) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
-                out.update({t.id: v for t, v in pairs if isinstance(t, ast.Name) and isinstance(v, ast.Call)})
-        return out
+        return declarations(self.function)
 
     def declared(self, kind: str) -> Iterator[tuple[str, ast.Call]]:
         """Declarations made by one call (`pipeline`, `barrier`, `view`, ..)."""
@@ -194,3 +134,6 @@ def applied(text: str, edits: tuple[Edit, ...]) -> str:
         head, tail = lines[first][: e.span.column - 1], lines[last][e.span.end_column - 1 :]
         lines[first : last + 1] = (head + e.text + tail).split("\n")
     return "\n".join(lines)
+
+
+__all__ = ["Placed", "Proposal", "Source", "applied", "called", "option"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from cake_ir.program import Barrier
 from cake_verify.proposals.source import Placed, Proposal, Source, called, option
 
 _TOUCH = frozenset("tma_load tma_store cp_async load store ldmatrix mma tmem_load tmem_store".split())
@@ -100,6 +101,8 @@ def missing(s: Source) -> Iterator[Proposal]:
             if filled:
                 continue
             verb = "commit" if kind == "arrive" and b.arrive == "mma" else kind
+            if verb == "commit" and not have:
+                yield from _commit(s, role, b)
             for p in mine:
                 if not isinstance(p.node, (ast.Expr, ast.Assign)) and not (isinstance(p.node, ast.For) and verb != "wait"):
                     continue
@@ -118,6 +121,29 @@ def missing(s: Source) -> Iterator[Proposal]:
                     near = 0.0 if p.name in ("mma_wait", "tmem_wait", "fence_proxy", "store_wait") else 0.3
                     yield Proposal("insert-arrive", (s.after(p.node, text),), f"insert `{text}`", p.line, rank + near)
                     yield Proposal("insert-arrive", (s.after(p.node, f"lm.{verb}({b.name}, stage={slot}.prev())"),), f"insert `lm.{verb}({b.name}, stage={slot}.prev())`", p.line, rank + near + 1)
+
+
+def _commit(s: Source, role: str, b: Barrier) -> Iterator[Proposal]:
+    """A commit behind the last product that writes or reads what those who wait for the barrier touch then."""
+    wanted: set[str] = set()
+    for other in b.cons:
+        mine = s.of_role(other)
+        for k, p in enumerate(mine):
+            if p.name == "wait" and p.call is not None and p.call.args and s.source(p.call.args[0]) == b.name:
+                for q in mine[k + 1 :]:
+                    if q.name == "wait":
+                        break
+                    wanted |= _named(q.node) & {*s.program.views, *s.program.tmems} if not isinstance(q.node, (ast.For, ast.If)) else set()
+    steps = [p for p in s.of_role(role) if p.call is not None and called(p.call) == "step" and p.call.args and s.source(p.call.args[0]) == b.pipeline]
+    last = next((p for p in reversed(s.of_role(role)) if p.name == "mma" and _named(p.node) & wanted), None)
+    if last is None or not steps or not isinstance(steps[-1].node, ast.Assign) or not isinstance(steps[-1].node.targets[0], ast.Name):
+        return
+    step = steps[-1]
+    chain = [*last.around, last.node]
+    place = next((n for n in chain if any(n is x for x in step.among)), None)
+    if place is not None:
+        text = f"lm.commit({b.name}, stage={steps[-1].node.targets[0].id})"
+        yield Proposal("insert-arrive", (s.after(place, text),), f"insert `{text}`", last.line, -3.0)
 
 
 def _acts(node: ast.stmt) -> bool:
@@ -153,10 +179,11 @@ def meetings(s: Source) -> Iterator[Proposal]:
         if "tmem_load" in mine:
             yield _put(s, p, 'lm.tmem_wait("ld")', "insert-tmem-wait", 0.0 if names & {"store", "arrive"} else 0.3)
     for p in s.statements:
-        if p.name == "cp_async" and (p.next is None or not (isinstance(p.next, ast.Expr) and isinstance(p.next.value, ast.Call) and called(p.next.value) in ("cp_async", "cp_commit"))):
+        guarded = bool(p.around) and isinstance(p.around[-1], ast.If)  # groups are counted, so that a commit stands outside
+        if p.name == "cp_async" and not guarded and not _is_call(p.next, "cp_async", "cp_commit"):
             yield Proposal("insert-commit", (s.after(p.node, "lm.cp_commit()"),), "insert `lm.cp_commit()`", p.line)
         copies = isinstance(p.node, ast.If) and any(isinstance(n, ast.Call) and called(n) == "cp_async" for n in ast.walk(p.node))
-        if copies and not any(isinstance(n, ast.Call) and called(n) == "cp_commit" for n in ast.walk(p.node)):
+        if copies and not _is_call(p.next, "cp_commit") and not any(isinstance(n, ast.Call) and called(n) == "cp_commit" for n in ast.walk(p.node)):
             yield Proposal("insert-commit", (s.after(p.node, "lm.cp_commit()"),), "insert `lm.cp_commit()`", p.line, -0.2)
         if p.name == "tma_store" and p.among[-1] is p.node:
             yield Proposal("insert-store-wait", (s.after(p.node, "lm.store_wait(pending=0)"),), "insert `lm.store_wait(pending=0)`", p.line, 0.3)
@@ -169,6 +196,10 @@ def meetings(s: Source) -> Iterator[Proposal]:
         tops = [p for p in s.of_role(role) if not p.around]
         if tops and any(called(n) == "tma_store" for q in s.of_role(role) for n in ast.walk(q.node) if isinstance(n, ast.Call)):
             yield Proposal("insert-store-wait", (s.after(tops[-1].node, "lm.store_wait(pending=0)"),), "insert `lm.store_wait(pending=0)` at the end", tops[-1].node.end_lineno or 0, 0.1)
+
+
+def _is_call(node: ast.stmt | None, *names: str) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and called(node.value) in names
 
 
 def _put(s: Source, p: Placed, text: str, kind: str, rank: float) -> Proposal:

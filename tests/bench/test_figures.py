@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import cake_kernels
+from bench import figures, sass
 from bench.candidates import CANDIDATES
 from bench.figures import FILE, cuda_lines, headlines, page, schedule_lines
 from bench.run_costs import spent
@@ -28,6 +32,15 @@ def test_every_schedule_that_is_benchmarked_has_one_candidate() -> None:
     assert len({(c.family, c.schedule) for c in found}) == len(found) == len({(c.family, c.schedule) for c in CANDIDATES})
     assert {c.family for c in headlines(["gemm"])} == {"gemm"}
     assert {s.family for s in cake_kernels.schedules()} >= {c.family for c in found}
+
+
+@pytest.mark.parametrize("main", [figures.main, sass.main], ids=["figures", "sass"])
+def test_a_family_that_does_not_exist_is_refused(main: Callable[[], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    before = FILE.read_bytes()
+    monkeypatch.setattr("sys.argv", ["bench", "gem"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2 and "there is no family `gem`" in capsys.readouterr().err and FILE.read_bytes() == before
 
 
 def test_a_run_says_what_it_cost_and_how_many_variants_it_tried() -> None:

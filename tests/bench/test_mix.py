@@ -28,6 +28,11 @@ def test_what_no_column_names_is_counted_as_other() -> None:
     assert list(found) == ["all", *KINDS, "other"]
 
 
+def test_products_of_8_bit_floats_count_as_products() -> None:
+    loop = LoopReport(2, True, 20, {"HGMMA": 4}, {"QGMMA.64x128x32.F32.E4M3.E4M3": 3, "HGMMA.64x128x16.F32.BF16": 1, "MEMBAR.ALL.CTA": 2}, None)
+    assert row(loop)["HGMMA"] == 4 and row(loop)["MEMBAR"] == 2 and row(loop)["other"] == 14
+
+
 @pytest.mark.skipif(nvrtc_version() == "nvrtc unavailable" or find_disassembler() is None, reason="needs NVRTC and nvdisasm")
 def test_a_kernel_without_mma_has_no_hot_loop_and_no_row(tmp_path: Path) -> None:
     build = compile_cuda(LOOP, "sm_90a", cache=False)

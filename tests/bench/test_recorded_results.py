@@ -28,6 +28,12 @@ def test_the_verifier_passes_nothing_bad_but_other_values() -> None:
     assert missed == []
 
 
+def test_flags_between_blocks_were_tried_on_silicon_too() -> None:
+    flags = json.loads((RESULTS / "verify-silicon-flags.json").read_text())
+    assert flags["all"]["ran"] == flags["all"]["mutants"] >= 20 and set(flags["controls"]["outcomes"]) == {"clean"}
+    assert flags["unexplained"] == [] and not [d for d in flags["disagreements"] if d["kind"] in ("control fails", "verifier missed")]
+
+
 def test_the_page_of_other_tools_is_the_one_of_its_results() -> None:
     found = json.loads((RESULTS / "verify-others.json").read_text())
     assert others.page(found) == (DOCS / "other-tools.md").read_text()

@@ -63,7 +63,7 @@ def test_every_wait_and_arrival_of_a_schedule_gets_delays_and_every_wait_a_limit
     assert "cake_" not in text, "the lowering itself knows no delays"
     changed = delayed(text)
     waits = text.partition('extern "C"')[2].count(" mbarrier_wait")
-    assert changed.sites >= 2 * waits and changed.bounded == text.count("u32 polls = 0;")
+    assert changed.sites >= 2 * waits and changed.bounded == text.count("u32 polls = 0;") + text.count("AGAIN: ")
     assert changed.stalls > 0, "accesses stall too"
     kept = [line for line in changed.text.replace(DELAY, "").split("\n") if not line.strip().startswith(("cake_delay(", "cake_stall("))]
     assert len(kept) == len(text.split("\n"))

@@ -36,3 +36,9 @@ def test_the_loop_is_what_runs_as_often_as_its_mma(tmp_path: Path) -> None:
     assert "95 samples" not in lines[0] and lines[0].startswith("first: 108 samples, 88 % in a loop of 4 instructions")
     assert any("WARPGROUP.DEPBAR" in line and "barrier 41.1" in line for line in lines), lines
     assert report(second, other, 1.0) == ["second: no samples in a loop with HGMMA"]
+
+
+def test_products_of_8_bit_floats_make_a_hot_loop(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text(LISTING.replace("HGMMA.64x128x16.F32.BF16", "QGMMA.64x128x32.F32.E4M3.E4M3"))
+    (_, code), _ = read(tmp_path / "s.csv")
+    assert [i.opcode.split(".")[0] for i in hot_loop(code)] == ["UMOV", "QGMMA", "FMUL", "WARPGROUP"]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from cake_ir.conversions import conversion, movement, reachable, transpose
-from cake_ir.forms import Fragment, element, element_table, registers
+from cake_ir.dtypes import DTYPES
+from cake_ir.forms import Fragment, element, element_table, fragment_problem, registers
+from cake_ir.forms_table import cast_form, depth
+from cake_ir.types import FragT
 
 ACC = Fragment("acc", 64, 128, 32)
 
@@ -88,3 +92,31 @@ def test_transposing_stays_within_the_warp_or_is_refused() -> None:
 def test_reachable_forms_are_what_a_refusal_offers() -> None:
     assert reachable(ACC, 16) == ("a",)
     assert reachable(Fragment("acc", 16, 64, 32, 1), 16) == ("a", "b")
+
+
+def accepted() -> list[tuple[FragT, str, str, int]]:
+    """Every form change that a cast may ask for, over forms, splits and element types."""
+    out = []
+    for warps in (1, 4, 8):
+        for split in (None, (1, warps), (warps, 1)):
+            for form, dtype in product(("acc", "a", "b", "rows", "vec"), ("f32", "bf16", "e4m3")):
+                x = FragT(form, 32 * warps, 64, dtype, warps=split, chunk=4 if form == "vec" else None)  # type: ignore[arg-type]  # literals
+                out += [(x, to, want, warps) for to, want in product(("acc", "a", "b", "rows", "vec"), ("f32", "tf32", "bf16", "e4m3")) if to != form]
+    return [(x, to, want, warps) for x, to, want, warps in out if cast_form(x, to, want, warps) is None]
+
+
+def test_a_cast_that_the_language_takes_leaves_its_elements_in_the_quad() -> None:
+    found = accepted()
+    assert {(x.form, to) for x, to, _, _ in found} == {("acc", "a"), ("acc", "b"), ("a", "acc"), ("b", "acc")}
+    for x, to, want, warps in found:
+        src, dst = (Fragment(f, x.rows, x.cols, 32 // depth(t) if f != "acc" else DTYPES[t].bits, warps, x.warps) for f, t in ((x.form, x.dtype), (to, want)))  # type: ignore[arg-type]  # forms
+        if fragment_problem(src) is None and fragment_problem(dst) is None:
+            assert movement(src, dst) in ("none", "quad"), (x, to, want, warps)
+
+
+@pytest.mark.parametrize("to", ["a", "b"])
+def test_an_accumulator_whose_columns_lie_on_several_warps_is_no_operand(to: str) -> None:
+    split = FragT("acc", 64, 64, "f32", warps=(1, 4))
+    why = cast_form(split, to, "bf16", 4)
+    assert why is not None and f'load it with form="{to}"' in why[1]
+    assert cast_form(FragT("acc", 64, 64, "f32", warps=(4, 1)), "a", "bf16", 4) is None

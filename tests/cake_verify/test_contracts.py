@@ -59,7 +59,7 @@ def test_more_tensor_maps_than_parameters_hold_is_refused() -> None:
 
 
 _PAIR = edit(TENSOR_MEMORY, ("    load = lm.role", '    lm.launch(grid="tiles", cluster=(2, 1))\n    load = lm.role'),
-             ("lm.mma(acc, a, b, init=True)", "lm.mma(acc, a, b, init=True, ctas=2)"), ("shape=(128, 128)", "shape=(128, 128)"))  # fmt: skip
+             ("lm.mma(acc, a, b, init=True)", "lm.mma(acc, a, b, init=True, ctas=2)"), ("offset=16384, shape=(128, 64)", "offset=16384, shape=(64, 64)"))  # fmt: skip
 
 
 def test_a_pair_needs_a_cluster_of_two_along_the_first_axis() -> None:
@@ -68,7 +68,7 @@ def test_a_pair_needs_a_cluster_of_two_along_the_first_axis() -> None:
 
 
 def test_a_kernel_pairs_all_its_mmas_or_none() -> None:
-    both = edit(_PAIR, ("        lm.mma(acc, a, b, init=True, ctas=2)", "        lm.mma(acc, a, b, init=True, ctas=2)\n        lm.mma(acc, a, b)"))
+    both = edit(_PAIR, ("        lm.mma(acc, a, b, init=True, ctas=2)", "        lm.mma(acc, a, b, init=True, ctas=2)\n        lm.mma(acc.cols(0, 64), a, b)"))
     assert codes(both) == ["H023"]
 
 

@@ -165,3 +165,9 @@ def test_fixes_that_are_certain_mend_what_they_are_for():
                     mended = verify_text(apply(page.failing, fix.edits), params=dict(page.params))
                     assert d.message not in {x.message for x in mended.diagnostics}, (page.code, fix.title)
     assert tried >= 3
+
+
+@pytest.mark.parametrize(("count", "message"), [("n + 1", "dimension 1 of `PO` is `NP` = n + 1, `po` has n"), ("n - 1", "dimension 1 of `PO` is `NP` = n - 1, `po` has n")])
+def test_a_workspace_is_as_large_as_the_launch_is_told(count, message):
+    text = edit(GOOD["decode_plan"], ('O=o, B=B, NP=n, after="pdl"', f'O=o, B=B, NP={count}, after="pdl"'))
+    assert [(d.code, d.message) for d in verify_text(text).errors] == [("D030", message)]

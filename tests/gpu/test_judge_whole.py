@@ -111,15 +111,18 @@ def test_a_plan_runs_its_launches_in_order() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not HOPPER, reason="the corpus's schedule is for capability 9.0")
-def test_a_search_finds_that_four_stages_beat_two(tmp_path: Path) -> None:
+def test_a_search_ends_with_a_variant_that_passes_in_full(tmp_path: Path) -> None:
     from cake_mcp import workspace as workspaces
     from cake_mcp.operations.tune import Choice, tune
     from cake_mcp.operations.variants import Family
 
     family = Family(TEXTS["gemm", "hopper"], "gemm", {"STAGES": [3, 4], "GROUP": [4, 8]})
-    found = tune(workspaces.create(tmp_path / ".cake"), family, Choice(shape="square_4096", budget_gpu_s=20), lambda *_: None).to_json()
+    workspace = workspaces.create(tmp_path / ".cake")
+    found = tune(workspace, family, Choice(shape="square_4096", budget_gpu_s=20, keep=1), lambda *told: print(*told, flush=True)).to_json()
     assert found["evidence"] == "measured" and found["gpu_s"] <= 30 and found["table"][0]["status"] == "PASSED", found["ended"]
     assert found["table"][0]["confirmed"] and found["table"][0]["measured_s"] < 300e-6
+    run = workspace.store.runs.get(found["table"][0]["confirmed"])
+    assert run is not None and [row["shape"] for row in run.body["timing"]["shapes"]] == ["square_4096"]
 
 
 def _module(path: Path) -> ModuleType:

@@ -15,6 +15,13 @@ def _nt(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
     return Filled({"A": a, "B": b, "C": empty(x["M"], x["N"])}, dict(x), {"C": f64(a) @ f64(b).T})
 
 
+def _scaled(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
+    a, b = normal(rng, x["M"], x["K"]), normal(rng, x["N"], x["K"])
+    s = rng.uniform(0.5, 2.0, x["M"]).astype(F32)
+    left = (a.astype(F32) * s[:, None]).astype(BF16)
+    return Filled({"A": a, "S": s, "B": b, "C": empty(x["M"], x["N"])}, dict(x), {"C": f64(left) @ f64(b).T})
+
+
 def _mlp(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
     m, f, d = x["M"], x["F"], 64
     a, w1, w2 = normal(rng, m, d), normal(rng, f, d), normal(rng, d, f)
@@ -25,5 +32,7 @@ def _mlp(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
 
 BLACKWELL = (
     corpus("tcgen05_gemm", ({"M": 300, "N": 136, "K": 200}, {"M": 300, "N": 72, "K": 64, "ctas": 1}), _nt, params={"BN": 64, "STAGES": 2}, ctas=2),
+    corpus("tcgen05_pair_gemm", ({"M": 300, "N": 200, "K": 200}, {"M": 600, "N": 72, "K": 64, "ctas": 2}), _nt, params={"BN": 128, "STAGES": 2}, ctas=4),
+    corpus("tcgen05_pair_scaled", ({"M": 300, "N": 200, "K": 320}, {"M": 300, "N": 520, "K": 64}), _scaled, params={"STAGES": 2}, ctas=4),
     corpus("tcgen05_mlp", ({"M": 300, "F": 200}, {"M": 500, "F": 64, "ctas": 1}), _mlp, ctas=2, tolerance=8e-3),
 )  # fmt: skip

@@ -50,6 +50,10 @@ class Case:
         """CTAs of a persistent launch for a setting: its own `ctas`, or the case's."""
         return self.settings[setting].get("ctas", self.ctas)
 
+    def outputs(self) -> dict[str, str]:
+        """The tensors that the oracle gives, as a request names outputs."""
+        return {n: "which the oracle gives" for n in _expected(self)}
+
     def wrong(self, outputs: Mapping[str, Any], filled: Filled) -> str:
         """Where outputs differ from the oracle by more than the tolerance times the largest expected magnitude; empty if nowhere."""
         for name, want in filled.expected.items():
@@ -65,6 +69,15 @@ class Case:
             if error > self.tolerance:
                 return f"{name} is off by {error:.2e}"
         return ""
+
+
+@lru_cache(maxsize=256)
+def _outputs_of(fill: Callable[..., Filled], setting: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
+    return tuple(n for n in fill(np.random.default_rng([0, 0]), dict(setting)).expected if n)
+
+
+def _expected(case: Case) -> tuple[str, ...]:
+    return _outputs_of(case.fill, tuple(case.settings[0].items()))
 
 
 @lru_cache(maxsize=256)

@@ -86,6 +86,8 @@ IMPOSSIBLE: dict[str, str] = {
     "id 0 or one id for two barriers": "ids are allocated",
     "setmaxnreg executed by part of a warpgroup, or twice": "emitted once at the head of a role of whole warpgroups",
     "tensor memory allocated twice, not freed, permit kept": "one allocation and one release are emitted",
+    "tensor memory of a pair freed while the other CTA uses it": "both CTAs allocate, and the pair meets in front of its release",
+    "both CTAs of a pair issue its product": "the role that issues runs in the leader only",
     "tcgen05 fences around thread synchronisation": "emitted at waits and arrives",
     "commit by another thread than the issuer": "one elected thread of a member issues and commits",
     "bulk wait by another thread than the issuer": "one elected thread of a member issues and waits",

@@ -1,13 +1,14 @@
 """A view lies on top of another one whose bytes are in use."""
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
 from cake_ir.dtypes import DTYPES
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     views = s.program.views
     for name, call in s.declared("view"):
-        offset = keyword(call, "offset")
+        offset = option(call, "offset")
         if offset is None:
             continue
         others = [v for v in views.values() if v.name != name and v.pool == views[name].pool]

@@ -12,4 +12,5 @@ def make(s: Subject) -> None:
         if len(placed) < 2:
             continue
         near = frozenset[int]().union(*(s.around(p) for p in placed))
-        s.mutant("drop-all-syncs", f"without any {text}", *((p.node, "pass") for p in placed), at=placed[0], near=near, roles=frozenset(p.role for p in placed))
+        truth = "contract" if s.among_lanes(placed[0].node) else "simulation"
+        s.mutant("drop-all-syncs", f"without any {text}", *((p.node, "pass") for p in placed), at=placed[0], near=near, roles=frozenset(p.role for p in placed), truth=truth)

@@ -2,7 +2,8 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, called, keyword, without
+from bench.verify.mutate.subject import Subject, without
+from cake_verify.proposals.placed import called, option
 
 
 def make(s: Subject) -> None:
@@ -11,10 +12,10 @@ def make(s: Subject) -> None:
             continue
         for call in ast.walk(p.node):
             if isinstance(call, ast.Call) and called(call) in ("load", "store", "cp_async"):
-                for option in ("clip", "mask"):
-                    if keyword(call, option) is not None:
-                        s.mutant("drop-bounds", f"{called(call)} without {option}", (call, without(s, call, option)), at=p)
-                mask = keyword(call, "mask")
+                for name in ("clip", "mask"):
+                    if option(call, name) is not None:
+                        s.mutant("drop-bounds", f"{called(call)} without {name}", (call, without(s, call, name)), at=p)
+                mask = option(call, "mask")
                 for c in ast.walk(mask) if mask is not None else ():
                     if isinstance(c, ast.Compare) and isinstance(c.ops[0], ast.Lt):
                         s.mutant("drop-bounds", f"{s.source(c)} + 1", (c, f"{s.source(c)} + 1"), at=p)

@@ -2,7 +2,8 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
@@ -13,7 +14,7 @@ def make(s: Subject) -> None:
         s.mutant("drop-copy", f"without {s.source(p.node)}", (p.node, "pass"), at=p)
         base = p.call.func.value
         view = s.program.views.get(s.source(base))
-        stage = keyword(p.call, "stage")
+        stage = option(p.call, "stage")
         if view is not None and len(view.shape) == 2 and view.shape[0] % 16 == 0 and stage is not None:
             slot = f"{view.name}[{s.source(stage)}]" if view.stages > 1 else view.name
             s.mutant("drop-copy", f"half the rows in {s.source(p.node)}", (base, f"{slot}.rows(0, {view.shape[0] // 2})"), at=p)

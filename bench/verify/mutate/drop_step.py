@@ -2,7 +2,8 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, called
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import called
 
 
 def make(s: Subject) -> None:

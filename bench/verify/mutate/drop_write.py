@@ -1,7 +1,7 @@
 """Something is not written: a result, a staging tile, an operand.
 
-Where a whole output goes that nothing else mentions (class `drop-output`), the schedule is another one, which has not got that output: only the
-task tells, and `verify` with a task does.
+Where a whole output goes that nothing else mentions (class `drop-output`), the schedule is another one, which has not got that output: the
+outputs that come with the question tell, as a task's do.
 """
 
 import ast

@@ -10,7 +10,7 @@ def make(s: Subject) -> None:
         if not p.calls("arrive", "commit") or s.source(p.call.args[0]) not in s.program.barriers:  # type: ignore[union-attr]  # `calls` says there is one
             continue
         _move(s, p, p)
-        outer = p.around[-1] if p.around and isinstance(p.around[-1], ast.If) and len(p.siblings) == 1 else None
+        outer = p.around[-1] if p.around and isinstance(p.around[-1], ast.If) and len(p.among) == 1 else None
         if outer is not None:  # a release under its guard moves with it
             whole = next(q for q in s.statements if q.node is outer)
             _move(s, p, whole)
@@ -21,7 +21,7 @@ def _move(s: Subject, p: Placed, moved: Placed) -> None:
         j = moved.index - back
         if j < 0:
             return
-        between = moved.siblings[j : moved.index]
+        between = moved.among[j : moved.index]
         if any(not isinstance(n, ast.Expr | ast.Assign) or n.lineno != n.end_lineno for n in between):
             return
         first = between[0]

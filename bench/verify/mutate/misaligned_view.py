@@ -1,11 +1,12 @@
 """A view starts off the boundary that its swizzle, copies or matrix loads need."""
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     for name, call in s.declared("view"):
-        offset = keyword(call, "offset")
+        offset = option(call, "offset")
         if offset is None:
             continue
         for step in (8, 128, 512):

@@ -1,13 +1,14 @@
 """A product starts from what was left in the accumulator, or throws away what was summed."""
 
-from bench.verify.mutate.subject import Subject, keyword, with_option, without
+from bench.verify.mutate.subject import Subject, with_option, without
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     for p in s.statements:
         if p.calls("mma"):
             assert p.call is not None
-            init = keyword(p.call, "init")
+            init = option(p.call, "init")
             if init is None:
                 s.mutant("mma-init", f"{s.source(p.node)} from zero", (p.node, with_option(s, p.call, "init", "True")), at=p)
                 continue

@@ -2,13 +2,14 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     for p in s.statements:
         if p.call is None:
             continue
-        scratch = keyword(p.call, "scratch")
+        scratch = option(p.call, "scratch")
         if isinstance(scratch, ast.Subscript):
             s.mutant("reduction-scratch", f"always slot 0 of {s.source(scratch)}", (scratch.slice, "0"), at=p)

@@ -1,11 +1,12 @@
 """A role asks for more registers than the others leave, or for a number that does not exist."""
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     for name, call in s.declared("role"):
-        value = keyword(call, "regs")
+        value = option(call, "regs")
         if value is None:
             continue
         regs = s.program.roles[name].regs or 0

@@ -1,13 +1,14 @@
 """A ragged tail is stored one row too long, one too short, or whole."""
 
-from bench.verify.mutate.subject import Subject, keyword, without
+from bench.verify.mutate.subject import Subject, without
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     for p in s.statements:
         if p.calls("tma_store"):
             assert p.call is not None
-            rows = keyword(p.call, "rows")
+            rows = option(p.call, "rows")
             if rows is not None:
                 s.mutant("rows-tail", "the whole box", (p.node, without(s, p.call, "rows")), at=p)
                 for delta in ("+ 1", "- 1"):

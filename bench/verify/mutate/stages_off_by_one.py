@@ -1,12 +1,13 @@
 """A ring, or a view that rides one, has one slot more or less than what it belongs to."""
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
-    for kind, option in (("pipeline", "stages"), ("view", "stage")):
+    for kind, count in (("pipeline", "stages"), ("view", "stage")):
         for name, call in s.declared(kind):
-            value = keyword(call, option)
+            value = option(call, count)
             if value is None:
                 continue
             for delta in ("+ 1", "- 1"):

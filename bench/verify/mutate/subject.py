@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from bench.verify.cases import Case
 from cake_ir import parse, specialise
 from cake_ir.program import Program
+from cake_verify.proposals.placed import Placed, called, declarations, placed
 
 Piece = tuple[ast.AST, str]
 """A node of the schedule's syntax tree and the text that replaces it."""
@@ -36,27 +36,6 @@ class Mutant:
         return f"{self.subject}/{self.cls}/{self.number}"
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A statement of a role block: its list of siblings, its place there, the loops and branches around it."""
-
-    node: ast.stmt
-    role: str
-    siblings: list[ast.stmt]
-    index: int
-    around: tuple[ast.For | ast.If, ...]
-
-    @property
-    def call(self) -> ast.Call | None:
-        """The call that the statement consists of, or that it binds to a name."""
-        value = getattr(self.node, "value", None)
-        return value if isinstance(value, ast.Call) else None
-
-    def calls(self, *names: str) -> bool:
-        """Whether the statement is nothing but a call of one of these operations."""
-        return isinstance(self.node, ast.Expr) and self.call is not None and called(self.call) in names
-
-
 EFFECTS = frozenset("wait arrive commit sync tma_load tma_store cp_async cp_commit cp_wait mma_wait store_wait tmem_wait fence_proxy load store signal spin".split())
 """Calls that synchronise, copy or touch memory."""
 
@@ -71,11 +50,6 @@ def acts(node: ast.stmt) -> bool:
 def communicates(node: ast.For | ast.If) -> bool:
     """Whether something in a loop or branch synchronises or touches memory: another number of rounds is then more than another sum."""
     return any(isinstance(n, ast.Call) and called(n) in EFFECTS for part in node.body + node.orelse for n in ast.walk(part))
-
-
-def called(call: ast.Call) -> str:
-    """The operation that a call names: the last part of `lm.wait` or `view.tma_load`."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 @dataclass
@@ -101,30 +75,12 @@ class Subject:
     @cached_property
     def statements(self) -> list[Placed]:
         """Every statement of every role block in text order."""
-        out: list[Placed] = []
-
-        def walk(body: list[ast.stmt], role: str, around: tuple[Any, ...]) -> None:
-            for i, node in enumerate(body):
-                out.append(Placed(node, role, body, i, around))
-                if isinstance(node, ast.For | ast.If):
-                    walk(node.body, role, (*around, node))
-                    walk(node.orelse, role, (*around, node))
-
-        for node in self.function.body:
-            if isinstance(node, ast.With):
-                walk(node.body, self.source(node.items[0].context_expr), ())
-        return out
+        return placed(self.function, self.source)
 
     @cached_property
     def declarations(self) -> dict[str, ast.Call]:
         """The call that declares each name."""
-        out: dict[str, ast.Call] = {}
-        for node in self.function.body:
-            if isinstance(node, ast.Assign):
-                target, value = node.targets[0], node.value
-                pairs = zip(target.elts, value.elts, strict=True) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
-                out.update({t.id: v for t, v in pairs if isinstance(t, ast.Name) and isinstance(v, ast.Call)})
-        return out
+        return declarations(self.function)
 
     def declared(self, *kinds: str) -> Iterator[tuple[str, ast.Call]]:
         """Declarations made by one of these calls (`pipeline`, `barrier`, `view`, ..)."""
@@ -132,6 +88,17 @@ class Subject:
 
     def source(self, node: ast.AST) -> str:
         return ast.get_source_segment(self.text, node) or ""
+
+    def among_lanes(self, node: ast.stmt) -> bool:
+        """Whether a statement is a meeting of one warp: its lanes are one agent of the simulator, which cannot show what happens without it."""
+        call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+        if call is None or called(call) != "sync" or not call.args:
+            return False
+        barrier = self.program.named.get(self.source(call.args[0]))
+        if barrier is None:
+            return False
+        warps = [self.program.roles[r].member_warps * (1 if barrier.per_member else self.program.roles[r].members) for r in barrier.roles]
+        return sum(warps) == 1
 
     # ------------------------------------------------------------ making mutants
 
@@ -185,11 +152,6 @@ def _lines(node: ast.stmt) -> range:
         head = node.iter if isinstance(node, ast.For) else node.test
         return range(node.lineno, (head.end_lineno or node.lineno) + 1)
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """The value given to an option, if it is given."""
-    return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 def without(subject: Subject, call: ast.Call, name: str) -> str:

@@ -7,9 +7,9 @@ from bench.verify.mutate.subject import Subject
 
 def make(s: Subject) -> None:
     for p in s.statements:
-        if p.index + 1 >= len(p.siblings):
+        if p.index + 1 >= len(p.among):
             continue
-        a, b = p.node, p.siblings[p.index + 1]
+        a, b = p.node, p.among[p.index + 1]
         simple = all(isinstance(n, ast.Expr | ast.Assign) and n.lineno == n.end_lineno for n in (a, b))
         if simple and isinstance(a, ast.Expr | ast.Assign) and any(isinstance(n, ast.Expr) for n in (a, b)):
-            s.mutant("swap-adjacent", f"{s.source(b)} before {s.source(a)}", (a, s.source(b)), (b, s.source(a)), at=p)
+            s.mutant("swap-adjacent", f"{s.source(b)} before {s.source(a)}", (a, s.source(b)), (b, s.source(a)), at=p, truth="contract" if s.among_lanes(a) or s.among_lanes(b) else "simulation")

@@ -1,11 +1,12 @@
 """A view has another swizzle than its shape, its copies or its tensor-core reads allow."""
 
-from bench.verify.mutate.subject import Subject, keyword, with_option
+from bench.verify.mutate.subject import Subject, with_option
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
     for name, call in s.declared("view"):
-        value = keyword(call, "swizzle")
+        value = option(call, "swizzle")
         now = s.program.views[name].swizzle
         for swizzle in ("128b", "64b", "32b", None):
             if swizzle == now:

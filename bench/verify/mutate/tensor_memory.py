@@ -2,12 +2,13 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, called, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import called, option
 
 
 def make(s: Subject) -> None:
     for name, call in s.declared("tmem"):
-        cols = keyword(call, "cols")
+        cols = option(call, "cols")
         t = s.program.tmems[name]
         if cols is not None:
             for at in (t.col - 32, t.col + 512 - t.width + 32):

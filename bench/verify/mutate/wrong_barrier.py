@@ -2,7 +2,8 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import option
 
 
 def make(s: Subject) -> None:
@@ -10,7 +11,7 @@ def make(s: Subject) -> None:
     for p in s.statements:
         if not isinstance(p.node, ast.Expr) or p.call is None:
             continue
-        place = keyword(p.call, "barrier") or (p.call.args[0] if p.calls("wait", "arrive", "commit") and p.call.args else None)
+        place = option(p.call, "barrier") or (p.call.args[0] if p.calls("wait", "arrive", "commit") and p.call.args else None)
         name = s.source(place) if place is not None else ""
         if place is None or name not in barriers:
             continue

@@ -2,7 +2,8 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, called
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import called
 
 
 def make(s: Subject) -> None:
@@ -17,6 +18,6 @@ def make(s: Subject) -> None:
         s.mutant("wrong-flag", f"{text}: one more", (value, f"{s.source(value)} + 1"), at=p)
         s.mutant("wrong-flag", f"{text}: the next word", (word, f"{s.source(word)} + 1"), at=p)
         s.mutant("wrong-flag", f"{text}: the first word", (word, "0"), at=p)
-        before = p.siblings[p.index - 1] if p.index else None
+        before = p.among[p.index - 1] if p.index else None
         if called(call) == "signal" and isinstance(before, ast.Expr):
             s.mutant("wrong-flag", f"{text} before {s.source(before)}", (before, text), (p.node, s.source(before)), at=p)

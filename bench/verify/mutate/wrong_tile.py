@@ -2,7 +2,8 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, called, keyword
+from bench.verify.mutate.subject import Subject
+from cake_verify.proposals.placed import called, option
 
 
 def make(s: Subject) -> None:
@@ -12,7 +13,7 @@ def make(s: Subject) -> None:
         for call in ast.walk(p.node):
             if not (isinstance(call, ast.Call) and called(call) in ("tma_load", "tma_store", "cp_async", "load", "store")):
                 continue
-            coords = keyword(call, "coords")
+            coords = option(call, "coords")
             if not isinstance(coords, ast.Tuple):
                 continue
             e = coords.elts

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.boxes import tma_boxes
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.layout import LayoutError, view_problem
 from cake_ir.program import Expr, Op, Program
+from cake_verify.analyses import edits
 from cake_verify.analyses.rectangles import Rectangle, rectangles
 from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
@@ -41,9 +42,20 @@ def check(program: Program) -> Iterator[Fault]:
         for r in rectangles(program, site.role.name, view):
             problem = None if view_problem(r.layout) else box_problem(program, op, r)
             if problem:
-                yield Fault("H003", f"`{r.name}` cannot be copied by `{op.name}`: {problem}", op.span, ((r.view.span, "declared here"),),
+                yield Fault("H003", f"`{r.name}` cannot be copied by `{op.name}`: {problem}", op.span, ((r.view.span, "declared here"),), fixes=_padded(r, problem),
                             facts={"view": r.name, "tensor": str(op.attrs["tensor"]), "rows": r.rows, "cols": r.cols})  # fmt: skip
                 break
+
+
+def _padded(r: Rectangle, problem: str) -> tuple[Fix, ...]:
+    """The distance of stages that lets every box land where it may, where only that is wrong."""
+    _, found, rest = problem.rpartition("stage_bytes=")
+    if not found:
+        return ()
+    text = rest.partition(" ")[0]
+    if "stage_bytes" in r.view.spans:
+        return (edits.replace(r.view.spans["stage_bytes"], text),)
+    return (edits.add_argument(r.view.span, f"stage_bytes={text}"),)
 
 
 def box_problem(program: Program, op: Op, r: Rectangle) -> str | None:

@@ -88,12 +88,15 @@ def _problem(program: Program, op: Op, role: Role) -> tuple[str, str] | None:
     why = accumulator_problem(kind, acc.dtype)
     if why:
         return why, "acc"
-    m, n = (acc.rows, acc.cols) if isinstance(acc, FragT) else (acc.lanes, acc.cols)
+    ctas = 2 if op.attrs.get("ctas") == 2 else 1  # H023 judges other numbers
+    if ctas == 2 and isinstance(acc, TmemT) and acc.lanes != 128:
+        return f"the accumulator has {acc.lanes} lanes; each CTA of a pair holds 128 of the 256 rows of a tcgen05 MMA with ctas=2", "acc"
+    m, n = (acc.rows, acc.cols) if isinstance(acc, FragT) else (ctas * acc.lanes, acc.cols)
     k = b.shape[-1]
     split = acc.warps if isinstance(acc, FragT) else None
     if family == "wgmma" and role.member_warps % 4:
         return None  # H013
-    why = shape_problem(family, kind, m, n, k, warps=role.member_warps, split=split, ctas=int(op.attrs.get("ctas") or 1),  # type: ignore[arg-type]  # int options
+    why = shape_problem(family, kind, m, n, k, warps=role.member_warps, split=split, ctas=ctas,  # type: ignore[arg-type]  # as above
                         a_place=_place(a), b_transposed=turned[1])  # type: ignore[arg-type]  # as above
     if why:
         return why, "a" if why.startswith("K") else "acc"

@@ -9,7 +9,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import ViewT
 from cake_verify.analyses import ranges
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -44,7 +44,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         view = site.op.operands.get("view")
         if site.op.name not in ("bulk_load", "bulk_store") or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
             continue

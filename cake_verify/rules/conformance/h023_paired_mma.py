@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.issue import issues_alone
+from cake_ir.derive.pairs import paired_roles
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Program
 from cake_ir.targets import target
@@ -15,12 +17,13 @@ from cake_verify.rules.examples import TENSOR_MEMORY, edit
 PAGE = Page(
     code="H023",
     title="an MMA of a pair that is none",
-    statement="`ctas` of `lm.mma` is 1 or 2; 2 takes an accumulator in tensor memory and a cluster that is even along its first axis; and all tensor-memory MMAs of a kernel have one value.",
+    statement="`ctas` of `lm.mma` is 1 or 2; 2 takes an accumulator in tensor memory and a cluster that is even along its first axis; all tensor-memory MMAs of a kernel have one value; "
+    "and a role with MMAs of pairs does nothing but wait, issue and commit.",
     why="A pair is the two CTAs whose ranks differ in the last bit: without one there is nobody to hold the other half. The assembler refuses a kernel that mixes both kinds, and nothing checks the cluster: "
-    "the MMA waits for a peer that does not exist.",
-    failing=edit(TENSOR_MEMORY, ("lm.mma(acc, a, b, init=True)", "lm.mma(acc, a, b, init=True, ctas=2)")),
+    "the MMA waits for a peer that does not exist. One thread in the leading CTA issues for both, so that whatever else its role does would be missing in the other CTA.",
+    failing=edit(TENSOR_MEMORY, ("lm.mma(acc, a, b, init=True)", "lm.mma(acc, a, b, init=True, ctas=2)"), ("offset=16384, shape=(128, 64)", "offset=16384, shape=(64, 64)")),
     passing=TENSOR_MEMORY,
-    limits="This build verifies and simulates MMAs of single CTAs; what a pair shares is not followed.",
+    limits="Multicast loads beside MMAs of pairs are refused: which CTA then frees which slots is not followed in this build.",
     sources=("HW083", "HW092"),
 )
 
@@ -41,6 +44,24 @@ def check(program: Program) -> Iterator[Fault]:
                         ((first.op.span, f"`ctas={_ctas(first)}`"),), "give both the same `ctas`", (), {"expected": _ctas(first), "found": _ctas(s)})  # fmt: skip
             return
         first = first or s
+    yield from _beside(program)
+
+
+def _beside(program: Program) -> Iterator[Fault]:
+    """What a kernel with pairs may not do: work in an issuing role that its other CTA would miss, and multicast loads."""
+    paired = paired_roles(program)
+    if not paired or not program.target or not target(program.target).has("TWO_CTA_MMA"):
+        return
+    for s in sites(program).ops:
+        if s.role.name in paired and not issues_alone(s.op, program):
+            mma = next(x for x in sites(program).ops if x.op.name == "mma" and x.role.name == s.role.name)
+            yield Fault("H023", f"`{s.role.name}` issues MMAs of pairs and runs in the leading CTA only: this would not be done in the other one", s.op.span,
+                        ((mma.op.span, "one thread issues this for both CTAs"),), "give it to a role that waits, stores or computes in each CTA", (), {"role": s.role.name})  # fmt: skip
+            return
+        if s.op.attrs.get("multicast"):
+            yield Fault("H023", "multicast loads beside MMAs of pairs are not followed in this build", s.op.spans.get("multicast", s.op.span), (),
+                        "leave `multicast` out: the CTAs of a pair share B already", (), {"found": s.op.attrs["multicast"]})  # fmt: skip
+            return
 
 
 def _ctas(s: Site) -> int:

@@ -13,5 +13,5 @@ PAGE = Page(
         ("        lm.store(C, acc, coords=(0, 0))", "        y = lm.cast(acc, lm.bf16)\n        for i in lm.range(2):\n            y = lm.cast(y, lm.f32) * 2.0\n        lm.store(C, acc, coords=(0, 0))"),
     ),
     passing=TILE,
-    limits="A finished row vector may become a partial minimum or maximum inside a loop, and the literal 0 a partial sum.",
+    limits="A finished row vector may become a partial minimum or maximum inside a loop, and the literal 0 a partial sum. A number that a loop rebinds becomes a value of run time in front of it.",
 )

@@ -42,7 +42,7 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         op = site.op
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
         if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic"):

@@ -11,7 +11,7 @@ from cake_ir.types import ScalarT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.ranges import ANY, Range
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -44,13 +44,14 @@ _LO, _HI = -(2**31), 2**31 - 1
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
-    for site in sites(program).ops:
+    known: dict[tuple[str, tuple[object, ...]], dict[int, Range]] = {}
+    for site in ranges.live(program):
         coords = site.op.operands.get("coords")
         for entry in (*(coords if isinstance(coords, tuple) else ()), site.op.operands.get("i"), site.op.operands.get("offset")):
             if not isinstance(entry, Expr) or entry.op in ("const", "field", "param") or not isinstance(entry.type, ScalarT):
                 continue
             e = resolver_of(program, site.role.name)(entry)
-            wide = _wraps(program, site, e)
+            wide = _wraps(program, site, e, known.setdefault((site.role.name, site.path), {}))
             if wide is not None and spoken(wide[0]) not in told:
                 told.add(spoken(wide[0]))
                 yield _fault(site, *wide)
@@ -65,11 +66,13 @@ def _fault(site: Site, e: Expr, r: Range) -> Fault:
     )  # fmt: skip
 
 
-def _wraps(program: Program, site: Site, e: Expr) -> tuple[Expr, Range] | None:
-    """The innermost 32-bit node of an expression whose values pass 32 bits, and its range."""
+def _wraps(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> tuple[Expr, Range] | None:
+    """The innermost 32-bit node of an expression whose values pass 32 bits, and its range.
+
+    `known` has the ranges of resolved expressions in this role and these loops, by identity: the role's resolver keeps them all.
+    """
     tensor = program.tensors.get(str(site.op.attrs.get("tensor")))
     narrow = tensor is not None and tensor.kind == "tma"  # the copy engine takes 32-bit coordinates, whatever they are computed in
-    known: dict[int, Range] = {}
     for n in e.walk():
         if n.args and isinstance(n.type, ScalarT) and (n.type.dtype == "i32" or (n is e and narrow)):
             r = _range(program, site, n, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.acting import acting
 from cake_ir.derive.global_fences import stored_and_copied
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops import effects_of
@@ -28,7 +29,8 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     found = sites(program)
-    for role in program.roles:
+    fencing = {s.role for s in acting(program).get(FenceProxy, ())}
+    for role in (r for r in program.roles if r in fencing):
         body = found.of_role(role)
         effects = [(s, e) for s in body for e in effects_of(s.op, program)]
         if any(_writes(e) or (isinstance(e, Touch) and s.op.attrs.get("tensor") in stored_and_copied(program)) for s, e in effects):

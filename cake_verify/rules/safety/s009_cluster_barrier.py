@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import sites
+from cake_ir.derive.acting import acting
 from cake_ir.fault import Fault
-from cake_ir.ops import effects_of
 from cake_ir.ops.effects import ClusterSync
 from cake_ir.program import Program
 from cake_verify.rule import Page
@@ -25,7 +24,7 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     """Roles that never come to a cluster barrier to which another role comes."""
-    comers = [s for s in sites(program) if any(isinstance(e, ClusterSync) for e in effects_of(s.op, program))]
+    comers = acting(program).get(ClusterSync, ())
     if not comers:
         return
     for block in program.body:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import Site, sites
+from cake_ir.derive.acting import acting
+from cake_ir.derive.structure import Site
 from cake_ir.fault import Edit, Fault, Fix
-from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Sync
 from cake_ir.program import NamedBarrier, Program
 from cake_verify.rule import Page
@@ -26,9 +26,8 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     """Roles that come to a named barrier without being declared for it, declared ones that never come, per-member barriers of unequal members."""
     comers: dict[str, dict[str, Site]] = {}
-    for s in sites(program):
-        if any(isinstance(e, Sync) for e in effects_of(s.op, program)):
-            comers.setdefault(str(s.op.attrs.get("barrier") or s.op.attrs.get("sync")), {}).setdefault(s.role, s)
+    for s in acting(program).get(Sync, ()):
+        comers.setdefault(str(s.op.attrs.get("barrier") or s.op.attrs.get("sync")), {}).setdefault(s.role, s)
     for barrier in program.named.values():
         came = comers.get(barrier.name, {})
         strangers = [r for r in came if r not in barrier.roles]

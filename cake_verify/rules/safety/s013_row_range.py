@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Program
-from cake_verify.analyses import trips
+from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.evaluate import apply
-from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 from cake_verify.rules.safety.texts import SEQUENCES
@@ -27,7 +26,7 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     """Stores of some rows under a condition on their number that a single row does not meet."""
-    for s in sites(program).ops:
+    for s in ranges.live(program):
         rows = s.op.operands.get("rows")
         if not isinstance(rows, Expr) or s.op.name not in ("tma_store", "bulk_store"):
             continue

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
-from cake_verify.analyses import ranges
+from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.outside import Outside, outside
+from cake_verify.analyses.sites import Site, covered
+from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
@@ -19,7 +22,7 @@ PAGE = Page(
     statement="The elements that `lm.load`, `lm.store`, `lm.ld`, `lm.atomic` and `view.bulk_store` touch lie inside the tensor: their coordinates are not negative, and within the extents where the parameter declares them; "
     "a ragged last tile is masked, clipped, or excluded by `lm.assume`. A `view.tma_store` or `tma_reduce` may end outside its tensor, but its first element has no negative coordinate.",
     why="Unlike copies through a tensor map these accesses are not clipped: they read and write what lies beside the tensor, or fault. "
-    "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and a kernel that had one ended with an illegal instruction on an H200.",
+    "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and on an H200 every store and reduction that had one along any axis was an illegal instruction.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
     passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 512]")),
     limits="Decided where the access certainly leaves the tensor for some arguments. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
@@ -27,14 +30,19 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         op = site.op
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
         if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic", "bulk_store"):
             continue
         coords = op.operands.get("coords")
         entries = coords if isinstance(coords, tuple) else (op.operands.get("i"),)
-        if op.operands.get("mask") is not None or op.attrs.get("clip") or any(isinstance(s, If) for s in site.path):
+        if op.operands.get("mask") is not None or op.attrs.get("clip"):
+            continue
+        if any(isinstance(s, If) for s in site.path):
+            found = outside(program, site, tensor) if op.name != "bulk_store" else None
+            if found is not None:
+                yield _guarded(site, tensor, found)
             continue
         for axis, e in enumerate(entries):
             if isinstance(e, Expr) and not isinstance(e.type, FragT):
@@ -42,6 +50,21 @@ def check(program: Program) -> Iterator[Fault]:
                 if fault:
                     yield fault
                     break
+
+
+def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
+    """An access that its conditions let through although it leaves the tensor."""
+    where = f"an element in front of `{tensor.name}`" if found.last < 0 else f"element {found.last} along axis {found.axis} of `{tensor.name}`"
+    message = f"{call(site.op)} touches {where}, which has {found.extent} there, for {found.given}"
+    related = [(tensor.span, "declared here")]
+    fixes: tuple[Fix, ...] = ()
+    if found.guard is not None:
+        related.insert(0, (found.guard.head, "under this condition"))
+        if found.tighter:
+            left, right = (spoken(a) for a in found.guard.cond.args)
+            fixes = (edits.replace(found.guard.cond.span, f"{left} {found.tighter} {right}"),)
+    return Fault("S033", message, site.op.span, tuple(related), "let the condition keep out what lies outside, or use `clip=True`", fixes,
+                 {"role": site.role.name, "tensor": tensor.name, "axis": found.axis, "expected": found.extent, "found": found.last})  # fmt: skip
 
 
 def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:

@@ -13,7 +13,7 @@ from cake_verify.rules.examples import TILE, edit
 PAGE = Page(
     code="S036",
     title="a result that is never used",
-    statement="What a product of matrices or a load brings into registers reaches memory, a barrier's condition or a uniform value.",
+    statement="What a product of matrices or a load brings into registers reaches memory, a barrier's condition or a uniform value; a mask that has a name selects something.",
     why="Work whose result nobody reads means that a store is missing.",
     failing=edit(TILE, ("        lm.store(C, acc, coords=(0, 0))\n", "")),
     passing=TILE,

@@ -159,3 +159,38 @@ def added(lm, X: LM.gmem2d[LM.f32, "G", 512], T: LM.gmem2d[LM.f32, 1, 512].zeroe
                 lm.store(Y, lm.load(T, coords=(0, 0), shape=(1, 512)), coords=(0, 0))
 """
 """Every block adds to one row; when all have said so, the first one reads it. At most 32 blocks, so that all are resident."""
+
+CARRY = """
+@cake.schedule(target="sm_90a")
+def carry(lm, X: LM.gmem2d[LM.f32, "G", 512], Y: LM.gmem2d[LM.f32, "G", 512], LAST: LM.gmem2d[LM.f32, "G", 512], FLAGS: LM.gmem1d[LM.i32, "G"].zeroed, G: LM.i32):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(G,), names=("g",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, t.g), shape=(512,))
+            if t.g > 0:
+                lm.spin(FLAGS, t.g - 1, 1)
+                x = x + lm.load(LAST, coords=(0, t.g - 1), shape=(512,))
+            lm.store(Y, x, coords=(0, t.g))
+            lm.store(LAST, x, coords=(0, t.g))
+            lm.signal(FLAGS, t.g, 1)
+"""
+"""A running sum that is handed on through a workspace of its own."""
+
+TURNS = """
+@cake.schedule(target="sm_90a")
+def turns(lm, X: LM.gmem3d[LM.f32, "P", "G", 512], Y: LM.gmem2d[LM.f32, "G", 512], TURN: LM.gmem1d[LM.i32, "G"].zeroed, G: LM.i32, P: LM.i32):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(G, P), names=("g", "p"))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, t.g, t.p), shape=(512,))
+            lm.spin(TURN, t.g, t.p)
+            if t.p > 0:
+                x = x + lm.load(Y, coords=(0, t.g), shape=(512,))
+            lm.store(Y, x, coords=(0, t.g))
+            lm.signal(TURN, t.g, t.p + 1)
+"""
+"""Blocks take turns at adding their parts to a row."""

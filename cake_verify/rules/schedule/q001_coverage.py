@@ -27,7 +27,7 @@ PAGE = Page(
     why="A tile axis that does not occur makes all blocks along it write one place; a stride below the extent makes neighbours overlap, one above it leaves a gap that nobody writes.",
     failing=edit(LOOP, ("c.tma_store(C, coords=(t.n * 128, t.m * 64))", "c.tma_store(C, coords=(t.n * 128, 0))")),
     passing=LOOP,
-    limits="Rows of grouped tiles are decided for copies out of shared memory whose first row and count follow from the tile and the member. "
+    limits="Rows of grouped tiles are decided where the first row, and the count (`rows=`, or the rows of an `lm.in_bounds` mask), follow from the tile and the member. "
     "Otherwise decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
     "around it; whether the tile counts fit the tensor needs declared extents. Where a role uses flags and adds to what it read, S039 decides.",
 )
@@ -68,7 +68,7 @@ def _group_rows(program: Program, stores: Sequence[Site]) -> Fault | None:
     if wrong.site is None:
         return Fault("Q001", f"row {wrong.row} of {of} is not written to `{tensor}`", s.op.spans.get("rows", s.op.span), (), "write the tile's rows from its first to its last", fixes, facts)
     who = f" by member {wrong.member}" if s.role.members > 1 else ""
-    return Fault("Q001", f"{of} is written to `{tensor}` up to row {wrong.row}{who}, which belongs to the next group", s.op.spans.get("rows", s.op.span), (),
+    return Fault("Q001", f"{of} is written to `{tensor}` up to row {wrong.row}{who}, which belongs to the next group", s.op.spans.get("rows", s.op.spans.get("mask", s.op.span)), (),
                  "store as many rows as the tile has left", fixes, {**facts, "member": wrong.member})  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def _extent(s: Site, axis: int) -> int | None:
 def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) -> Fault | None:
     """Whether the terms of one coordinate step over what the smaller ones cover."""
     extent = _extent(s, axis)
-    if extent is None or any(c < 0 for c in line.terms.values()):
+    if extent is None or any(c < 0 for c in line.terms.values()) or any(_group_row(program, s, n) for n in line.terms):
         return None
     terms = sorted((_Term(n, c, _count(program, s, n)) for n, c in line.terms.items() if c), key=lambda t: t.stride)
     tensor, span = s.op.attrs["tensor"], s.op.spans.get("coords", s.op.span)
@@ -210,6 +210,13 @@ def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) ->
             return None  # what lies outside an unbounded term is somebody else's range
         covered, inner = t.stride * t.count, f"the inner loops cover {t.stride * t.count}"
     return None
+
+
+def _group_row(program: Program, s: Site, name: str) -> bool:
+    """Whether a term is the first row of a grouped tile, which is no multiple of anything: what it writes is decided tile by tile."""
+    var, _, field = name.partition(".")
+    loop = next((x for x in s.loops if x.var == var), None)
+    return field == "row0" and loop is not None and loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped"
 
 
 def _shown(s: Site, name: str) -> str:

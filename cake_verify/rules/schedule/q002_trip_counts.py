@@ -24,8 +24,8 @@ def cause(program: Program, found: tuple[Fault, ...]) -> Fault | None:
     """The disagreement from which the safety gate's findings follow, if there is one."""
     steps = Steps(program)
     assumed = [a.cond for a in program.assumes]
-    for ring, roles in steps.rings.items():
-        meeting = [r for r in roles.values() if _meets(program, r.role, ring)]
+    for ring, counts in steps.rings.items():
+        meeting = [r for r in counts if _meets(program, r.role, ring)]
         for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
             if steps.differ(a.count, b.count, assumed):
                 odd, even = sorted((a, b), key=_oddness)
@@ -42,8 +42,8 @@ def certain(program: Program) -> Fault | None:
         return None  # every role counts alike
     steps = Steps(program)
     assumed = [a.cond for a in program.assumes]
-    for ring, roles in steps.rings.items():
-        meeting = [r for r in roles.values() if _meets(program, r.role, ring) and _by_arguments(steps, r)]
+    for ring, counts in steps.rings.items():
+        meeting = [r for r in counts if _meets(program, r.role, ring) and _by_arguments(steps, r)]
         for a, b in ((a, b) for i, a in enumerate(meeting) for b in meeting[i + 1 :]):
             if steps.differ(a.count, b.count, assumed):
                 odd, even = sorted((a, b), key=_oddness)
@@ -73,7 +73,7 @@ def _meets(program: Program, role: str, ring: str) -> bool:
 
 def _fault(steps: Steps, ring: str, a: RoleSteps, b: RoleSteps, found: tuple[Fault, ...]) -> Fault:
     assert a.span is not None and b.span is not None
-    related = ((a.span, f"`{a.role}`: {steps.shown(a.count)}"), *((f.span, f"so that: {f.message}") for f in found[:1]))
+    related = ((a.span, f"{a.who}: {steps.shown(a.count)}"), *((f.span, f"so that: {f.message}") for f in found[:1]))
     trace = found[0].trace if found else ()
-    return Fault("Q002", f"`{b.role}` steps `{ring}` {steps.shown(b.count)}, `{a.role}` {steps.shown(a.count)}", b.span, related, "give both loops one bound", (),
-                 {"ring": ring, a.role: steps.shown(a.count), b.role: steps.shown(b.count)}, trace)  # fmt: skip
+    return Fault("Q002", f"{b.who} steps `{ring}` {steps.shown(b.count)}, {a.who} {steps.shown(a.count)}", b.span, related, "give both loops one bound", (),
+                 {"ring": ring, a.who.replace("`", ""): steps.shown(a.count), b.who.replace("`", ""): steps.shown(b.count)}, trace)  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cake_ir.derive.structure import nodes
+from cake_ir.derive.structure import listed, nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Assign as AssignStmt
-from cake_ir.program import Expr, Program, Stmt, statements
+from cake_ir.program import Expr, Program, Stmt
 from cake_ir.program import For as ForStmt
 from cake_ir.program import If as IfStmt
 from cake_verify.rule import Page
@@ -42,8 +42,8 @@ def _used(program: Program) -> set[str]:
     for op in program.ops:
         used.update(v for v in op.attrs.values() if isinstance(v, str))
         _mentioned(nodes(program)[op.id], used)
-    for block in program.body:
-        for s in statements(block.body):
+    for _, body in listed(program):
+        for s in body:
             _statement(s, used)
     for s in program.schedulers.values():
         if s.name in used:

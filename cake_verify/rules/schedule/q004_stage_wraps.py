@@ -10,7 +10,7 @@ from cake_ir.ops.effects import Arrive, Commit, Issue, Wait
 from cake_ir.program import Expr, For, Op, Program
 from cake_ir.types import ScalarT
 from cake_verify.analyses import ranges
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
@@ -31,7 +31,7 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[str, str]] = set()
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         stage = site.op.operands.get("stage")
         barrier = program.barriers.get(str(site.op.attrs.get("barrier")))
         if barrier is None or not isinstance(stage, Expr) or not isinstance(stage.type, ScalarT) or not _synchronises(program, site.op):

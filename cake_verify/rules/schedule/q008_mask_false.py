@@ -9,7 +9,6 @@ from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.ranges import Range
-from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import MULTICAST, edit
 
@@ -29,7 +28,7 @@ def check(program: Program) -> Iterator[Fault]:
         for name, e in zip(d.names, d.tiles, strict=False):
             if ranges.of(program, None, e).hi <= 0:
                 yield Fault("Q008", f"`{d.name}` has no tiles along `{name}`: nothing is computed", d.spans.get("tiles", d.span), facts={"axis": name})
-    for site in sites(program).ops:
+    for site in ranges.live(program):
         mask = site.op.operands.get("mask")
         if isinstance(mask, Expr) and _false(program, site.role.name, mask):
             yield Fault("Q008", f"the mask of this `{site.op.name}` is false for every element", site.op.spans.get("mask", mask.span), (), "compare with the extent that is left", (), {"op": site.op.name})

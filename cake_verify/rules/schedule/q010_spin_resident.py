@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.acting import acting
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag
@@ -38,7 +39,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for op in program.ops:
+    for op in (s.op for s in acting(program).get(Flag, ())):
         if not any(isinstance(e, Flag) and e.kind == "spin" for e in effects_of(op, program)):
             continue
         flags = program.tensors.get(str(op.attrs.get("flags")))

@@ -51,7 +51,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
     at: Span | None = None
     text = ""
     for name, stride in line.terms.items():
-        found = _count(program, s, name)
+        found = counted(program, s, name)
         if found is None:
             return None
         count, rounded, span = found
@@ -60,13 +60,13 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
             at, text = span, spoken(count)
     if at is None:
         return None
-    last = reached = _stored(s, axis)
+    last = reached = stored(s, axis)
     for stride, count, _ in sorted(counts, key=lambda c: c[0]):
         if stride > reached:
             return None  # a gap between neighbours, which Q001 tells
         reached = stride * count if isinstance(count, int) else 1 << 62
     names = parameters(program, [c for _, c, _ in counts if isinstance(c, Expr)]) | {extent}
-    for args in arguments(program, names, (3,), limit=8):
+    for args in arguments(program, names, (3, 2 * max(line.terms.values()) + 1), limit=12):
         end = last
         for stride, count, rounded in counts:
             n = count if isinstance(count, int) else evaluate(program, count, args)
@@ -83,7 +83,8 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
     return None
 
 
-def _stored(s: Site, axis: int) -> int:
+def stored(s: Site, axis: int) -> int:
+    """Elements that one access covers along an axis, innermost first."""
     box, view = s.op.attrs.get("box"), s.op.operands.get("view")
     if isinstance(box, tuple):
         return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
@@ -92,7 +93,7 @@ def _stored(s: Site, axis: int) -> int:
     return covered(s, axis)
 
 
-def _count(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span] | None:
+def counted(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span] | None:
     """How many values a term takes, the multiple that it is rounded up to, and where that is written."""
     if name == "member":
         return s.role.members, 1, s.role.span

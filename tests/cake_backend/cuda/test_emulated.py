@@ -70,6 +70,24 @@ def test_an_assignment_finds_the_nearest_centroid(tmp_path: Path, file: str, poi
     assert np.abs(out["DIST"] - d.min(-1)).max() < 1e-3
 
 
+@pytest.mark.parametrize(("schedule", "width"), [("hopper", 128), ("hopper_deep", 24)])
+def test_every_column_of_a_tile_can_win_and_equal_ones_leave_it_to_the_first(tmp_path: Path, schedule: str, width: int) -> None:
+    """24 columns are three of 8: an odd number of them goes column by column, not in groups of four."""
+    text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == ("kmeans_assign", schedule))
+    count = 2 * width
+    mu = normal(2, 1, count, 128)
+    x = np.concatenate([mu * BF16(4), np.zeros((1, 20, 128), BF16)], axis=1)  # all centroids of one length are as far from zero
+    norms = np.full((1, count), 128, np.float32)
+    norms[0, 0] = np.inf  # which leaves zeros to the second
+    points = x.shape[1]
+    tensors = {"X": x, "MU": mu, "MU_SQ": norms, "IDX": np.full((1, points), -1, np.int32), "DIST": np.zeros((1, points), np.float32)}
+    made = lower(program(text, {"BN": width, "D": 128}, "sm_90a"), source=text)
+    out = run(made, tensors, {"NB": 1, "NP": points, "NK": count}, tmp_path)
+    d = norms[:, None, :] - 2 * np.einsum("bpd,bkd->bpk", wide(x), wide(mu))
+    assert (out["IDX"] == d.argmin(-1)).all()
+    assert (out["IDX"][0, 1:count] == np.arange(1, count)).all() and (out["IDX"][0, count:] == 1).all()
+
+
 def test_a_nan_score_never_wins(tmp_path: Path) -> None:
     x, mu = normal(1, 1, 128, 128), normal(2, 1, 256, 128)
     norms = (wide(mu) ** 2).sum(-1).astype(np.float32)
@@ -163,6 +181,9 @@ def test_a_chunked_recurrence_carries_its_state_in_registers(tmp_path: Path) -> 
         ("hopper_share", {"BN": 112, "STAGES": 3}),  # a tile reaches into the next block of scales: the mask is one predicate 16 columns
         ("hopper_few", {"BN": 112, "STAGES": 2}),
         ("hopper", {"BN": 192, "STAGES": 3}),
+        ("hopper_halves", {"LEAD": 64}),  # products in two groups, a turn passed between them
+        ("hopper_parts", {"STAGES": 3}),  # a promotion under the other product of the same member
+        ("hopper_share_tall", {"STAGES": 2}),
     ],
 )
 def test_an_fp8_gemm_promotes_each_block_with_the_scales_of_its_columns(tmp_path: Path, schedule: str, params: dict[str, Any]) -> None:

@@ -50,12 +50,22 @@ def test_held_out_shapes_stay_in_the_domain() -> None:
                     assert d.low <= value <= d.high and value % d.multiple == 0
 
 
+def test_large_shapes_are_restricted_without_the_small_and_the_drawn_ones() -> None:
+    task = TASKS["gemm"]
+    whole, one = (make_plan(task, {}, options, seal="x") for options in (Options(), Options.of({"bench": ["square_4096"]})))
+    assert {c.shape.name for c in one.cases if c.timed} == {"square_4096"} and sum(c.heldout for c in one.cases) >= 2
+    small = [{c.shape.name for c in p.cases if c.shape.kind != "bench" and not c.heldout} for p in (whole, one)]
+    assert small[0] == small[1] and len(small[0]) > 5
+
+
 def test_names_restrict_and_unknown_names_are_refused() -> None:
     task = TASKS["gemm"]
     plan = make_plan(task, {}, Options(shapes=("edge_thin",), distributions=("integers",)), seal="x")
     assert [(c.shape.name, c.distribution) for c in plan.cases] == [("edge_thin", "integers")]
     with pytest.raises(ValueError, match="unknown shape"):
         make_plan(task, {}, Options(shapes=("edge_thick",)), seal="x")
+    with pytest.raises(ValueError, match="unknown shape"):
+        make_plan(task, {}, Options(bench=("square_40960",)), seal="x")
     with pytest.raises(ValueError, match="unknown option `speed`"):
         Options.of({"speed": 3})
 

@@ -10,7 +10,7 @@ from cake_backend.cuda.lower import lower
 
 TWO = """
 @cake.schedule(target="sm_90a")
-def two(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32, "M", "N"], D: LM.gmem2d[LM.f32, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32):
+def two(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32, "M", "N"], D: LM.gmem2d[LM.f32, "N", "M"], M: LM.i32, N: LM.i32, K: LM.i32):
     lm.launch(grid="persistent")
     lm.assume(K > 0)
     pool = lm.smem(65536)

@@ -18,6 +18,7 @@ TASK = cake_kernels.tasks()["add_rmsnorm"]
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"D": 7168, "WARPS": 7, "CTAS": 4, "ONCE": True, "LATE": True}), ("hopper_ring", {}),
     ("hopper_ring", {"D": 2048, "WARPS": 4, "CTAS": 6}), ("hopper_ring", {"D": 8192, "WARPS": 16, "CTAS": 1, "STAGES": 6}),
+    ("hopper", {"D": 2048, "ONCE": True, "KEEP": True, "EARLY": True}),
 )  # fmt: skip
 
 

@@ -19,11 +19,17 @@ SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge")]
 THREE = {"MEMBERS": 3, "STAGES": 4, "REGS": 160, "LOAD_REGS": 32}
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"BN": 160, "CW": 32}), ("hopper", {**THREE, "CLUSTER": 2}), ("hopper", {"BN": 192, "STAGES": 4, "EARLY": True}),
-    ("hopper_halves", {"CLUSTER": 2}), ("hopper_halves", {"P": 96, "CW": 96, "STAGES": 4, "CSTAGES": 1}), ("hopper_wide", {}), ("hopper_pair", {}),
-    ("hopper_pair", {"BN": 112, "CW": 112, "CSTAGES": 1, "CLUSTER": 1}), ("hopper_split", {}), ("hopper_split", {"BN": 16, "MEMBERS": 4, "STAGES": 4}),
-    ("hopper_split", {"BN": 56, "STAGES": 6}), ("hopper_share", {"STAGES": 3}), ("hopper_share", {"SPLIT": 4, "BN": 160, "STAGES": 4, "REGS": 216}),
-    ("hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}), ("hopper_few", {"BN": 112}), ("hopper_few", {}),
+    ("hopper_halves", {"CLUSTER": 2}), ("hopper_halves", {"LEAD": 64}), ("hopper_quarters", {}), ("hopper_quarters", {"TURNS": True}),
+    ("hopper_slices", {}), ("hopper_slices", {"W": 80, "CLUSTER": 2}),
+    ("hopper_turns", {}), ("hopper_turns", {"BN": 112, "CLUSTER": 2, "LEAD": 0}), ("hopper_turns", {"BN": 192, "STAGES": 4, "REGS": 232, "LOAD_REGS": 24}),
+    ("hopper_turns", {"MEMBERS": 3, "BN": 120, "STAGES": 4, "REGS": 144, "LOAD_REGS": 24, "KMAX": 64}),
+    ("hopper_parts", {}), ("hopper_parts", {"BN": 192, "FIRST": 96, "STAGES": 4, "REGS": 232, "LOAD_REGS": 24}),
+    ("hopper_split", {}), ("hopper_split", {"BN": 16, "MEMBERS": 4, "STAGES": 4}),
+    ("hopper_split", {"BN": 56, "STAGES": 6, "HINT": "stream"}), ("hopper_share", {"STAGES": 3}), ("hopper_share", {"SPLIT": 4, "BN": 160, "STAGES": 4, "KMAX": 32, "REGS": 216}),
+    ("hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}), ("hopper_share_parts", {}), ("hopper_share_tall", {}),
+    ("hopper_few", {"BN": 112, "KMAX": 64}), ("hopper_few", {}),
     ("hopper_tall", {"CLUSTER": 2}), ("hopper_tall", {"BN": 96, "CW": 32, "CSTAGES": 6}), ("hopper_tall_share", {}), ("hopper_tall_share", {"SPLIT": 1, "BN": 96}),
+    *((name, {"UNROLL": 4}) for name in ("hopper_halves", "hopper_quarters", "hopper_slices", "hopper_turns", "hopper_parts", "hopper_split", "hopper_share", "hopper_share_parts", "hopper_share_tall")),
 )  # fmt: skip
 
 
@@ -78,7 +84,7 @@ def test_the_schedule_is_proved_safe(schedule: str, params: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
 def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None:
-    multiple = 512 * params.get("SPLIT", 2 if schedule == "hopper_tall_share" else 1) if "tall" in schedule else 128
+    multiple = 1024 if "UNROLL" in params else 512 * params.get("SPLIT", 2 if schedule == "hopper_tall_share" else 1) if schedule.startswith("hopper_tall") else 128
     for number, shape in enumerate(s for s in SMALL if s.axes["K"] <= 1024 and s.axes["K"] % multiple == 0):
         distribution = TASK.distributions[(number + len(params)) % 5].name
         assert not failures(judged("gemm_fp8", schedule, params, shape.name, distribution, seed=number)), shape.name

@@ -12,7 +12,8 @@ import cake_kernels
 from cake_verify import verify_text
 
 TASK = cake_kernels.tasks()["gemm_nn"]
-VARIANTS: tuple[dict[str, Any], ...] = ({}, {"BN": 160, "CW": 32}, {"BN": 176, "CW": 176, "CSTAGES": 1}, {"BN": 224, "CW": 32}, {"BN": 128, "DEPTH": 0})
+VARIANTS: tuple[dict[str, Any], ...] = ({}, {"BN": 160, "CW": 32}, {"BN": 176, "CW": 176, "CSTAGES": 1}, {"BN": 224, "CW": 32}, {"BN": 128, "DEPTH": 0},
+                                        {"BN": 128, "CLUSTER": 2, "EARLY": True})
 NN: tuple[dict[str, Any], ...] = ({}, {"BN": 128, "STAGES": 6}, {"BN": 192})
 
 

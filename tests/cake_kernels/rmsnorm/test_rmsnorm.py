@@ -14,6 +14,7 @@ TASK = cake_kernels.tasks()["rmsnorm"]
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"D": 7168, "WARPS": 7, "CTAS": 4, "ONCE": True, "LATE": True}), ("hopper_ring", {"D": 8192, "WARPS": 16, "STAGES": 6}),
     ("hopper_ring", {"D": 2048, "WARPS": 4, "CTAS": 6, "STAGES": 8}), ("hopper_ring_warps", {"D": 2048}), ("hopper_ring_warps", {"D": 2048, "WARPS": 11}),
+    ("hopper", {"D": 2048, "WARPS": 4, "CTAS": 8, "ONCE": True, "KEEP": True, "EARLY": True}),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from cake_verify import verify_text
 TASK = cake_kernels.tasks()["silu_mul_quant"]
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper", {}), ("hopper", {"WARPS": 8, "CTAS": 1}), ("hopper", {"WARPS": 1, "CTAS": 5, "STAGES": 4, "GROUPS": 8}), ("hopper_few_rows", {}),
-    ("hopper_few_rows", {"WARPS": 8, "STAGES": 1}), ("hopper_rows", {}), ("hopper_rows", {"WARPS": 4, "RUNS": 2}),
+    ("hopper_few_rows", {"WARPS": 8, "STAGES": 1}), ("hopper_rows", {}), ("hopper_rows", {"WARPS": 4, "RUNS": 2, "KEEP": True, "EARLY": True}),
 )  # fmt: skip
 
 

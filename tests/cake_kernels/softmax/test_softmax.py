@@ -67,3 +67,13 @@ def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None
     for shape in (s for s in TASK.shapes if s.kind in ("sim", "edge") and s.axes["N"] == n):
         for distribution in TASK.distributions[:: 1 if n == 4096 else 2]:
             assert not failures(judged("softmax", schedule, params, shape.name, distribution.name))
+
+
+@pytest.mark.parametrize(("schedule", "params"), [("hopper", {"ONCE": True, "STREAM": False}), ("hopper_long", {"N": 32768, "PART": 512})], ids=str)
+def test_a_launch_that_lets_the_next_one_start_early_is_proved_safe_and_right(schedule: str, params: dict[str, Any]) -> None:
+    """Only from sm_90 on."""
+    params = {**params, "EARLY": True, "KEEP": True}
+    verdict = verify_text(TEXTS["softmax", schedule], params=params, target="sm_90a")
+    assert verdict.verdict == "pass", verdict.to_text()
+    shape = next(s.name for s in TASK.shapes if s.kind in ("sim", "edge") and s.axes["N"] == params.get("N", 4096))
+    assert not failures(judged("softmax", schedule, params, shape, "normal"))

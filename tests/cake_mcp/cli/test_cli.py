@@ -199,3 +199,30 @@ def test_every_code_is_explained_by_the_page_that_is_in_the_repository(capsys: p
     for code in codes:
         assert main(["explain", code]) == 0
         assert capsys.readouterr().out.rstrip("\n") == (folder / f"{code}.md").read_text("utf-8").rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("verify", str(GEMM), "--extent", "MM=4"), "--extent MM: the schedule has no such run-time argument"),
+        (("verify", str(GEMM), "--extent", "M=a"), "--extent M must be an integer"),
+        (("explain", "HW999"), "no code `HW999`"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_bad_usage(arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status = main(arguments)
+    except SystemExit as ended:
+        status = ended.code
+    assert status == 3 and said in capsys.readouterr().err
+
+
+def test_a_target_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("verify", str(GEMM), "--target", "sm_90")) == 1
+    assert "target `sm_90` is not one of the seven names" in capsys.readouterr().out
+
+
+def test_a_hardware_contract_is_explained_with_the_rules_that_hold_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("explain", "hw071")) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("# HW071") and "`S003` (a write may come before earlier accesses have ended)" in told

@@ -291,7 +291,7 @@ def test_the_command_prints_a_table_or_json_and_its_progress_elsewhere(
     arguments = ["tune", "scale", "--schedule", str(path), "--params", "LEAST=0,1", "WARPS=4,64", "--device", "none", "--workspace", str(workspace.root)]
     assert main(arguments) == 0
     told = capsys.readouterr()
-    assert "4 combinations, 2 left" in told.out and "nothing was run: no GPU was wanted" in told.out and "WARPS=64: [" in told.out
+    assert "4 combinations, 2 remain" in told.out and "nothing was run: no GPU was wanted" in told.out and "WARPS=64: [" in told.out
     assert "compile" in told.err and "verify" in told.err
     last = told.out.splitlines()
     assert "4 variants: 2 rejected (" in "\n".join(last) and " 2), 2 compiled, 0 timed; 0.0 GPU-seconds" in "\n".join(last)

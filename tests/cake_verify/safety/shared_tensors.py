@@ -176,6 +176,20 @@ def added(lm, X: LM.gmem2d[LM.f32, "G", 512], T: LM.gmem2d[LM.f32, 1, 512].zeroe
 '''
 """Every block adds to one row; when all have said so, the first one reads it. At most 32 blocks, so that all are resident."""
 
+THROTTLED = '''
+@cake.schedule(target="sm_90a")
+def throttled(lm, X: LM.gmem2d[LM.f32, "G", 512], Y: LM.gmem2d[LM.f32, "G", 512], DONE: LM.gmem1d[LM.i32, 2].zeroed, G: LM.i32):
+    lm.launch(grid="persistent")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(G,), names=("g",))
+    with work:
+        for t in lm.tiles(sched):
+            lm.spin(DONE, 1, t.g - 1)
+            lm.store(Y, lm.load(X, coords=(0, t.g), shape=(512,)) * 2.0, coords=(0, t.g))
+            lm.atomic(DONE, 1, coords=(1,))
+'''
+"""No block runs more than two tiles ahead of the slowest: a counter says how many are done, and orders nothing."""
+
 
 def _g(**more: Any) -> Callable[[], Arrays]:
     return lambda: {"X": _rows(6), **{k: (v.copy() if hasattr(v, "copy") else v) for k, v in more.items()}}
@@ -220,6 +234,14 @@ GOOD = (
     Shared("fenced", FENCED, lambda: {"X": _rows(6)[:, :256].copy(), "W": _zeros(6, 256), "Y": _zeros(6, 256)}, {"G": 6}, "Y", lambda a: a["X"] * 2 + 1, (
         Broken("no fence", (("            lm.fence_proxy()\n", ""),), "S039", "row.bulk_load"),
         Broken("no meeting", (("            lm.sync(cta)\n            s = ", "            s = "),), "S039", "row.bulk_load"),
+    )),
+    Shared("throttled", THROTTLED, _g(Y=_zeros(6), DONE=np.zeros(2, np.int32)), {"G": 6}, "Y", lambda a: a["X"] * 2, (
+        Broken("waits for its own count", (("lm.spin(DONE, 1, t.g - 1)", "lm.spin(DONE, 1, t.g + 1)"),), "S041", "lm.spin"),
+        Broken("counts another word", (("coords=(1,)", "coords=(0,)"),), "S041", "lm.spin"),
+        Broken("counts half of them", (("            lm.atomic(DONE, 1, coords=(1,))", "            if t.g % 2 == 0:\n                lm.atomic(DONE, 1, coords=(1,))"),), "S041", "lm.spin"),
+        Broken("a maximum that stays low", (("lm.atomic(DONE, 1, coords=(1,))", 'lm.atomic(DONE, t.g // 2, coords=(1,), op="max")'),), "S041", "lm.spin"),
+        Broken("reads what was only counted", (("lm.load(X, coords=(0, t.g), shape=(512,)) * 2.0", "lm.load(X, coords=(0, t.g), shape=(512,)) * 2.0 + lm.load(Y, coords=(0, lm.max(t.g - 2, 0)), shape=(512,))"),),
+               "S039", "lm.load(X"),
     )),
     Shared("added", ADDED, _g(T=_zeros(1), Y=_zeros(1), DONE=np.zeros(6, np.int32)), {"G": 6}, "Y", lambda a: a["X"].sum(0, keepdims=True), (
         Broken("nobody waits", (("                    lm.spin(DONE, i, 1)\n", "                    pass\n"),), "S039", "lm.load(T"),

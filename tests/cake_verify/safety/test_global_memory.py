@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from shared_tensors import CHAIN, GOOD, Broken, Shared
+from shared_tensors import CHAIN, GOOD, THROTTLED, Broken, Shared
 
 from cake_backend.simulate import adversaries, simulate
 from cake_ir.frontend import parse, specialise
 from cake_ir.program import Program
 from cake_verify.gates import verify_text
+from cake_verify.verdict import Verdict
 
 BROKEN = [(s, b) for s in GOOD for b in s.broken]
 
@@ -67,6 +68,37 @@ def test_an_update_does_not_order_what_comes_after_it() -> None:
     verdict = verify_text(edited(next(s.text for s in GOOD if s.name == "added"), (("lm.signal(DONE, t.g, 1)", "lm.atomic(DONE, 1, coords=(t.g,))"),)))
     assert [d.code for d in verdict.errors] == ["S039"]
     assert "raise a flag with `lm.signal`" in verdict.errors[0].help
+
+
+def throttled(*edits: tuple[str, str]) -> Verdict:
+    return verify_text(edited(next(s.text for s in GOOD if s.name == "throttled"), edits))
+
+
+def test_a_wait_for_a_count_is_decided_like_one_for_a_flag() -> None:
+    (never,) = throttled(("lm.spin(DONE, 1, t.g - 1)", "lm.spin(DONE, 1, t.g + 1)")).errors
+    assert "`DONE[1]` to be at least 1, and no block that can still run updates that word" in never.message
+    assert "lm.atomic" in edited(THROTTLED, ()).split("\n")[never.related[0][0].line - 1]
+    (short,) = throttled(("lm.spin(DONE, 1, t.g - 1)", "lm.spin(DONE, 1, 2 * t.g)")).errors
+    assert "the updates leave it at 1" in short.message
+    assert throttled(("coords=(1,)", 'coords=(1,), op="max"'), ("lm.atomic(DONE, 1", "lm.atomic(DONE, t.g + 1")).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (("lm.atomic(DONE, 1", "lm.atomic(DONE, lm.ld(AT, t.g)"), ("G: LM.i32)", 'AT: LM.gmem1d[LM.i32, "G"].const, G: LM.i32)')),
+        (("coords=(1,)", "coords=(lm.ld(AT, t.g),)"), ("G: LM.i32)", 'AT: LM.gmem1d[LM.i32, "G"].const, G: LM.i32)')),
+        (("lm.atomic(DONE, 1", "lm.atomic(DONE, -1"),),
+        (("coords=(1,)", 'coords=(1,), op="xor"'),),
+        (("            lm.atomic(DONE, 1, coords=(1,))", '            lm.atomic(DONE, 1, coords=(1,))\n            lm.atomic(DONE, 3, coords=(1,), op="max")'),),
+    ],
+    ids=["an amount that is read", "a place that is read", "downwards", "no sum", "two kinds"],
+)  # fmt: skip
+def test_a_wait_for_what_the_text_does_not_say_is_left_open(edits: tuple[tuple[str, str], ...]) -> None:
+    verdict = throttled(*edits)
+    assert verdict.verdict == "undecided" and not verdict.errors
+    (open_one,) = verdict.diagnostics
+    assert "whether this wait ends" in open_one.message and "lm.atomic" in open_one.message and "`DONE`" in open_one.message
 
 
 SHIFTED = """

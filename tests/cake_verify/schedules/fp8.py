@@ -1,5 +1,5 @@
 @cake.schedule(target="sm_90a")
-def fp8(lm, A: LM.tma2d[LM.e4m3], B: LM.tma2d[LM.e4m3], SA: LM.gmem2d[LM.f32].const, SB: LM.gmem2d[LM.f32].const, C: LM.gmem2d[LM.bf16], M: LM.i32, N: LM.i32, K: LM.i32, *, STAGES=4):
+def fp8(lm, A: LM.tma2d[LM.e4m3], B: LM.tma2d[LM.e4m3], SA: LM.gmem2d[LM.f32].const, SB: LM.gmem1d[LM.f32].const, C: LM.gmem2d[LM.bf16], M: LM.i32, N: LM.i32, K: LM.i32, *, STAGES=4):
     lm.launch(grid="persistent")
     lm.assume(K > 0 and K % 128 == 0)
     pool = lm.smem(STAGES * 2 * 128 * 128)

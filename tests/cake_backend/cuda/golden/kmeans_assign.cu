@@ -171,25 +171,41 @@ kmeans_assign(const __grid_constant__ TensorMap X_map, const __grid_constant__ T
         __syncwarp();                                                                                // L56
         if (lane == 0) mbarrier_arrive(c_empty + 8u * (s % 2u));                                     // L56
         {
-          float best[4];                                                                             // L57: best = lm.argmin(nrm - 2.0 * acc, axis=1, base=k * BN, into=best)
-          int column[4];                                                                             // L57
+          float best[2], kept[2][3];                                                                 // L57: best = lm.argmin(nrm - 2.0 * acc, axis=1, base=k * BN, into=best)
+          int group[2], column[2];                                                                   // L57
           #pragma unroll
-          for (int i_ = 0; i_ < 4; ++i_) {                                                           // L57
-            best[i_] = fminf(__fmaf_rn(-2.0f, acc[i_], nrm[2 * (i_ / 4) + (i_ & 1)]), __int_as_float(0x7f800000)); // L57
-            column[i_] = i_ & 1;                                                                     // L57
+          for (int r_ = 0; r_ < 2; ++r_) {                                                           // L57
+            const float x_[4] = {__fmaf_rn(-2.0f, acc[2 * r_], nrm[0]), __fmaf_rn(-2.0f, acc[2 * r_ + 1], nrm[1]), __fmaf_rn(-2.0f, acc[2 * r_ + 4], nrm[2 * 1]), __fmaf_rn(-2.0f, acc[2 * r_ + 5], nrm[2 * 1 + 1])}; // L57
+            const float top = fminf(fminf(x_[0], x_[1]), fminf(x_[2], x_[3]));                       // L57
+            best[r_] = fminf(top, __int_as_float(0x7f800000));                                       // L57
+            group[r_] = 0;                                                                           // L57
+            kept[r_][0] = x_[0];                                                                     // L57
+            kept[r_][1] = x_[1];                                                                     // L57
+            kept[r_][2] = x_[2];                                                                     // L57
           }
           #pragma unroll
-          for (int i_ = 4; i_ < 128; ++i_) {                                                         // L57
-            const float x_ = __fmaf_rn(-2.0f, acc[i_], nrm[2 * (i_ / 4) + (i_ & 1)]);                // L57
-            const bool wins = x_ < best[i_ & 3];                                                     // L57
-            best[i_ & 3] = wins ? x_ : best[i_ & 3];                                                 // L57
-            column[i_ & 3] = wins ? 8 * (i_ / 4) + (i_ & 1) : column[i_ & 3];                        // L57
+          for (int j_ = 1; j_ < 16; ++j_) {                                                          // L57
+            #pragma unroll
+            for (int r_ = 0; r_ < 2; ++r_) {                                                         // L57
+              const float x_[4] = {__fmaf_rn(-2.0f, acc[8 * j_ + 2 * r_], nrm[2 * (2 * j_)]), __fmaf_rn(-2.0f, acc[8 * j_ + 2 * r_ + 1], nrm[2 * (2 * j_) + 1]), __fmaf_rn(-2.0f, acc[8 * j_ + 2 * r_ + 4], nrm[2 * (2 * j_ + 1)]), __fmaf_rn(-2.0f, acc[8 * j_ + 2 * r_ + 5], nrm[2 * (2 * j_ + 1) + 1])}; // L57
+              const float top = fminf(fminf(x_[0], x_[1]), fminf(x_[2], x_[3]));                     // L57
+              const bool wins = top < best[r_];                                                      // L57
+              best[r_] = fminf(best[r_], top);                                                       // L57
+              group[r_] = wins ? 16 * j_ : group[r_];                                                // L57
+              kept[r_][0] = wins ? x_[0] : kept[r_][0];                                              // L57
+              kept[r_][1] = wins ? x_[1] : kept[r_][1];                                              // L57
+              kept[r_][2] = wins ? x_[2] : kept[r_][2];                                              // L57
+            }
           }
           #pragma unroll
-          for (int i_ = 0; i_ < 4; ++i_) {                                                           // L57
-            const bool wins = best[i_] < best_value[i_];                                             // L57
-            best_value[i_] = wins ? best[i_] : best_value[i_];                                       // L57
-            best_index[i_] = wins ? (k * 256) + 2 * (int)(lane & 3u) + column[i_] : best_index[i_];  // L57
+          for (int r_ = 0; r_ < 2; ++r_) {                                                           // L57
+            column[r_] = group[r_] + (kept[r_][0] == best[r_] ? 0 : kept[r_][1] == best[r_] ? 1 : kept[r_][2] == best[r_] ? 8 : 9); // L57
+          }
+          #pragma unroll
+          for (int i_ = 0; i_ < 2; ++i_) {                                                           // L57
+            const bool wins = best[i_] < best_value[2 * i_];                                         // L57
+            best_value[2 * i_] = wins ? best[i_] : best_value[2 * i_];                               // L57
+            best_index[2 * i_] = wins ? (k * 256) + 2 * (int)(lane & 3u) + column[i_] : best_index[2 * i_]; // L57
           }
         }
         pin<4>(best_value);                                                                          // L49: for k in lm.range(kt):

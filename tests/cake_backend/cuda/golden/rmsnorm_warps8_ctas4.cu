@@ -4,7 +4,7 @@ typedef signed char i8; typedef long long i64;
 #define DEVICE static __device__ __forceinline__
 
 DEVICE void load_global_128_const_keep(u32& r0, u32& r1, u32& r2, u32& r3, const void* p) {
-  asm("ld.global.nc.L1::evict_last.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "l"(p));
+  asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0; ld.global.nc.L1::evict_last.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], policy; }" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "l"(p));
 }
 DEVICE void pdl_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 DEVICE void load_global_128_stream(u32& r0, u32& r1, u32& r2, u32& r3, const void* p) {

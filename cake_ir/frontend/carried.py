@@ -1,0 +1,205 @@
+"""What a loop carries from one round into the next: names that its body reads before it binds them, and binds later.
+
+The body is elaborated once and stands for all rounds, so a compile-time value that it rebinds would be the first round's in every one of
+them. A number becomes a value of run time in front of the loop; whatever cannot is a fault.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.fault import Fault
+from cake_ir.frontend.arith import as_expr
+from cake_ir.frontend.scope import Elaboration, Local, Lost, Named
+from cake_ir.program import Assign, Expr, Stmt
+from cake_ir.span import Span
+from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, Type
+
+ATTEMPTS = 6
+"""How often a body is elaborated at most: once, and again for each set of names that turn out to be carried."""
+UNROLLED = 64
+"""Rounds up to which a static loop is written out where it rebinds a compile-time value."""
+
+
+@dataclass(slots=True)
+class Round:
+    """One round of a loop while its body is elaborated: names bound so far on every path, and names read before that."""
+
+    bound: set[str]
+    read: set[str] = field(default_factory=set)
+
+
+def note_read(el: Elaboration, name: str) -> None:
+    """A name is read: every loop in which nothing has bound it yet sees the round before."""
+    for r in reversed(el.rounds):
+        if name in r.bound:
+            return
+        r.read.add(name)
+
+
+def note_bound(el: Elaboration, name: str) -> None:
+    if el.rounds:
+        el.rounds[-1].bound.add(name)
+
+
+def rebound(el: Elaboration, entry: dict[str, Any], read: set[str]) -> list[str]:
+    """Names with a compile-time value in front of the loop that the body reads first and binds to another value later."""
+    out = []
+    for name in sorted(read):
+        old, new = entry.get(name), left(el.env.get(name))
+        if name in entry and not isinstance(old, (Local, Lost)) and name in el.env and not isinstance(new, Lost) and not _equal(new, old):
+            out.append(name)
+    return out
+
+
+def left(v: Any) -> Any:
+    """What a name was bound to on the path that bound it."""
+    return v.seen if isinstance(v, Lost) and v.seen is not None else v
+
+
+def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) -> tuple[list[Stmt], list[Stmt], dict[str, Any]]:
+    """Numbers that differ at the ends of the two arms of a branch and are read behind it: assignments to add to each arm, and the names then."""
+    ends: tuple[list[Stmt], list[Stmt]] = ([], [])
+    names: dict[str, Any] = {}
+    for name in a:
+        x, y = a[name], b.get(name)
+        if name not in b or _equal(x, y) or x == y or not (isinstance(x, (bool, int, float)) or isinstance(y, (bool, int, float))) or not _read_behind(el, node, name):
+            continue
+        found = [v.type if isinstance(v, Local) else as_expr(el, v, el.span(node)).type for v in (x, y) if isinstance(v, (Local, bool, int, float))]
+        wanted = next((v.type for v in (x, y) if isinstance(v, Local)), None) or next((t for t in found if isinstance(t, ScalarT) and t.dtype == "f32"), found[0])
+        if len(found) < 2 or not isinstance(wanted, (ScalarT, FragT)) or not all(isinstance(v, Local) or _takes(wanted, v) for v in (x, y)):
+            continue
+        span = el.span(node)
+        place = next((v.ir_name for v in (x, y) if isinstance(v, Local)), None) or el.fresh(name)
+        for v, end in zip((x, y), ends, strict=True):
+            if not isinstance(v, Local):
+                end.append(_start(el, place, v, wanted, span))
+        names[name] = Local(place, wanted, span)
+    return ends[0], ends[1], names
+
+
+def _read_behind(el: Elaboration, node: ast.If, name: str) -> bool:
+    """Whether a role's block reads a name further down, before it binds it anew."""
+    if el.block is None:
+        return False
+    end = node.end_lineno or node.lineno
+    below = [n for n in ast.walk(el.block) if isinstance(n, ast.Name) and n.id == name and n.lineno > end]
+    first = min((n.lineno for n in below), default=0)
+    return any(isinstance(n.ctx, ast.Load) for n in below if n.lineno == first)
+
+
+def _start(el: Elaboration, place: str, v: bool | int | float, t: ScalarT | FragT, span: Span) -> Assign:
+    """A place bound to a literal."""
+    e = Expr("const", (), {"value": v if t.dtype == "bool" or DTYPES[t.dtype].is_integer else float(v)}, t, span)
+    return Assign((place,), el.new_op("compute", {"value": e}, {}, t, span, {"value": span}) if isinstance(t, FragT) else e, span, (span,))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and not isinstance(a, (Local, Named)) and bool(a == b))
+
+
+def at_run_time(el: Elaboration, names: list[str], entry: dict[str, Any], places: dict[str, Span], after: dict[str, Any]) -> dict[str, Any]:
+    """Bind compile-time numbers to places of run time in front of the loop; the names by what they stand for then.
+
+    `places` says where the body binds them, `after` to what. What cannot be carried is among the faults, and lost.
+    """
+    assert el.out is not None
+    out: dict[str, Any] = {}
+    for name in names:
+        old, new, span = entry[name], left(after[name]), places[name]
+        wanted = new.type if isinstance(new, Local) else as_expr(el, new, span).type if isinstance(new, (bool, int, float)) else None
+        if not isinstance(old, (bool, int, float)) or not isinstance(wanted, (ScalarT, FragT)) or not _takes(wanted, old):
+            el.faults.append(carried_fault(name, old, new, span))
+            out[name] = Lost()
+            continue
+        place = el.fresh(name)
+        el.out.append(_start(el, place, old, wanted, span))
+        out[name] = Local(place, wanted, span)
+    return out
+
+
+def _takes(t: ScalarT | FragT, v: bool | int | float) -> bool:
+    """Whether a literal may start a value of a type: a truth value of `bool`, a whole number of every other dtype, a fraction of floats;
+    of fragments only those that are one number on every thread."""
+    if isinstance(t, FragT) and (t.form != "scalar" or t.partial):
+        return False
+    if isinstance(v, bool) or t.dtype == "bool":
+        return isinstance(v, bool) and t.dtype == "bool"
+    return isinstance(v, int) or not DTYPES[t.dtype].is_integer
+
+
+def _spoken(v: Any) -> str:
+    if isinstance(v, Local):
+        return str(v.type)
+    if isinstance(v, Named):
+        return f"`{getattr(v.record, 'name', 'a declaration')}`"
+    return "a tuple" if isinstance(v, tuple) else "None" if v is None else repr(v)
+
+
+def carried_fault(name: str, old: Any, new: Any, span: Span) -> Fault:
+    """D013 for a name whose value in front of the loop cannot become the one that a round leaves."""
+    found = new.type if isinstance(new, Local) else None
+    if isinstance(found, SlotT):
+        help_text = f"the slot of the last step is `lm.at({found.ring})`, the one before a slot `s` is `s.prev()`"
+    elif isinstance(found, (FragT, PairT, ListT)):
+        help_text = "start from a value of the same type: `lm.frag(.., init=0)`, `lm.rowvec(..)`, `lm.colvec(..)`"
+    elif isinstance(old, Named) or isinstance(new, Named):
+        help_text = "a declared thing cannot change places in a loop: give one view several stages and index it with a ring's slot"
+    else:
+        help_text = "only numbers are carried from one round into the next"
+    return Fault("D013", f"`{name}` enters the loop as {_spoken(old)} and leaves an iteration as {_spoken(new)}", span, (), help=help_text,
+                 facts={"expected": _spoken(old), "found": _spoken(new)})  # fmt: skip
+
+
+def changed_types(el: Elaboration, node: ast.For, entry: dict[str, Any], read: set[str], *, final: bool) -> dict[str, Any]:
+    """Names whose type at the back edge is a weaker one than at the loop head; faults where it is another type altogether."""
+    weaker: dict[str, Any] = {}
+    loaded: set[str] | None = None
+    for name, old in entry.items():
+        new = el.env.get(name)
+        if not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
+            continue
+        if weakens(old, new.type) and not final:
+            weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)
+        elif isinstance(old.type, (FragT, PairT, ListT)):
+            loaded = _loaded(node) if loaded is None else loaded
+            if name in loaded:
+                el.faults.append(_type_fault(name, old, new))
+        elif name in read and not same_place(old.type, new.type):
+            el.faults.append(_type_fault(name, old, new))
+    return weaker
+
+
+def weakens(old: Local, new: Type) -> bool:
+    """Whether a name may go on with a partial result of what it started with."""
+    if isinstance(old.type, PairT) and isinstance(new, PairT):
+        return same_place(old.type, new) and new.value.partial in ("argmin", "argmax") and old.type.value.partial is None
+    if isinstance(old.type, FragT) and isinstance(new, FragT) and same_place(old.type, new) and old.type.partial is None:
+        return new.partial in ("max", "min") or (new.partial == "add" and old.from_zero)
+    return False
+
+
+def _loaded(node: ast.For) -> set[str]:
+    """Names that the loop's body reads."""
+    return {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _type_fault(name: str, old: Local, new: Local) -> Fault:
+    return Fault("D013", f"`{name}` enters the loop as {old.type} and leaves an iteration as {new.type}", new.span, ((old.span, f"{old.type} before the loop"),),
+                 help="give the name one type: finish or convert it at the end of the body", facts={"expected": str(old.type), "found": str(new.type)})  # fmt: skip
+
+
+def same_place(a: Type, b: Type) -> bool:
+    """Whether a value of type `b` goes to the place of one of type `a`."""
+    from cake_ir.types import ViewT
+
+    if isinstance(a, FragT) and isinstance(b, FragT):
+        return a.with_(partial=None, warps=None) == b.with_(partial=None, warps=None)
+    if isinstance(a, PairT) and isinstance(b, PairT):
+        return same_place(a.value, b.value) and same_place(a.index, b.index)
+    if isinstance(a, ViewT) and isinstance(b, ViewT):
+        return a == b
+    return type(a) is type(b) and a == b

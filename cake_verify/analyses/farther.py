@@ -1,0 +1,156 @@
+"""Arguments farther away, where those that the text suggests break an assumption or leave a loop short.
+
+`lm.assume(K >= 8192)` is met by no small number of blocks, and `lm.min(K // 64, M // 64)` grows only where both do: then values are looked for
+that keep every assumption, and by doubling and halving the least ones with which a loop runs long enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice, product
+from typing import TYPE_CHECKING
+
+from cake_ir.program import Expr
+from cake_verify.analyses import ranges, trips
+from cake_verify.analyses.trips import NotKnown
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.settings import Settings
+
+Choice = dict[str, int]
+COMBINED = 400
+"""Combinations of arguments that are tried where assumptions tie several."""
+DOUBLINGS = 26
+
+
+def go_farther(search: Settings, reached: list[Choice], most: list[int]) -> bool:
+    """Give a search that came too short more candidates and places to start from; whether there are any."""
+    short = [i for i, n in enumerate(most) if n < min(search.stages + 2, _bound(search, i))]
+    if reached and not short:
+        return False
+    start = reached[0] if reached else _start(search)
+    if start is None:
+        return False
+    found = [] if reached else [start]
+    for i in short:
+        found += _longer(search, start, i)
+    search.starts += found
+    for choice in found:
+        for name, value in choice.items():
+            values = search.candidates[name]
+            search.candidates[name] = list(dict.fromkeys([*values, value, value + search.units.get(name, 1)]))
+    return bool(found)
+
+
+def _bound(search: Settings, i: int) -> float:
+    """Iterations that a loop cannot exceed, whatever the arguments."""
+    loop = search.loops[i]
+    high, low = (ranges.of(search.program, loop.role, e) for e in (loop.stmt.hi, loop.stmt.lo))  # type: ignore[arg-type]  # counted loops have bounds
+    return high.hi - low.lo
+
+
+# ------------------------------------------------------------------ keeping assumptions
+
+
+def _start(search: Settings) -> Choice | None:
+    """Some arguments that keep every assumption."""
+    values = {name: _allowed(search, name) for name in search.candidates}
+    for combined in islice(product(*(v[:6] for v in values.values())), COMBINED):
+        choice = dict(zip(values, combined, strict=True))
+        if search.profile(choice) is not None:
+            for name, allowed in values.items():
+                search.candidates[name] = list(dict.fromkeys([*allowed, *search.candidates[name]]))
+            return choice
+    return None
+
+
+def _allowed(search: Settings, name: str) -> list[int]:
+    """Values of one argument that keep what is assumed of it alone, the candidates and those that the assumptions themselves suggest."""
+    alone = [c for c in _assumed(search) if {str(n.attrs["name"]) for n in c.walk() if n.op == "param"} == {name}]
+    values = list(search.candidates[name])
+    for c in alone:
+        if c.op in ("lt", "le", "gt", "ge", "eq"):
+            constant, terms = trips.linear(Expr("sub", c.args))
+            factor = terms.get(name, 0)
+            if factor:
+                edge, unit = -constant // factor, search.units.get(name, 1)
+                edge += -edge % unit
+                values += [edge, edge + unit, *(edge + v for v in search.candidates[name])]
+    for modulus, rest in _remainders(alone):
+        values = [w for v in values for w in (v, v - v % modulus + rest, v - v % modulus + modulus + rest)]
+    test = _test(search, alone)
+    return [v for v in dict.fromkeys(values) if v >= 0 and test({**search.ones, name: v})]
+
+
+def _remainders(conditions: list[Expr]) -> list[tuple[int, int]]:
+    """The (c, r) of conditions `x % c == r`."""
+    found = [c.args for c in conditions if c.op == "eq" and c.args[0].op == "mod" and c.args[0].args[1].op == "const" and c.args[1].op == "const"]
+    return [(int(x.args[1].attrs["value"]), int(r.attrs["value"])) for x, r in found]  # type: ignore[call-overload]  # integers
+
+
+def _assumed(search: Settings) -> list[Expr]:
+    resolve = trips.resolver_of(search.program, "")
+    return [c for a in search.program.assumes for c in ranges.conjuncts(resolve(a.cond))]
+
+
+def _test(search: Settings, conditions: list[Expr]) -> Callable[[dict[str, float]], bool]:
+    texts = []
+    for c in conditions:
+        with suppress(NotKnown):
+            texts.append(trips.python(c, search.program))
+    holds = trips.compiled(texts)[0]
+    return lambda env: all(holds(env))
+
+
+# ------------------------------------------------------------------ running longer
+
+
+def _longer(search: Settings, start: Choice, i: int) -> Iterator[Choice]:
+    """Arguments with which a loop runs through a window: one of them more than at the start, or several together."""
+    names = list(search.candidates)
+    wanted = min(search.window, _bound(search, i))
+    alike = math.lcm(*(_block(search, n) for n in names)) if names else 1
+    free = [n for n in names if search.profile({**start, n: start[n] + 64 * _block(search, n)}) is not None]
+    ways = [*({n: search.units.get(n, 1)} for n in names), *({n: _block(search, n) for n in some} for some in (names, free)), dict.fromkeys(names, alike)]
+    for steps in ways:
+
+        def at(t: int, steps: dict[str, int] = steps) -> Choice:
+            return {**start, **{n: start[n] + t * step for n, step in steps.items()}}
+
+        high = next((1 << k for k in range(DOUBLINGS) if _trips(search, at(1 << k), i) >= wanted), 0)
+        if not high:
+            continue
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _trips(search, at(middle), i) >= wanted else (middle, high)
+        for choice in (at(high), *_rounded(search, at(high), list(steps))):
+            if search.profile(choice) is not None:
+                yield choice
+
+
+def _block(search: Settings, name: str) -> int:
+    return math.lcm(search.units.get(name, 1), search.blocks.get(name, (1, 1))[0])
+
+
+def _rounded(search: Settings, choice: Choice, names: list[str]) -> Iterator[Choice]:
+    """The same with whole blocks of what has grown, and with the remainders that are assumed."""
+    yield {**choice, **{n: choice[n] + -choice[n] % _block(search, n) for n in names}}
+    for name in names:
+        for modulus, rest in _remainders([c for c in _assumed(search) if any(n.op == "param" and n.attrs["name"] == name for n in c.walk())]):
+            yield {**choice, name: choice[name] + (rest - choice[name]) % modulus}
+
+
+def _trips(search: Settings, choice: Choice, i: int) -> int:
+    """Iterations of a loop, assumptions left aside."""
+    try:
+        env = search.environment(choice)
+        _, env["tile"] = search.tiles(env)
+        return int(search.trips(env)[i])
+    except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+        return 0
+
+
+__all__ = ["go_farther"]

@@ -1,0 +1,75 @@
+"""Loops that the goals of all loops together leave short: longer at later tiles only, or a factor of another loop's length."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from cake_verify.analyses import trips
+from cake_verify.analyses.goals import Goal
+from cake_verify.analyses.tiling import tile_source
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.settings import Setting, Settings
+
+TILES = 64
+"""Tiles of a walk at which a loop's length is looked at."""
+LONGEST = 64
+"""Iterations that are asked for at the last tile."""
+
+
+def later(search: Settings, lost: list[trips.Loop], found: list[Setting]) -> list[trips.Loop]:
+    """The loops of `lost` that no tile of a setting gives a second iteration; settings are added to `found` where arguments for one exist."""
+    out = []
+    for loop in lost:
+        s = search.scheduler
+        if s is None or s.kind == "grouped":
+            out.append(loop)
+            continue
+        (length,) = trips.compiled([f"max(0, {', '.join(trips.python(e, search.program) for e in trips.lengths(search.program, loop))})"])
+        if any(n.op == "field" for e in (loop.lo, loop.hi) for n in e.walk()) and any(length({**_environment(search, x), "tile": tile})[0] > 1 for x in found for tile in _tiles(search, x)):
+            continue
+        setting = _longer(search, length)
+        if setting is None:
+            out.append(loop)
+        else:
+            found.append(setting)
+    return out
+
+
+def _environment(search: Settings, setting: Setting) -> dict[str, Any]:
+    return {**search.ones, **setting.args, "ld": search.environment({n: v[0] for n, v in search.candidates.items()})["ld"]}
+
+
+def _tiles(search: Settings, setting: Setting) -> list[dict[str, int]]:
+    """The tiles that a setting's first CTA gets, by field."""
+    s = search.scheduler
+    assert s is not None
+    return [dict(zip(s.fields, t, strict=True)) for t in islice(tile_source(search.program, setting, search.prefix)(s.name, 0), TILES)]
+
+
+def _longer(search: Settings, length: Any) -> Setting | None:
+    """A setting whose last tile gives a loop iterations enough, on one CTA that takes every tile; None where the arguments tried give it none."""
+    s = search.scheduler
+    assert s is not None and search.counts is not None
+    wanted = min(search.window, LONGEST)
+    choice = {n: values[0] for n, values in search.candidates.items()}
+    best: tuple[float, dict[str, int], int, tuple[int, ...]] | None = None
+    for _ in range(2):
+        for name, values in search.candidates.items():
+            for value in values:
+                trial = {**choice, name: value}
+                got = search.profile(trial)
+                if got is None or not 0 < got[0] <= TILES:
+                    continue
+                env = search.environment(trial)
+                env["tile"] = {f: n - 1 for f, n in zip(s.fields, search.counts(env), strict=True)}
+                n = length(env)[0]
+                distance = abs(n - wanted) + (1000 if n < 2 else 0) + 0.01 * got[0]
+                if best is None or distance < best[0]:
+                    best = distance, trial, got[0], got[1]
+        if best is not None:
+            choice = best[1]
+    if best is None or best[0] >= 1000:
+        return None
+    return search.setting(Goal(best[2], 2), best[1], best[3], best[2], last=True)

@@ -1,0 +1,151 @@
+"""Chains of tiles that follow each other by flags: which tile waits for which, what it reads then, and which tiles its conditions leave out.
+
+The word that a tile waits for and the word that it raises itself differ by a constant. Divided by the step of one field of the tile that is
+the distance, along that field, of the tile that is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cake_ir.program import Expr, If, Program
+from cake_verify.analyses.grid_access import touched
+from cake_verify.analyses.grid_cells import FLAG, READ
+from cake_verify.analyses.ranges import conjuncts
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import linear, resolver_of
+
+Linear = tuple[int, dict[str, int]]
+
+_FIELD = "tile."
+_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A wait for another tile's word: the word less the own one is `distance`."""
+
+    spin: Site
+    signal: Site
+    word: Linear
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Tiles that a condition around a wait leaves out although the tile that they would wait for exists: along `field`, `first` .. `last`
+    (as offsets from the end of the axis where `from_end`)."""
+
+    link: Link
+    guard: If
+    field: str
+    shift: int
+    threshold: str
+    first: int
+    last: int
+    from_end: bool
+
+
+def links(program: Program) -> Iterator[Link]:
+    """The waits whose word is that of one signal but for a constant."""
+    waits = [s for s in sites(program).ops if s.op.name == "spin"]
+    for spin in waits:
+        signals = [s for s in sites(program).ops if s.op.name == "signal" and s.op.attrs["flags"] == spin.op.attrs["flags"]]
+        if len(signals) != 1:
+            continue
+        mine, theirs = _word(program, spin), _word(program, signals[0])
+        if mine[1] == theirs[1] and mine[0] != theirs[0] and any(t.startswith(_FIELD) for t in mine[1]):
+            yield Link(spin, signals[0], mine, mine[0] - theirs[0])
+
+
+def _word(program: Program, s: Site) -> Linear:
+    return _linear(program, s, s.op.operands["i"])
+
+
+def _linear(program: Program, s: Site, e: object) -> Linear:
+    assert isinstance(e, Expr)
+    constant, terms = linear(resolver_of(program, s.role.name)(e))
+    return constant, {t: n for t, n in terms.items() if n}
+
+
+# ------------------------------------------------------------------ what is read behind a wait
+
+
+def unwritten(program: Program, link: Link) -> Site | None:
+    """A load behind the wait, at the place of the tile that is waited for, of a tensor that the launch does not write; None where something
+    that it does write is read there too."""
+    kinds: dict[str, set[str]] = {}
+    for op in program.ops:
+        if (found := touched(op, program)) is not None:
+            kinds.setdefault(found[0], set()).add(found[1])
+    behind = [s for s in sites(program).of_role(link.spin.role.name) if s.order > link.spin.order and s.path[: len(link.spin.path)] == link.spin.path]
+    suspect: Site | None = None
+    for s in behind:
+        found = touched(s.op, program)
+        if found is None or found[1] == FLAG:
+            continue
+        if kinds[found[0]] != {READ}:
+            return None
+        param = program.tensors[found[0]]
+        if suspect is None and not (param.const or param.zeroed or param.inout) and any(_linear(program, s, e) == link.word for e in _coordinates(s)):
+            suspect = s
+    return suspect
+
+
+def _coordinates(s: Site) -> list[Expr]:
+    coords = s.op.operands.get("coords")
+    found = coords if isinstance(coords, tuple) else (s.op.operands.get("i"),)
+    return [e for e in found if isinstance(e, Expr)]
+
+
+# ------------------------------------------------------------------ tiles that a condition leaves out
+
+
+def left_out(program: Program, link: Link) -> LeftOut | None:
+    """Tiles that do not wait although the tile before them on their axis raises its word."""
+    guards = [(s, arm) for s, arm in zip((p for p in link.spin.path if isinstance(p, If)), link.spin.arms, strict=True)]
+    if len(guards) != 1 or any(isinstance(p, If) for p in link.signal.path):
+        return None
+    guard, arm = guards[0]
+    conds = conjuncts(resolver_of(program, link.spin.role.name)(guard.cond))
+    if len(conds) != 1:
+        return None
+    op = conds[0].op if arm else _NEGATED.get(conds[0].op, "")
+    if op not in _NEGATED:
+        return None
+    constant, terms = linear(Expr("sub", conds[0].args))
+    live = {t: n for t, n in terms.items() if n}
+    fields = [t for t in live if t.startswith(_FIELD)]
+    if len(fields) != 1 or abs(live[fields[0]]) != 1:
+        return None
+    field = fields[0]
+    step = link.word[1].get(field, 0)
+    if not step or link.distance % step:
+        return None
+    shift = link.distance // step
+    sign = live.pop(field)
+    if op in ("lt", "le"):  # as a lower bound: sign * field + constant + rest > or >= 0
+        sign, constant, live = -sign, -constant, {t: -n for t, n in live.items()}
+    if op in ("lt", "gt"):
+        constant -= 1
+    if sign > 0 and shift < 0 and not live:  # field >= -constant, where field >= -shift has a partner
+        if -constant > -shift:
+            return LeftOut(link, guard, field[len(_FIELD) :], shift, str(-shift), -shift, -constant - 1, False)
+    elif sign < 0 and shift > 0:  # field <= constant + rest, where field <= count - 1 - shift has a partner
+        count = _count(program, link.spin, field[len(_FIELD) :])
+        if count is not None and count[1] == live and constant < count[0] - 1 - shift:
+            return LeftOut(link, guard, field[len(_FIELD) :], shift, "", constant + 1 - count[0], -1 - shift, True)
+    return None
+
+
+def _count(program: Program, s: Site, field: str) -> Linear | None:
+    """How many tiles an axis has, as a sum."""
+    for loop in s.loops:
+        d = program.schedulers.get(str(loop.scheduler)) if loop.kind == "tiles" else None
+        if d is not None and d.kind != "grouped" and field in d.names:
+            return _linear(program, s, d.tiles[d.names.index(field)])
+    return None
+
+
+__all__ = ["LeftOut", "Link", "left_out", "links", "unwritten"]

@@ -1,0 +1,108 @@
+"""Guarded accesses of every tile, member and iteration against the extents that parameters declare.
+
+A run walks the tiles of one block, and the tile where a guard lets one row too many through may be another block's. Here the coordinates
+of each execution are evaluated for a few small arguments, with the conditions around it; what is found is a counterexample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cake_ir.program import Expr, If, Param, Program
+from cake_ir.types import FragT
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, parameters, positions
+from cake_verify.analyses.sites import Site, covered
+from cake_verify.analyses.trips import resolver_of
+
+CHOICES = 4
+"""Sets of arguments that are tried for one access."""
+
+_OTHER = {"lt": "<=", "le": "<", "gt": ">=", "ge": ">"}
+_STRICTER = {"le": "lt", "ge": "gt"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """One execution that leaves its tensor: along `axis` it touches element `last` of `extent`; `given` says where and for what."""
+
+    axis: int
+    last: int
+    extent: int
+    given: str
+    guard: If | None
+    tighter: str
+
+
+def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
+    """The first execution of a guarded access that leaves its tensor; None where none is found or the conditions are not numbers."""
+    entries = _entries(site)
+    if not tensor.extents or len(entries) != len(tensor.extents):
+        return None
+    resolve = resolver_of(program, site.role.name)
+    at = [resolve(e) for e in entries]
+    conds = around(site, program)
+    if any(n.op == "ld" or isinstance(n.type, FragT) for e in (*at, *conds) for n in e.walk()):
+        return None
+    extents = list(reversed(tensor.extents))
+    names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
+    for args in arguments(program, names, (2,), CHOICES):
+        found = _first(program, site, at, extents, args, names)
+        if found is not None:
+            return found
+    return None
+
+
+def _entries(site: Site) -> list[Expr]:
+    coords = site.op.operands.get("coords")
+    found = coords if isinstance(coords, tuple) else (site.op.operands.get("i"),)
+    return [e for e in found if isinstance(e, Expr)]
+
+
+def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[int | str], args: dict[str, int], names: set[str]) -> Outside | None:
+    sizes = [e if isinstance(e, int) else args.get(e) for e in extents]
+    bad: list[tuple[Position, int, int, int]] = []
+    try:
+        for p in positions(program, site, args):
+            if p.inside and (wrong := _past(site, at, sizes, p)) is not None:
+                bad.append((p, *wrong))
+    except TooMany:
+        return None
+    if not bad:
+        return None
+    p, axis, last, extent = bad[0]
+    guard, tighter = _loose(program, site, [p for p, *_ in bad])
+    return Outside(axis, last, extent, _given(p, site, names), guard, tighter)
+
+
+def _past(site: Site, at: Sequence[Expr], sizes: Sequence[int | None], p: Position) -> tuple[int, int, int] | None:
+    """(axis, the element, the extent) where an execution leaves the tensor."""
+    for axis, (e, size) in enumerate(zip(at, sizes, strict=True)):
+        first = p.value(e)
+        if not isinstance(first, int) or isinstance(first, bool) or size is None:
+            continue
+        last = first + covered(site, axis) - 1
+        if first < 0 or last >= size:
+            return axis, first if first < 0 else last, size
+    return None
+
+
+def _given(p: Position, site: Site, names: set[str]) -> str:
+    text = p.shown(names)
+    return f"{text}, member {p.member}" if site.role.members > 1 else text
+
+
+def _loose(program: Program, site: Site, bad: Sequence[Position]) -> tuple[If | None, str]:
+    """The innermost condition that, without its equality, would keep all of these out; with the relation that it should have."""
+    resolve = resolver_of(program, site.role.name)
+    guards = [s for s in site.path if isinstance(s, If)]
+    for guard, arm in list(zip(guards, site.arms, strict=True))[::-1]:
+        cond = guard.cond
+        if arm and cond.op in _STRICTER and cond.span.line == cond.span.end_line:
+            strict = Expr(_STRICTER[cond.op], tuple(resolve(a) for a in cond.args), cond.attrs, cond.type, cond.span)
+            if not any(p.value(strict) for p in bad):
+                return guard, _OTHER[cond.op]
+    return (guards[-1] if guards else None), ""
+
+
+__all__ = ["Outside", "outside"]

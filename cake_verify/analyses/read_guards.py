@@ -1,0 +1,88 @@
+"""Branches on what memory holds: which numbers are worth reading so that runs go both ways, and the way that does something first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cake_ir.program import Expr
+from cake_verify.analyses.evaluate import evaluate
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.settings import Settings
+
+PLENTY = 4096
+"""More than any tile has: a count that lets everything through."""
+_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def outside_reads(e: Expr) -> Iterator[Expr]:
+    """The nodes of a condition, without the index of what it reads or the tile whose field it names."""
+    yield e
+    for a in e.args if e.op not in ("ld", "field") else ():
+        yield from outside_reads(a)
+
+
+def reads(e: Expr) -> bool:
+    """Whether a condition looks at an element of a tensor."""
+    return any(n.op == "ld" and "tensor" in n.attrs for n in e.walk())
+
+
+def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:
+    """By tensor, numbers at which a comparison with its elements changes sides, and one far above."""
+    out: dict[str, list[int]] = {}
+    for cond in conditions:
+        for n in outside_reads(cond):
+            if n.op not in _COMPARED:
+                continue
+            constants = [int(x.attrs["value"]) for x in n.walk() if x.op == "const" and isinstance(x.attrs["value"], int)]  # type: ignore[call-overload]  # tested here
+            for x in n.walk():
+                if x.op == "ld" and "tensor" in x.attrs:
+                    out.setdefault(str(x.attrs["tensor"]), []).extend([PLENTY, *(c + d for c in constants[:4] for d in (0, 1, -1))])
+    return out
+
+
+def held(search: Settings, tensor: str, value: int, env: Mapping[str, Any]) -> int:
+    """A value to be read, brought into what `lm.assume_values` says of a tensor whose elements branches look at."""
+    stated = search.bounds.get(tensor)
+    if stated is None:
+        return value
+    lo, hi = (evaluate(search.program, e, env) for e in (stated.lo, stated.hi))
+    if not isinstance(lo, int) or not isinstance(hi, int):
+        return value
+    return max(lo, min(value, hi - 1))
+
+
+def only_branched(search: Settings) -> list[str]:
+    """The tensors that only branches look at: no loop is as long as they say."""
+    decided = {str(n.attrs["tensor"]) for x in search.loops for e in (x.lo, x.hi) for n in e.walk() if n.op == "ld"}
+    return [t for t in search.read if t not in decided and t not in search.prefix]
+
+
+def kept_out(search: Settings, choice: dict[str, int]) -> int:
+    """How many branches on what is read a run does not take."""
+    return sum(not side for side, c in zip(search.sides_of(choice), search.guard_conditions, strict=True) if reads(c))
+
+
+def passing_first(search: Settings, candidates: dict[str, list[int]]) -> dict[str, list[int]]:
+    """The candidates, those of read tensors that let a run through the most branches first: what stands behind them is walked at every goal."""
+    from cake_verify.analyses.settings import LENGTH
+
+    guards = [i for i, c in enumerate(search.guard_conditions) if reads(c)]
+    if not guards:
+        return candidates
+    start = {n: values[0] for n, values in candidates.items()}
+    for name in [n for n in candidates if n.startswith(LENGTH)]:
+        if not any(str(x.attrs.get("tensor")) == name[len(LENGTH) :] for i in guards for x in search.guard_conditions[i].walk() if x.op == "ld"):
+            continue
+
+        def passed(value: int, name: str = name) -> int:
+            try:
+                sides = search.guards(search.environment({**start, name: value}))
+            except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+                return 0
+            return -sum(sides[i] for i in guards)
+
+        candidates[name] = sorted(candidates[name], key=lambda v, passed=passed: (passed(v), v != PLENTY))
+        start[name] = candidates[name][0]
+    return candidates

@@ -1,0 +1,16 @@
+"""Numbers that were read from memory: a run of the gates only invents them, and what they decide is not known."""
+
+from __future__ import annotations
+
+from cake_ir.program import Expr, Program
+from cake_verify.analyses.sites import sites
+from cake_verify.analyses.trips import resolver_of
+
+
+def from_memory(program: Program, role: str, e: Expr) -> bool:
+    """Whether an expression of a role uses what an operation has read."""
+    results = sites(program).results
+    return any(n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results) for n in resolver_of(program, role)(e).walk())
+
+
+__all__ = ["from_memory"]

@@ -1,0 +1,68 @@
+"""Labels of values in words: where they are, and the coordinates that they come from."""
+
+from __future__ import annotations
+
+from cake_ir.program import Expr
+from cake_ir.span import Span
+from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.labels import Label, boxed
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.trips import spoken, written
+from cake_verify.analyses.value_state import Clash
+
+
+def place(label: Label) -> str:
+    """A place on an axis, in words."""
+    return f"`{label[0]}` = {label[1]}" if label else "another place"
+
+
+def coordinate(plan: Plan, label: Label) -> Expr | None:
+    """The coordinate with which a label was read or is written."""
+    if not label:
+        return None
+    op = plan.program.ops[label[2]]
+    coords, box = op.operands.get("coords"), boxed(plan, op)
+    if not isinstance(coords, tuple) or box is None:
+        return None
+    k = box.col if box.col_axis == label[0] else box.row if box.row_axis == label[0] else None
+    return coords[k] if k is not None else None
+
+
+def form_of(plan: Plan, label: Label) -> Affine | None:
+    """The coordinate of a label as a sum in names that mean the same in every role."""
+    e = coordinate(plan, label)
+    form = affine(plan.program, plan.sites[label[2]].role, e) if e is not None and label else None
+    return None if form is None else shared(form)
+
+
+def shared(form: Affine) -> Affine:
+    """A sum in names that mean the same in every role: tiles by their fields, counters as they are written."""
+    return Affine(form.constant, {(f".{n.partition('.')[2]}" if "." in n else written(n)): c for n, c in form.terms.items()})
+
+
+def span_at(plan: Plan, label: Label) -> Span:
+    """Where a label comes from: its coordinate, else its operation."""
+    e = coordinate(plan, label)
+    assert label
+    return e.span if e is not None and e.span.line else plan.program.ops[label[2]].span
+
+
+def sources(plan: Plan, c: Clash, first: Label = ()) -> tuple[tuple[Span, str], ...]:
+    """Where both sides' places come from."""
+    out = []
+    for label in (c.one, c.other):
+        if label and label is not first:
+            verb = "goes to" if plan.program.ops[label[2]] is c.op else "comes from"
+            out.append((span_at(plan, label), f"{verb} {place(label)}"))
+    return tuple(out)
+
+
+def text_of(e: Expr) -> str | None:
+    """A coordinate as its author would write it; None where something in it has no name outside its role."""
+    known = all(n.op in ("const", "param", "var", "field", "add", "sub", "mul", "floordiv", "mod", "cdiv", "min", "max", "role_index") for n in e.walk())
+    return spoken(e) if known else None
+
+
+def tiles_of(a: Affine) -> dict[str, int]:
+    """The terms that every role shares: tile fields and loop counters, without the member's."""
+    return {n: c for n, c in a.terms.items() if n != "member"}

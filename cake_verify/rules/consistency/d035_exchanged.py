@@ -1,0 +1,111 @@
+"""D035: coordinates do not stand in each other's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, Param, Program
+from cake_ir.types import FragT, ViewT
+from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.trips import linear, resolver_of, spoken
+from cake_verify.analyses.words import call
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+from cake_verify.rules.safety.texts import CARRY
+
+PAGE = Page(
+    code="D035",
+    title="coordinates in each other's place",
+    statement="A coordinate steps along its axis by what one access covers there, and the tile's field in it counts tiles of that axis: not each by the other's.",
+    why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
+    failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
+    passing=CARRY,
+    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, and for square tiles where both fields count tiles of the other "
+    "axis's extent. Coordinates that are fragments are left alone.",
+)
+
+_COPIES = frozenset({"tma_load", "tma_store", "cp_async", "load", "store"})
+_Form = tuple[int, dict[str, int]]
+
+
+def check(program: Program) -> Iterator[Fault]:
+    for site in sites(program).ops:
+        coords, tensor = site.op.operands.get("coords"), program.tensors.get(str(site.op.attrs.get("tensor")))
+        if site.op.name not in _COPIES or tensor is None or not isinstance(coords, tuple) or len(coords) < 2 or any(isinstance(e.type, FragT) for e in coords):
+            continue
+        resolve = resolver_of(program, site.role.name)
+        forms = [linear(resolve(e)) for e in coords]
+        sizes = _sizes(site, len(coords))
+        pair = next((p for p in combinations(range(len(coords)), 2) if sizes is not None and _exchanged(program, tensor, forms, sizes, *p)), None)
+        if pair is not None:
+            yield _fault(site, tensor, coords, *pair)
+
+
+def _sizes(site: Site, rank: int) -> list[int] | None:
+    """Elements that the access covers along each axis, innermost first."""
+    box, view = site.op.attrs.get("box"), site.op.operands.get("view")
+    if isinstance(box, tuple):
+        return [int(n) for n in box]  # type: ignore[arg-type]  # boxes are integers
+    t = view.type if isinstance(view, Expr) else None
+    if isinstance(t, ViewT):
+        return [t.cols, t.rows if t.rank == 2 else 1, *[1] * rank][:rank]
+    return [covered(site, k) for k in range(rank)]
+
+
+def _steps(form: _Form) -> dict[str, int] | None:
+    """The strides of tiles and counters; None where something else decides too. Offsets read from memory are only a start."""
+    out = {}
+    for term, n in form[1].items():
+        if not n or "[" in term:
+            continue
+        if not term.startswith(("tile.", "?")) or n < 0:
+            return None
+        out[term] = n
+    return out
+
+
+def _exchanged(program: Program, tensor: Param, forms: list[_Form], sizes: list[int], a: int, b: int) -> bool:
+    one, other = _steps(forms[a]), _steps(forms[b])
+    if one is None or other is None or not (one or other):
+        return False
+    if sizes[a] == sizes[b]:
+        return _by_fields(program, tensor, one, other, a, b)
+    if sizes[a] < sizes[b]:
+        a, b, one, other = b, a, other, one
+    extent = tensor.extents[len(tensor.extents) - 1 - a] if tensor.extents else None
+    if not one or min(one.values()) != sizes[b]:
+        return False
+    if other:  # along the short axis it steps by what it covers along the long one
+        return min(other.values()) == sizes[a]
+    return isinstance(extent, int) and extent <= sizes[a] and not any(forms[b][1].values()) and not forms[b][0]
+
+
+def _by_fields(program: Program, tensor: Param, one: dict[str, int], other: dict[str, int], a: int, b: int) -> bool:
+    """Whether the tile's field along each axis counts tiles of the other axis's extent."""
+    if len(one) != 1 or len(other) != 1 or not tensor.extents:
+        return False
+    extents = [tensor.extents[len(tensor.extents) - 1 - k] for k in (a, b)]
+    if not all(isinstance(e, str) for e in extents) or extents[0] == extents[1]:
+        return False
+    counted = [_counted(program, next(iter(x))) for x in (one, other)]
+    return counted == extents[::-1]
+
+
+def _counted(program: Program, term: str) -> str:
+    """The extent of which a tile's field counts tiles."""
+    field = term.removeprefix("tile.")
+    for d in program.schedulers.values():
+        if d.kind != "grouped" and field in d.names:
+            count = resolver_of(program, "")(d.tiles[d.names.index(field)])
+            names = {str(n.attrs["name"]) for n in count.walk() if n.op == "param"}
+            return names.pop() if count.op in ("cdiv", "floordiv") and len(names) == 1 else ""
+    return ""
+
+
+def _fault(site: Site, tensor: Param, coords: tuple[Expr, ...], a: int, b: int) -> Fault:
+    texts = [spoken(coords[k]) for k in (a, b)]
+    message = f"{call(site.op)} has coordinates in each other's place: `{texts[0]}` fits axis {b} of `{tensor.name}`, and `{texts[1]}` axis {a}"
+    return Fault("D035", message, site.op.spans.get("coords", site.op.span), ((tensor.span, "extents are outermost first here, coordinates innermost first"),),
+                 "exchange them", (), {"role": site.role.name, "tensor": tensor.name})  # fmt: skip

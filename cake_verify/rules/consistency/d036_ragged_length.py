@@ -1,0 +1,199 @@
+"""D036: what lies behind a length read from memory does not win a maximum or minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cake_ir.fault import Fault, Fix
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.types import FragT
+from cake_verify.analyses import edits
+from cake_verify.analyses.left_out import without_offset
+from cake_verify.analyses.sites import sites
+from cake_verify.analyses.trips import linear, resolver_of, spoken, written
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+
+_SCORES = '''
+@cake.schedule(target="sm_90a")
+def best(lm, Q: LM.tma2d[LM.bf16, 64, 64], K: LM.tma3d[LM.bf16, "PAGES", 128, 64], TABLE: LM.gmem1d[LM.i32].const, LEN: LM.gmem1d[LM.i32].const, Y: LM.gmem1d[LM.f32], PAGES: LM.i32):
+    lm.assume_values(TABLE, 0, PAGES)
+    pool = lm.smem(40960)
+    q = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    k = pool.view(offset=8192, shape=(128, 64), dtype=lm.bf16, stage=2, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 8))
+    once = lm.pipeline(stages=1)
+    there = lm.barrier(pipeline=once, prod=[load], cons=[math], arrive="tx")
+    ring = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="member", primed=True)
+    with load:
+        o = lm.step(once)
+        q.tma_load(Q, coords=(0, 0), stage=o, barrier=there)
+        for j in lm.range(lm.cdiv(lm.ld(LEN, 0), 128)):
+            page = lm.ld(TABLE, j)
+            s = lm.step(ring)
+            lm.wait(empty, stage=s)
+            k.tma_load(K, coords=(0, 0, page), stage=s, barrier=full)
+    with math:
+        n = lm.ld(LEN, 0)
+        acc = lm.frag(shape=(64, 128), dtype=lm.f32, form="acc")
+        top = lm.rowvec(acc, init=-1e30)
+        lm.wait(there, stage=lm.step(once))
+        for j in lm.range(lm.cdiv(n, 128)):
+            s = lm.step(ring)
+            lm.wait(full, stage=s)
+            lm.mma(acc, q, k[s], init=True)
+            lm.mma_wait(pending=0)
+            lm.arrive(empty, stage=s)
+            x = lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)
+            top = lm.max(top, lm.reduce(x, "max", axis=1))
+        lm.store(Y, top, coords=(0,))
+'''
+
+PAGE = Page(
+    code="D036",
+    title="columns behind a length read from memory",
+    statement="In a loop over as many tiles as a length read from memory needs, the columns of the last tile that lie behind the length are masked before a minimum, a maximum or an argmin runs over a product's columns, "
+    "by positions that follow the tile.",
+    why="A tile of a page holds what somebody left there, and no value of an operand is neutral for a maximum of products: one key too many changes every row.",
+    failing=edit(_SCORES, ("lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)", "acc * 1.0")),
+    passing=_SCORES,
+    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
+    "Any mask other than `lm.iota(x, axis=1, base=b) < m` counts as one that is right, and so does one by another number.",
+)
+
+_SELECTS = frozenset({"argmin", "argmax", "topk", "reduce"})
+_MASKING = frozenset({"where", "select"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Columns of a product made in `loop`, and the masks that they went through; `other`: a mask that is not read."""
+
+    loop: For
+    masks: tuple[Expr, ...] = ()
+    other: bool = False
+
+
+def check(program: Program) -> Iterator[Fault]:
+    for block in program.body:
+        if any(s.op.name == "ld" for s in sites(program).of_role(block.role)):
+            yield from _Flow(program, block.role).run(block.body, None)
+
+
+class _Flow:
+    """The places of a role in text order: which hold columns of a product of the loop that they stand in."""
+
+    def __init__(self, program: Program, role: str) -> None:
+        self.program, self.role, self.resolve = program, role, resolver_of(program, role)
+        self.members = program.roles[role].members
+        self.state: dict[str, _Columns] = {}
+        self.found: list[Fault] = []
+
+    def run(self, body: tuple[Stmt, ...], loop: For | None) -> list[Fault]:
+        for s in body:
+            if isinstance(s, For):
+                self.run(s.body, s if self._ragged(s) is not None else loop if s.kind == "static" else None)
+            elif isinstance(s, If):
+                self.run(s.then, loop)
+                self.run(s.orelse, loop)
+            else:
+                op = op_of(s)
+                if op is not None:
+                    self.op(op, s.targets if isinstance(s, Assign) else (), loop)
+        return self.found
+
+    def _ragged(self, loop: For) -> tuple[Expr, int] | None:
+        """The length and the tile of a loop over as many tiles as a length read from memory needs."""
+        if loop.kind != "range" or loop.lo is None or loop.hi is None or loop.lo.op != "const" or loop.lo.attrs["value"] != 0:
+            return None
+        hi = self.resolve(loop.hi)
+        tile = hi.args[1].attrs.get("value") if hi.op == "cdiv" else None
+        return (hi.args[0], tile) if isinstance(tile, int) and any(n.op == "ld" for n in hi.args[0].walk()) else None
+
+    def op(self, op: Op, targets: tuple[str, ...], loop: For | None) -> None:
+        if op.name == "mma":
+            acc, init = op.operands["acc"], op.operands.get("init")
+            if isinstance(acc, Expr) and acc.op == "var":
+                name = str(acc.attrs["name"])
+                self.state.pop(name, None)
+                if loop is not None and isinstance(init, Expr) and init.op == "const" and init.attrs["value"]:
+                    self.state[name] = _Columns(loop)
+            return
+        value = op.operands.get("value")
+        result = self.value(value, op, loop) if op.name == "compute" and isinstance(value, Expr) else None
+        for name in targets:
+            self.state.pop(name, None)
+            if result is not None:
+                self.state[name] = result
+
+    def value(self, e: Expr, op: Op, loop: For | None) -> _Columns | None:
+        """The columns in `e`; reports where a selection runs over them unmasked."""
+        if e.op == "var":
+            return self.state.get(str(e.attrs["name"]))
+        parts = [p for a in e.args if (p := self.value(a, op, loop)) is not None]
+        if e.op in _SELECTS:
+            kind = str(e.attrs.get("op", "max"))
+            t = e.args[0].type
+            if parts and kind in ("max", "min") and e.attrs.get("axis", 1) == 1 and parts[0].loop is loop and isinstance(t, FragT):
+                self._select(e, op, parts[0], t.cols)
+            return None
+        if not parts:
+            return None
+        masks = tuple(m for p in parts for m in p.masks)
+        if e.op in _MASKING:
+            mask = self._mask(e.args[0])
+            return _Columns(parts[0].loop, (*masks, *([mask] if mask is not None else [])), mask is None or any(p.other for p in parts))
+        return _Columns(parts[0].loop, masks, any(p.other for p in parts))
+
+    def _mask(self, e: Expr, depth: int = 4) -> Expr | None:
+        """A comparison of column numbers with a number; None for any other mask."""
+        if e.op == "var" and depth:
+            bound = sites(self.program).results.get((self.role, str(e.attrs["name"])), ())
+            value = bound[0].op.operands.get("value") if len(bound) == 1 else None
+            return self._mask(value, depth - 1) if isinstance(value, Expr) else None
+        if e.op in ("lt", "le") and e.args[0].op == "iota" and e.args[0].attrs.get("axis") == 1 and not isinstance(e.args[1].type, FragT):
+            return e
+        return None
+
+    def _select(self, e: Expr, op: Op, columns: _Columns, cols: int) -> None:
+        found = self._ragged(columns.loop)
+        if found is None or columns.other or found[1] not in (cols, cols * self.members):
+            return
+        length, tile = found
+        what = str(e.attrs.get("op", e.op))
+        name = spoken(columns.loop.hi.args[0]) if columns.loop.hi is not None and columns.loop.hi.op == "cdiv" else spoken(length)
+        related = ((columns.loop.head, f"the last round has fewer than {tile} of them"),)
+        facts = {"role": self.role, "reduction": what}
+        if not columns.masks:
+            base = f"{written(columns.loop.var)} * {tile}"
+            self.found.append(Fault("D036", f"columns behind `{name}`, a length read from memory, reach this {what}: nothing masks them", e.span if e.span.line else op.span, related,
+                                    f"mask first: `lm.where(lm.iota(x, axis=1, base={base}) < {name}, x, {'lm.inf' if what == 'min' else '-lm.inf'})`", (), facts))  # fmt: skip
+            return
+        for mask in columns.masks:
+            wrong = self._wrong(mask, length, tile, columns.loop)
+            if wrong:
+                text, fixes = wrong
+                self.found.append(Fault("D036", f"{text}: columns behind `{name}`, a length read from memory, reach a {what}", mask.span if mask.span.line else op.span,
+                                        ((e.span if e.span.line else op.span, "over these columns"), *related), f"count columns from `{written(columns.loop.var)} * {tile}` on, and let those below `{name}` through", fixes, facts))  # fmt: skip
+                return
+
+    def _wrong(self, mask: Expr, length: Expr, tile: int, loop: For) -> tuple[str, tuple[Fix, ...]] | None:
+        """What is wrong with a mask that compares with the length of the loop."""
+        base = mask.args[0].args[1] if len(mask.args[0].args) > 1 else Expr("const", (), {"value": 0})
+        constant, terms = linear(Expr("sub", (Expr("sub", (self.resolve(mask.args[1]), length)), self.resolve(base))))
+        live = {t: n for t, n in terms.items() if n}
+        counter = f"?{loop.var}"
+        step = live.pop(counter, 0)
+        if any("role_index" not in t for t in live) or any(n > 0 for n in live.values()):
+            return None
+        more = constant + (mask.op == "le")
+        if step != -tile:
+            return (f"this mask does not follow the tile: its base moves by {-step} a round, the tiles by {tile}", ()) if step == 0 else None
+        if more > 0:
+            fixes = without_offset(mask.args[1]) if mask.op == "lt" and more == 1 else (edits.replace(mask.span, f"{spoken(mask.args[0])} < {spoken(mask.args[1])}", "idea"),)
+            return f"this mask lets {more} column{'s' if more > 1 else ''} too many through", fixes
+        return None

@@ -1,0 +1,223 @@
+"""Numbers that a loop hands from one round to the next: values of run time, never the first round's."""
+
+import numpy as np
+import pytest
+
+from cake_backend.simulate import simulate
+from cake_ir import parse, specialise
+from cake_ir.printer import print_program
+
+TEXT = '''\
+@cake.schedule(target="sm_90a")
+def f(lm, X: LM.gmem2d[LM.f32, "R", 128], Y: LM.gmem2d[LM.f32, "R", 128], R: LM.i32, *, H=64):
+    lm.launch(grid="persistent")
+    pool = lm.smem(4 * 512)
+    v = pool.view(offset=0, shape=(128,), dtype=lm.f32, stage=4)
+    work = lm.role(warps=range(0, 1))
+    ring = lm.pipeline(stages=4)
+    sched = lm.scheduler(kind="static", tiles=(R,), names=("r",))
+    with work:
+{body}
+'''
+
+
+def made(body):
+    text = TEXT.format(body="\n".join(f"        {line}" for line in body.strip("\n").split("\n")))
+    return specialise(parse(text).schedules[0])
+
+
+def printed(body):
+    result = made(body)
+    assert result.program is not None, [(f.code, f.message) for f in result.faults]
+    again = specialise(parse(print_program(result.program)).schedules[0]).program
+    assert again is not None
+    assert print_program(again) == print_program(result.program)
+    return [line.strip() for line in print_program(result.program).split("    with work:\n")[1].splitlines()]
+
+
+def faults(body):
+    return [(f.code, f.message) for f in made(body).faults]
+
+
+def ran(body, rows=5):
+    program = made(body).program
+    assert program is not None
+    x = np.arange(rows * 128, dtype=np.float32).reshape(rows, 128)
+    y = np.full((rows, 128), np.nan, np.float32)
+    result = simulate(program, {"X": x, "Y": y}, {"R": rows}, ctas=1)
+    assert result.ok, result.faults
+    return x, result.outputs["Y"]
+
+
+COUNTED = """
+n = 0
+for t in lm.tiles(sched):
+    x = lm.load(X, coords=(0, t.r), shape=(128,))
+    if n > 2:
+        x = x * 2.0
+    lm.store(Y, x + lm.cast(n, lm.f32), coords=(0, t.r))
+    n = n + 1
+"""
+
+
+def test_a_number_that_a_loop_counts_up_is_kept_from_round_to_round():
+    x, y = ran(COUNTED)
+    want = np.stack([row * (2 if i > 2 else 1) + i for i, row in enumerate(x)])
+    assert np.array_equal(y, want)
+
+
+def test_the_count_starts_in_front_of_the_loop():
+    lines = printed(COUNTED)
+    assert lines[0] == "n = 0"
+    assert "if (n > 2):" in lines
+
+
+def test_a_sum_of_reductions_may_start_from_a_literal():
+    body = """
+    for t in lm.tiles(sched):
+        total = 0
+        for i in lm.range(t.r + 1):
+            total = total + lm.reduce(lm.load(X, coords=(0, i), shape=(128,)), "add")
+        lm.store(Y, lm.load(X, coords=(0, t.r), shape=(128,)) * 0.0 + total, coords=(0, t.r))
+    """
+    x, y = ran(body.replace("\n    ", "\n"))
+    assert np.allclose(y[:, 0], x.sum(1).cumsum())
+
+
+def test_an_inner_loop_counts_over_the_rounds_of_the_outer_one():
+    body = """
+n = 0
+for t in lm.tiles(sched):
+    for i in lm.range(3):
+        n = n + 1
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(128,)) * 0.0 + lm.cast(n, lm.f32), coords=(0, t.r))
+"""
+    _, y = ran(body)
+    assert y[:, 0].tolist() == [3, 6, 9, 12, 15]
+
+
+def test_a_number_that_each_round_sets_anew_stays_known_at_compile_time():
+    lines = printed("""
+w = 64
+for t in lm.tiles(sched):
+    w = 128
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(w,)), coords=(0, t.r))
+""")
+    assert "w = 64" not in lines
+
+
+def test_a_static_loop_that_moves_an_offset_is_written_out():
+    lines = printed("""
+for t in lm.tiles(sched):
+    at = 0
+    for i in lm.static_range(2):
+        lm.store(Y, lm.load(X, coords=(at, t.r), shape=(H,)), coords=(at, t.r))
+        at += H
+""")
+    assert sum("coords=(64, t.r)" in line for line in lines) == 2  # a load and a store
+
+
+def test_numbers_that_follow_each_other_are_all_carried():
+    body = """
+a, b, c = 0, 0, 0
+for t in lm.tiles(sched):
+    c = b
+    b = a
+    a = a + 1
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(128,)) * 0.0 + lm.cast(c, lm.f32), coords=(0, t.r))
+"""
+    _, y = ran(body)
+    assert y[:, 0].tolist() == [0, 0, 1, 2, 3]
+
+
+def test_a_number_that_a_loop_may_leave_unchanged_has_no_value_behind_it():
+    found = faults("""
+for t in lm.tiles(sched):
+    m = 1
+    for i in lm.range(t.r):
+        m = 2
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(128,)) * m, coords=(0, t.r))
+""")
+    assert found == [("N027", "`m` has one value before the loop and another inside it")]
+
+
+@pytest.mark.parametrize(
+    ("start", "body", "message"),
+    [
+        ("0", ["v[p].store(x)", "p = lm.step(ring)"], "`p` enters the loop as 0 and leaves an iteration as slot of ring `ring`"),
+        ("0.0", ["lm.store(Y, x + p, coords=(0, t.r))", "p = x"], "`p` enters the loop as 0.0 and leaves an iteration as f32 `vec` 1x128"),
+        ("0", ["lm.store(Y, x * p, coords=(0, t.r))", "p = True"], "`p` enters the loop as 0 and leaves an iteration as True"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(start, body, message):
+    lines = [f"p = {start}", "for t in lm.tiles(sched):", "    x = lm.load(X, coords=(0, t.r), shape=(128,))", *(f"    {b}" for b in body)]
+    found = faults("\n".join(lines))
+    assert [c for c, _ in found] == ["D013"]
+    assert found[0][1].startswith(message.split(" 1x128")[0])
+
+
+def test_a_value_of_run_time_keeps_its_type_over_a_loop():
+    found = faults("""
+n = R // 2
+for t in lm.tiles(sched):
+    lm.store(Y, lm.load(X, coords=(0, n), shape=(128,)), coords=(0, t.r))
+    n = lm.cast(n, lm.f32)
+""")
+    assert [c for c, _ in found] == ["D013"]
+
+
+def test_a_name_may_mean_something_else_in_a_loop_that_binds_it_first():
+    printed("""
+s = R // 2
+for t in lm.tiles(sched):
+    s = lm.step(ring)
+    v[s].store(lm.load(X, coords=(0, t.r), shape=(128,)))
+    lm.store(Y, v[s].load(form="vec"), coords=(0, t.r))
+""")
+
+
+def test_a_number_that_differs_between_the_arms_of_a_branch_is_a_value_of_run_time():
+    body = """
+for t in lm.tiles(sched):
+    n = 1
+    if t.r > 2:
+        n = 2
+    if t.r == 1:
+        f = 0.5
+    else:
+        f = 3
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(128,)) * 0.0 + lm.cast(n, lm.f32) * f, coords=(0, t.r))
+"""
+    printed(body)
+    _, y = ran(body)
+    assert y[:, 0].tolist() == [3, 0.5, 3, 6, 6]
+
+
+def test_a_number_that_a_branch_sets_for_itself_stays_known_at_compile_time():
+    lines = printed("""
+for t in lm.tiles(sched):
+    if t.r > 2:
+        w = 64
+        lm.store(Y, lm.load(X, coords=(0, t.r), shape=(w,)), coords=(0, t.r))
+    else:
+        w = 128
+    w = 32
+    lm.store(Y, lm.load(X, coords=(0, t.r), shape=(w,)), coords=(0, t.r))
+""")
+    assert not any(line.startswith("w =") for line in lines)
+
+
+def test_a_count_under_a_condition_is_carried():
+    body = """
+n, total = 0, 0.0
+for t in lm.tiles(sched):
+    x = lm.load(X, coords=(0, t.r), shape=(128,))
+    if t.r % 2 == 0:
+        n += 1
+        total = total + lm.reduce(x, "max")
+    lm.store(Y, x * 0.0 + lm.cast(n, lm.f32) + total, coords=(0, t.r))
+"""
+    printed(body)
+    x, y = ran(body)
+    top = np.cumsum([row.max() if i % 2 == 0 else 0 for i, row in enumerate(x)])
+    assert y[:, 0].tolist() == (top + np.array([1, 1, 2, 2, 3])).tolist()
