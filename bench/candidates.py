@@ -149,7 +149,7 @@ def _attention() -> Iterator[BenchCandidate]:
     for (d, causal), named in variants.items():
         for name, params in named.items():
             full = f"cake_fmha_d{d}{'_causal' if causal else ''}{'_' + name if name else ''}"
-            yield BenchCandidate(full, "attention", "hopper", params={"D": d, "CAUSAL": causal, **params}, main=not name)
+            yield BenchCandidate(full, "attention", "hopper", params={"D": d, "CAUSAL": causal, **params}, main=name == ("lag32" if d == 128 else "st"))
 
 
 def _gemm_llm() -> Iterator[BenchCandidate]:

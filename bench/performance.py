@@ -20,11 +20,13 @@ FAMILIES = {
     "kmeans_assign": ("k-means assignment", ("kmeans.json",)),
     "kmeans_assign-cute": ("k-means assignment beside CuTe DSL, an earlier build", ("kmeans-cute.json",)),
     "attention": ("attention forward, bf16", ("attention.json",)),
+    "attention-shuffle": ("attention forward with a lowering that was withdrawn", ("attention-shuffle.json",)),
     "rmsnorm": ("RMSNorm, bf16", ("rmsnorm.json", "rmsnorm-8192.json")),
     "add_rmsnorm": ("residual add and RMSNorm, bf16", ("add_rmsnorm.json",)),
     "softmax": ("softmax, bf16", ("softmax.json", "softmax-32768.json", "softmax-131072.json")),
     "silu_mul_quant": ("SiLU-mul and e4m3 quantisation in groups of 128", ("silu_mul_quant.json",)),
 }
+SHUFFLE = "The pool's base went through a shuffle in this run's bf16 kernels, which was withdrawn for them afterwards"
 EARLY = "Variants named `early` let the next launch start at their beginning (programmatic dependent launch); it waits ahead of whatever this one may write"
 NOTES = {
     "gemm": f"{EARLY}.\n`deep_gemm_pdl` does the same. M 256, N 5120 is of the run before, whose machine code is today's; M 4096, N 5120 of an earlier build.",
@@ -34,7 +36,9 @@ NOTES = {
     "tiny_gemm-late": "An earlier build, whose releases to the copy engine had no proxy fence (`docs/decisions/0003`).",
     "kmeans_assign": "What binds, and which schedules lost: `docs/kmeans.md`.",
     "kmeans_assign-cute": "The only run with CuTe DSL's wheel: before the fences of `docs/decisions/0003` and with `argmin` column by column.",
-    "attention": "`lagN`: the reference maximum lags behind, and N columns are exponentiated before it is known whether a row has to move. What binds: `docs/attention.md`.",
+    "attention": "`lagN`: the reference maximum lags behind, and N columns are exponentiated before it is known whether a row has to move. What binds, and what each change\n"
+    "was worth: `docs/attention.md`. FlashAttention-2 was left out of the run (`--exclude`), it did not fail.",
+    "attention-shuffle": f"{SHUFFLE} (`docs/decisions/0004`): D = 64 lost by it. The run ended before its last five shapes. Kept as the evidence.",
     "gemm_fp8": "Schedules for M 64 and 256 let the next launch start early, as `deep_gemm_pdl` does. `scaled_mm_rows` has one scale a row: another computation. What binds: `docs/gemm-fp8.md`.",
     "add_rmsnorm": f"{EARLY}.\n`keep` has rows that are read leave both caches last.",
     "rmsnorm": f"{EARLY}.\n`keep` has rows that are read leave both caches last. 4096 x 8192 is of an earlier build, without either.",

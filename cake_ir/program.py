@@ -307,9 +307,7 @@ class Scheduler:
     @property
     def fields(self) -> tuple[str, ...]:
         """The integer fields of a tile, in the order in which a tile's value lists them."""
-        if self.kind == "grouped":
-            return ("group", "m", "n", "row0", "rows")
-        return self.names
+        return ("group", "m", "n", "row0", "rows") if self.kind == "grouped" else self.names
 
 
 @record(eq=False)
