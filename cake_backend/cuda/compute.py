@@ -20,7 +20,7 @@ FRESH = ("frag", "rowvec", "colvec")
 
 def bind(ctx: Context, name: str, e: Expr, declare_as: Type | None) -> None:
     """Execute `name = e`; `declare_as` is the type of the place where the name's web begins here."""
-    if is_lazy(ctx, e):
+    if is_lazy(ctx, e) or (e.op == "frag" and e.attrs.get("init") is None and name not in ctx.role.held):
         ctx.role.env[name] = Lazy(resolve(ctx, e))
         return
     old = ctx.role.env.get(name)

@@ -139,6 +139,8 @@ class RoleState:
     member_barriers: frozenset[int] = frozenset()
     """Arrivals of one thread a member that need a barrier of the member in front."""
     fenced_releases: frozenset[int] = frozenset()
+    held: frozenset[str] = frozenset()
+    """Names whose registers some statement reads: a fragment that only serves as a model needs none."""
     """Arrivals and meetings that release to the copy engine what threads have read with ordinary loads."""
 
     @property

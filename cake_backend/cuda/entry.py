@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cake_backend.cuda import control, inflight, mbarrier, schedulers, sync, tma, webs, work_counter
+from cake_backend.cuda import control, inflight, mbarrier, pins, schedulers, sync, tma, webs, work_counter
 from cake_backend.cuda.cluster import size
 from cake_backend.cuda.context import Context, Rect, RoleState, Scalar, Slot
 from cake_backend.cuda.emitter import Emitter, Names
@@ -237,6 +237,7 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
         state.index = state.names.take(f"{role.name}_index")
     state.member_barriers = member_barriers(program, role, b.body)
     state.fenced_releases = fenced_releases(program, role, b.body)
+    state.held = pins.held(b.body)
     for ring in _rings(b.body):
         if counts_slots(ctx, ring, b.body):
             slot, parity = state.names.take(f"{ring}_slot"), state.names.take(f"{ring}_phase")

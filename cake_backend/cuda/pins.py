@@ -8,7 +8,7 @@ from cake_backend.cuda.context import Context, ListPlace, PairPlace, Place
 from cake_backend.cuda.fragments import ctype
 from cake_backend.cuda.preamble import pin
 from cake_backend.cuda.webs import expressions
-from cake_ir.program import Assign, Expr, Op
+from cake_ir.program import Assign, Expr, Op, Stmt, op_of, statements
 from cake_ir.span import Span
 
 
@@ -39,6 +39,18 @@ def values_in(e: Expr) -> Iterator[str]:
     for i, a in enumerate(e.args):
         if not (i == 0 and e.op in ("iota", "in_bounds", "frag", "rowvec", "colvec", "topk_list")):
             yield from values_in(a)
+
+
+def held(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """Names whose registers a role's statements read; the model of a load (`like=`) is not read either."""
+    found: set[str] = set()
+    for s in statements(body):
+        op = op_of(s)
+        like = op.operands.get("like") if op is not None else None
+        for e in expressions(s):
+            if e is not like:
+                found.update(values_in(e))
+    return frozenset(found)
 
 
 def note_assignment(ctx: Context, stmt: Assign) -> None:

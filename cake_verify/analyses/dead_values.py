@@ -90,7 +90,7 @@ def unused_results(program: Program) -> Iterator[Fault]:
 
 def _unused_mask(f: _Flow) -> Fault:
     name = next(iter(sorted(f.writes)))
-    return Fault("S036", f"the mask `{name}` is never used: nothing keeps out what it is to keep out", f.site.op.span, (), f"select by it, `lm.where({name}, .., ..)`, or leave it out", (),
+    return Fault("S036", f"the mask `{name}` is never used: nothing keeps out what it is to keep out", f.site.op.span, (), f"select by it, `lm.where({name}, .., ..)`, load or store with it, `mask={name}`, or leave it out", (),
                  {"role": f.site.role, "place": name})  # fmt: skip
 
 
