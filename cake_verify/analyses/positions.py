@@ -41,6 +41,10 @@ class Position:
 
     def value(self, e: Expr) -> Any:
         """The value of a resolved expression, None where something in it is not known."""
+        return self._value(e, {})
+
+    def _value(self, e: Expr, known: dict[int, Any]) -> Any:
+        """`known` has the values of parts by identity: a name's definition is one expression wherever it stands."""
         op = e.op
         if op == "const":
             return e.attrs["value"]
@@ -56,10 +60,15 @@ class Position:
             return self.member
         if op == "ld":
             return self._read(str(e.attrs["tensor"]))
+        if id(e) in known:
+            return known[id(e)]
         if op == "cast":
-            v = self.value(e.args[0])
-            return v if isinstance(v, int) else None
-        return apply(op, [self.value(a) for a in e.args])
+            v = self._value(e.args[0], known)
+            v = v if isinstance(v, int) else None
+        else:
+            v = apply(op, [self._value(a, known) for a in e.args])
+        known[id(e)] = v
+        return v
 
     def _read(self, tensor: str) -> int | None:
         stated = declared_values(self.program, tensor)

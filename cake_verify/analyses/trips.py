@@ -80,13 +80,14 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
 
 class _Resolver:
     """Replaces names by their definitions. What was asked before is found by identity, with the expression kept alive for as long as its
-    number stands for it."""
+    number stands for it; a name's definition is one expression wherever it stands, so that its readers work each part out once."""
 
-    __slots__ = ("known", "values")
+    __slots__ = ("known", "named", "values")
 
     def __init__(self, values: dict[str, Expr]) -> None:
         self.values = values
         self.known: dict[int, tuple[Expr, Expr]] = {}
+        self.named: dict[str, Expr] = {}
 
     def __call__(self, e: Expr) -> Expr:
         got = self.known.get(id(e))
@@ -97,8 +98,16 @@ class _Resolver:
     def _resolve(self, e: Expr, depth: int) -> Expr:
         """The expression itself where nothing in it changes, so that its readers find what they know of it."""
         if e.op == "var" and depth < 40:
-            found = self.values.get(str(e.attrs["name"]))
-            return e if found is None else self._resolve(found, depth + 1)
+            name = str(e.attrs["name"])
+            if name in self.named:
+                return self.named[name]
+            found = self.values.get(name)
+            if found is None:
+                return e
+            got = self._resolve(found, depth + 1)
+            if depth == 0 or not any(n.op == "var" and n.attrs["name"] in self.values for n in got.walk()):
+                self.named[name] = got
+            return got
         if not e.args:
             return e
         args = tuple([self._resolve(a, depth) for a in e.args])
