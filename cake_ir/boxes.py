@@ -12,6 +12,8 @@ from functools import lru_cache
 from cake_ir.layout import LayoutError, ViewLayout, linear_offset, panels, stage_stride
 
 MAX_BOX = 256
+GATHERED = 4
+"""Rows that one instruction of a gather copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,36 @@ def tma_boxes(
                     raise LayoutError(f"a box row of {width} elements is {width * view.elem_bits // 8} bytes, not a multiple of 16")
                 smem = linear_offset(view, 0, first + r, lo + c) - view.offset
                 out.append(Box(tuple(extents), tuple(coords), smem, size))
+    fault = _alignment_problem(view, out)
+    if fault:
+        raise LayoutError(fault)
+    return tuple(out)
+
+
+@lru_cache(maxsize=2048)
+def gather_boxes(view: ViewLayout, *, row: int = 0, rows: int | None = None, col: int = 0, cols: int | None = None) -> tuple[Box, ...]:
+    """What the instructions of a gather move: one box a panel and four rows, from a 2-D map whose own boxes are one row high.
+
+    ``coords`` are the columns to add and the place of the first of the four row numbers. Raises ``LayoutError`` as ``tma_boxes`` does.
+    """
+    rows = view.rows - row if rows is None else rows
+    cols = view.cols - col if cols is None else cols
+    if row % GATHERED or rows % GATHERED:
+        raise LayoutError(f"rows {row}..{row + rows} must start and end on a multiple of {GATHERED}, the rows that one instruction gathers")
+    out: list[Box] = []
+    for p in panels(view):
+        lo, hi = max(col, p.col), min(col + cols, p.col + p.cols)
+        if lo >= hi:
+            continue
+        if (lo, hi) != (p.col, p.col + p.cols):
+            part = f"whole panels of {p.cols} columns, the width of one swizzled box" if view.swizzle else "whole rows, a part of an unswizzled row is not contiguous"
+            raise LayoutError(f"columns {col}..{col + cols} are not {part}")
+        _pieces(hi - lo, False)
+        if (hi - lo) * view.elem_bits // 8 % 16:
+            raise LayoutError(f"a row of {hi - lo} elements is {(hi - lo) * view.elem_bits // 8} bytes, not a multiple of 16")
+        for r in range(0, rows, GATHERED):
+            smem = linear_offset(view, 0, row + r, lo) - view.offset
+            out.append(Box((hi - lo, 1), (lo - col, r), smem, GATHERED * (hi - lo) * view.elem_bits // 8))
     fault = _alignment_problem(view, out)
     if fault:
         raise LayoutError(fault)

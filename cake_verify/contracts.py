@@ -48,7 +48,7 @@ HELD: dict[str, Held] = {
     "HW042": _h("D003 N061"),
     "HW043": _h("H003 H024", "ranks, box shapes, element strides, swizzle and fill of a map come from the view", "the tensor's address, extents and strides: the launcher, before it encodes the map"),
     "HW044": _h("D015 H003", "pools start on 1,024 bytes where a swizzle or a box asks for it"),
-    "HW045": _h("D011", "the instruction's rank is the tensor's; `tma_gather` is known and not in this build"),
+    "HW045": _h("D011", "the instruction's rank is the tensor's; a gather takes a 2-D tensor and its map's boxes are one row high"),
     "HW046": _h("S018", "the bytes of a phase are added up from its loads and announced once, in front of the first"),
     "HW047": _h("H005 S012 S030", "every CTA of a cluster has one layout, initialises its barriers behind a cluster barrier and expects the whole view"),
     "HW048": _h("D010", "the fill is zero"),

@@ -149,6 +149,8 @@ def check_supported(program: Program) -> None:
     for op in program.ops:
         if op.name == "mma" and op.attrs.get("ctas") == 2:
             not_lowered("an MMA of a pair of CTAs", op.spans.get("ctas", op.span), f"it can be verified and simulated; {_RUNS}")
+        if op.name == "tma_gather":
+            not_lowered("`view.tma_gather`", op.span, "it can be verified and simulated; `view.cp_async_rows` gathers rows on every target")
     for tmem in program.tmems.values():
         not_lowered("tensor memory", tmem.span, f"it can be verified and simulated; {_RUNS}")
     for barrier in program.barriers.values():

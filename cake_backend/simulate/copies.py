@@ -34,7 +34,7 @@ def landing_at(site: Site, cta: Cta, name: str, n: int) -> MBarrier:
     return barrier_at(cta.cluster.by_rank[landing(site.machine.program, name, cta.rank)], name, n)
 
 
-def _arm(site: Site, warp: Warp, n: int, own: int, room: int) -> None:
+def arm(site: Site, warp: Warp, n: int, own: int, room: int) -> None:
     """`arrive.expect_tx` in front of a phase's first copy, for all of them; this one moves `own` bytes, `room` of which the phase counts for it."""
     phase, name = site.machine.phases[site.op.id], str(site.op.attrs["barrier"])
     left, bar = warp.owing.get(phase.number, 0), landing_at(site, warp.cta, name, n)
@@ -51,12 +51,17 @@ def _arm(site: Site, warp: Warp, n: int, own: int, room: int) -> None:
         bar.complete(room - own)  # a real launch announces what will come; here it is known only now
 
 
-def _check_boxes(site: Site, warp: Warp, access: ViewAccess, vals: Vals, tensor: Tensor, coords: Sequence[int], slices: int = 1) -> None:
-    """Report a rectangle that the copy engine cannot move in boxes, or a first element of the tensor that it cannot start at."""
-    start = int(coords[0]) * tensor.raw.itemsize
+def check_start(site: Site, warp: Warp, tensor: Tensor, col: int) -> None:
+    """Report a first column that the copy engine cannot start at."""
+    start = col * tensor.raw.itemsize
     if start % 16:
         message = f"{label(site.op)} starts {start} bytes into a row of `{tensor.name}`, the copy engine starts on multiples of 16"
         raise Abort(site.machine.located("X015", message, site.op, warp=warp))
+
+
+def _check_boxes(site: Site, warp: Warp, access: ViewAccess, vals: Vals, tensor: Tensor, coords: Sequence[int], slices: int = 1) -> None:
+    """Report a rectangle that the copy engine cannot move in boxes, or a first element of the tensor that it cannot start at."""
+    check_start(site, warp, tensor, int(coords[0]))
     _, row, col = access.origin(vals)
     t, box = access.type, site.op.attrs.get("box")
     try:
@@ -96,7 +101,7 @@ def _tma_load(site: Site) -> Step:
         m.reach(site, warp, tensor)
         n, coords = at(vals), list(vals[coords_at])
         _check_boxes(site, warp, access, vals, tensor, coords, slices)
-        _arm(site, warp, n, rows * cols * size, rows * cols * size)
+        arm(site, warp, n, rows * cols * size, rows * cols * size)
         part = warp.cta.place[axis] if slices > 1 else 0
         if slices > 1:
             coords[axes[1]] += part * height
@@ -108,12 +113,12 @@ def _tma_load(site: Site) -> Step:
         for rank in targets:
             cta = warp.cta.cluster.by_rank[rank]
             source = lambda: tensor.block(tuple(coords), axes, height, cols)  # noqa: E731 - read when the copy completes
-            _transfer(site, warp, cta, access, cells, source, name, n, height * cols * cells.size)
+            transfer(site, warp, cta, access, cells, source, name, n, height * cols * cells.size)
 
     return step
 
 
-def _transfer(
+def transfer(
     site: Site, warp: Warp, cta: Cta, access: ViewAccess, cells: Any, source: Callable[[], Array], name: str, n: int, nbytes: int
 ) -> None:
     """Put a copy into one CTA's shared memory in flight: its target is undefined until it lands and counts its bytes."""
@@ -149,7 +154,7 @@ def _bulk_load(site: Site) -> Step:
         if offset < 0 or length < 0 or offset + length > flat.size:
             message = f"{label(op)} copies elements {offset}..{offset + length} of `{tensor.name}`, which has {flat.size}"
             raise Abort(m.located("X006", message, op, warp=warp))
-        _arm(site, warp, n, length * size, max(length * size, access.type.rows * access.type.cols * size))
+        arm(site, warp, n, length * size, max(length * size, access.type.rows * access.type.cols * size))
         if length == 0:
             return
         if tensor.unfenced is not None:
@@ -157,7 +162,7 @@ def _bulk_load(site: Site) -> Step:
         i = np.arange(length)
         access.whole(warp, vals, rows=0, align=16)
         cells = access.cells(warp, vals, ("bulk", length), i // access.type.cols, i % access.type.cols)
-        _transfer(site, warp, warp.cta, access, cells, lambda: flat[offset : offset + length].copy(), name, n, length * size)
+        transfer(site, warp, warp.cta, access, cells, lambda: flat[offset : offset + length].copy(), name, n, length * size)
 
     return step
 

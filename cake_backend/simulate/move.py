@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cake_backend.simulate import copies, floats
+from cake_backend.simulate import copies, floats, row_gather
 from cake_backend.simulate.access import ViewAccess, tensor_of
 from cake_backend.simulate.elementwise import Value, build, frag_type, grid
 from cake_backend.simulate.faults import Abort, NotSimulated, label
@@ -227,12 +227,9 @@ def _scalar(site: Site) -> Step:
 
 
 VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
-    **copies.VALUES,
+    **copies.VALUES, **row_gather.VALUES,
     "view.store": (_view_store,), "view.load": (_view_load,), "view.ldmatrix": (_view_load,), "view.ld": (_view_scalar,),
     "lm.load": (_load,), "lm.store": (_store,), "lm.ld": (_scalar,),
 }  # fmt: skip
 
-REFUSED: dict[str, str] = {
-    "view.tma_gather": "row gather by the copy engine",
-
-}  # fmt: skip
+REFUSED: dict[str, str] = {}

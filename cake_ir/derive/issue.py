@@ -6,7 +6,8 @@ from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit, Drain, FenceProxy, GridDependency, Issue, Touch, Turn, Wait
-from cake_ir.program import Op, Program
+from cake_ir.program import Expr, Op, Program
+from cake_ir.types import FragT
 
 
 def issues_alone(op: Op, program: Program) -> bool:
@@ -19,11 +20,17 @@ def issues_alone(op: Op, program: Program) -> bool:
             if program.barriers[str(op.attrs["barrier"])].arrive not in ("tx", "member"):
                 return False
         elif isinstance(effect, Touch):
-            if effect.space != "gmem" or op.name != "ld":
+            if effect.lanes != "one" and (effect.space != "gmem" or op.name != "ld"):
                 return False
         elif isinstance(effect, Turn) or not isinstance(effect, (Wait, Commit, Drain, FenceProxy, GridDependency)):
             return False
-    return op.name != "compute"
+    return op.name != "compute" and not hands_over(op)
+
+
+def hands_over(op: Op) -> bool:
+    """Whether the warp meets to hand what its lanes hold to the thread that issues: the row numbers of a gather, given in registers."""
+    rows = op.operands.get("rows") if op.name == "tma_gather" else None
+    return isinstance(rows, Expr) and isinstance(rows.type, FragT)
 
 
 @fact

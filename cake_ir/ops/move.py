@@ -51,6 +51,36 @@ def _cp_async_rows(call: Call) -> Type:
     return _tma_load(call)
 
 
+def _tma_gather(call: Call) -> Type:
+    view, rows = call.type_of("view"), call.type_of("rows")
+    assert isinstance(view, ViewT)
+    tensor = call.scope.declared(str(call.attrs["tensor"]))
+    if tensor.rank != 2:
+        call.fault("D011", f"`{tensor.name}` has {tensor.rank} dimensions, `tma_gather` takes rows of a 2-D tensor", "tensor",
+                   help="bind the tensor as `LM.tma2d`, its outer axes as one", expected=2, found=tensor.rank)  # fmt: skip
+    if tensor.dtype and tensor.dtype != view.dtype:
+        call.fault("D012", f"`{tensor.name}` holds {tensor.dtype} but `{view.view}` holds {view.dtype}", "tensor", expected=view.dtype, found=tensor.dtype)
+    if getattr(rows, "dtype", "") != "i32" or not isinstance(rows, (FragT, ViewT)):
+        call.fault("D003", f"`rows` is a list of i32 row numbers, found {rows}", "rows", help="load it as i32, or convert with `lm.cast(.., lm.i32)`")
+    if isinstance(rows, ViewT):
+        count, listed = rows.cols, rows.rank == 1
+    else:
+        count, listed = (rows.rows, True) if rows.form == "rowvec" else (rows.cols, rows.form == "vec" and rows.rank == 1)
+    if not listed or count != view.rows:
+        call.fault("D001", f"`rows` gives {rows}, `{view.view}` has {view.rows} rows here", "rows",
+                   help="one row number for each row of the view, as a 1-D view, a 1-D `vec` or a row vector", expected=view.rows, found=count)  # fmt: skip
+    role = call.scope.role
+    if isinstance(rows, FragT) and role is not None and role.member_warps > 1:
+        call.fault("D002", f"`rows` lies on {role.member_warps} warps, the one that issues the copy reaches only its own registers", "rows",
+                   help="store the numbers to a 1-D view, meet, and give the view, or issue from a member of one warp", expected=1, found=role.member_warps)  # fmt: skip
+    return NONE
+
+
+def _gather_effects(op: Op, program: Program) -> tuple[Effect, ...]:
+    rows, copy = op.operands["rows"], _TMA_LOAD(op, program)
+    return (Touch("rows", "r", "smem", "generic", "one"), *copy) if isinstance(rows, Expr) and isinstance(rows.type, ViewT) else copy
+
+
 def _rows_effects(op: Op, program: Program) -> tuple[Effect, ...]:
     copy = Issue("cp_async", (Touch("tensor", "r", "gmem"), Touch("view", "w", "smem")), "group", "all")
     rows = op.operands["rows"]
@@ -203,9 +233,10 @@ SPECS = (
     OpSpec("tma_load", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("stage", "slot", None), P("barrier", "barrier"),
                                 P("multicast", "str", None), P("box", "shape", None), _CACHE),
            _tma_load, _TMA_LOAD, on="view", needs="TMA", doc="Copy a box of a tensor into the view; completes by bytes on `barrier`."),
-    OpSpec("tma_gather", "move", (P("view", "view"), P("tensor", "tma"), P("rows", "value"), P("col", "scalar"), P("stage", "slot", None),
+    OpSpec("tma_gather", "move", (P("view", "view"), P("tensor", "tma"), P("rows", "value|view"), P("col", "scalar"), P("stage", "slot", None),
                                   P("barrier", "barrier")),
-           effects=_TMA_LOAD, on="view", needs="TMA_GATHER4", build=False, doc="Copy four rows an instruction, by row index."),
+           _tma_gather, _gather_effects, on="view", needs="TMA_GATHER4",
+           doc="Gather rows of a 2-D tensor by an i32 list, four an instruction; zeros outside the tensor, completes by bytes on `barrier`."),
     OpSpec("bulk_load", "move", (P("view", "view"), P("tensor", "gmem"), P("offset", "scalar"), P("n", "scalar"), P("stage", "slot", None),
                                  P("barrier", "barrier")),
            effects=_TMA_LOAD, on="view", needs="TMA", doc="Copy n contiguous elements (bytes a multiple of 16); not clipped."),

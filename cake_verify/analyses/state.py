@@ -207,6 +207,14 @@ def open_waits(m: Member) -> int:
     return b
 
 
+def join_lanes(m: Member) -> None:
+    """The lanes of a member of one warp meet: each knows what all did, and what follows is a new epoch."""
+    m.cur = m.wcur = 0
+    m.K |= m.L | m.E
+    m.P |= m.F
+    m.L = m.E = m.F = m.waited = 0
+
+
 def complete(bar: Bar, world: World) -> None:
     """The open phase has all arrivals and bytes: it becomes a token, and the next one opens."""
     if bar.wr & ~bar.ak:

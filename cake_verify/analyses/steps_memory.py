@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from cake_ir.derive.issue import hands_over
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.places import Mask
 from cake_verify.analyses.plan import Lookup, Plan, Step, view_type
-from cake_verify.analyses.state import Cta, Found, Member, both, complete, credit, open_epoch
+from cake_verify.analyses.state import Cta, Found, Member, both, complete, credit, join_lanes, open_epoch
 from cake_verify.analyses.steps_atomic import updates
 
 Values = tuple[Any, ...]
@@ -157,11 +158,14 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(op, "view"),)
     share_bytes = _bytes(t) // parts
     landings = plan.landings(str(op.attrs["barrier"]))
+    meets = hands_over(op)
 
     def step(m: Member, v: Values) -> Any:
         n = 0 if slot is None else v[slot]
         if n < 0:
             raise Found("S031", slot=n)
+        if meets:
+            join_lanes(m)
         w, mine, s = m.world, m.cta.rank, n % stages
         known = m.K | m.E
         if m.armed.get(key) != n:

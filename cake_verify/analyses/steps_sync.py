@@ -9,7 +9,7 @@ from cake_ir.ops.effects import Drain, Issue, Touch
 from cake_ir.program import Op
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses.plan import Plan, Step
-from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, open_epoch, open_waits
+from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, join_lanes, open_epoch, open_waits
 from cake_verify.analyses.steps_send import announce
 
 Values = tuple[Any, ...]
@@ -89,9 +89,7 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
             give(m, m.world.ctas[r].bars[b][n % stages], units, known, bit, alone)
         m.cur = m.wcur = 0
         if joins:
-            m.K |= m.L | m.E
-            m.P |= m.F
-            m.L = m.E = m.F = m.waited = 0
+            join_lanes(m)
         return None
 
     return step

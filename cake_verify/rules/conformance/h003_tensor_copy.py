@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.boxes import tma_boxes
+from cake_ir.boxes import GATHERED, gather_boxes, tma_boxes
 from cake_ir.fault import Fault, Fix
 from cake_ir.layout import LayoutError, view_problem
 from cake_ir.program import Expr, Op, Program
@@ -18,7 +18,7 @@ PAGE = Page(
     code="H003",
     title="no box of the copy engine moves this rectangle",
     statement="The rectangle of a `tma_load` or `tma_store` splits into boxes: at most 256 elements an axis, rows of a multiple of 16 bytes, landing on multiples "
-    "of 128 bytes in every stage; of swizzled views whole panels and groups of 8 rows.",
+    "of 128 bytes in every stage; of swizzled views whole panels and groups of 8 rows. A `tma_gather` copies boxes of four rows.",
     why="The box and the swizzle are part of the tensor map. A map that breaks these rules is refused when it is encoded, and a box that lands between two swizzle atoms is "
     "written permuted.",
     failing=edit(TILE, ("b = pool.view(offset=8192, shape=(128, 64), dtype=lm.bf16, swizzle=\"128b\")",
@@ -30,7 +30,7 @@ PAGE = Page(
     sources=("HW043", "HW044"),
 )
 
-COPIES = frozenset({"tma_load", "tma_store", "tma_reduce"})
+COPIES = frozenset({"tma_load", "tma_store", "tma_reduce", "tma_gather"})
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -69,6 +69,10 @@ def box_problem(program: Program, op: Op, r: Rectangle) -> str | None:
     if row + r.rows > r.layout.rows or col + r.cols > r.layout.cols:
         return None  # D014 says so
     try:
+        if op.name == "tma_gather":
+            row = r.row.exact if r.row.exact is not None else r.row.worst_for(GATHERED) or 0
+            gather_boxes(r.layout, row=row, rows=r.rows, col=col, cols=r.cols)
+            return None
         tma_boxes(r.layout, rank, row=row, rows=r.rows, col=col, cols=r.cols, box=box, slices=1)  # type: ignore[arg-type]  # a shape by its kind
     except LayoutError as error:
         return str(error)

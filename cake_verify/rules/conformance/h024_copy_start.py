@@ -17,7 +17,7 @@ from cake_verify.rules.examples import LOOP, edit
 PAGE = Page(
     code="H024",
     title="a tensor copy that starts inside 16 bytes",
-    statement="The first coordinate of a `view.tma_load`, `tma_store` or `tma_reduce`, in bytes, is a multiple of 16 in every tile and iteration.",
+    statement="The first coordinate of a `view.tma_load`, `tma_store` or `tma_reduce`, or the column of a `tma_gather`, in bytes, is a multiple of 16 in every tile and iteration.",
     why="The copy engine takes the address of a box's first element in units of 16 bytes: the tensor's address and its outer strides are such multiples, so the first coordinate has to be one too. "
     "A copy off it ends the kernel with an illegal instruction (every such start tried on an H200, in maps of one to three axes, in and out), which neither the assembler nor the encoder of the map sees.",
     failing=edit(LOOP, ("a.tma_load(A, coords=(k * 64, t.m * 64)", "a.tma_load(A, coords=(k * 60, t.m * 64)")),
@@ -32,21 +32,23 @@ _COPIES = ("tma_load", "tma_store", "tma_reduce")
 def check(program: Program) -> Iterator[Fault]:
     for site in ranges.live(program):
         op = site.op
-        coords, view = op.operands.get("coords"), op.operands.get("view")
-        if op.name not in _COPIES or not isinstance(coords, tuple) or not coords or not isinstance(coords[0], Expr):
+        at, view = op.operands.get("coords"), op.operands.get("view")
+        first = op.operands.get("col") if op.name == "tma_gather" else at[0] if op.name in _COPIES and isinstance(at, tuple) and at else None
+        if not isinstance(first, Expr):
             continue
         if not isinstance(view, Expr) or not isinstance(view.type, ViewT):
             continue
         bits = DTYPES[view.type.dtype].container_bits  # a parameter may leave its dtype to the launcher
-        if bits < 128 and (found := _found(program, site, coords[0], 128 // bits)):
+        if bits < 128 and (found := _found(program, site, first, 128 // bits)):
             yield _fault(op, found, str(op.attrs["tensor"]), bits)
 
 
 def _fault(op: Op, found: tuple[int, str], tensor: str, bits: int) -> Fault:
     elements, where = found
     text = f"this copy starts {elements * bits // 8} bytes {where} of `{tensor}`, the copy engine starts on multiples of 16"
-    help_ = f"make the first coordinate a multiple of {128 // bits} elements, or take a wider box and read part of it, or copy with `view.cp_async` or `lm.load`"
-    return Fault("H024", text, op.spans.get("coords", op.span), (), help_, (), {"expected": 128 // bits, "found": elements})
+    rows = "_rows" if op.name == "tma_gather" else ""
+    help_ = f"make the first coordinate a multiple of {128 // bits} elements, or take a wider box and read part of it, or copy with `view.cp_async{rows}` or `lm.load`"
+    return Fault("H024", text, op.spans.get("coords", op.spans.get("col", op.span)), (), help_, (), {"expected": 128 // bits, "found": elements})
 
 
 def _found(program: Program, site: Site, e: Expr, per: int) -> tuple[int, str] | None:

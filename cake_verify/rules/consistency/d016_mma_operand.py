@@ -71,7 +71,7 @@ def _sample(r: Range, n: int) -> int:
 def _fills(program: Program, v: View) -> Iterator[tuple[Span, str]]:
     for op in program.ops:
         e = op.operands.get("view")
-        if op.name in ("tma_load", "cp_async", "store") and isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == v.name:
+        if op.name in ("tma_load", "tma_gather", "cp_async", "store") and isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == v.name:
             yield op.span, op.name
 
 

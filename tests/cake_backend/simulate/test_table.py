@@ -9,7 +9,7 @@ from cake_ir.ops.elementwise import ARITH, COMPARE, LOGIC, UNARY
 from cake_ir.ops.spec import OpSpec
 
 # Operations whose effects depend on their operands; both kinds of effect are handled, see the tests of the language.
-BY_OPERANDS = {"lm.mma", "lm.wait", "lm.arrive", "lm.sync", "lm.tmem_wait", "lm.store_wait", "view.cp_async_rows"}
+BY_OPERANDS = {"lm.mma", "lm.wait", "lm.arrive", "lm.sync", "lm.tmem_wait", "lm.store_wait", "view.cp_async_rows", "view.tma_gather"}
 
 
 def _effects(spec: OpSpec) -> tuple[object, ...]:

@@ -111,8 +111,7 @@ def _applied(text, fix):
 
 def test_an_operation_with_unknown_effects_leaves_the_rest_undecided_instead_of_wrong():
     text = CASES["tcgen05_gemm"].text().replace(
-        "sa.tma_load(A, coords=(k * BK, t.m * 128), stage=s, barrier=full)",
-        'sa.tma_gather(A, rows=lm.iota(lm.frag(shape=(128,), dtype=lm.i32, form="vec", init=0), axis=0), col=k * BK, stage=s, barrier=full)',
+        "                lm.mma(accs", "                lm.tmem_copy(accs.cols(0, BN), sa[s])\n                lm.mma(accs",
     )
     verdict = verify_text(text)
     assert verdict.verdict == "undecided", [(d.code, d.message) for d in verdict.shown()]
