@@ -106,7 +106,7 @@ class Plan:
                 slot = e.args[1].type
                 return slot.ring if isinstance(slot, SlotT) else None
             e = self._definition(op, str(e.attrs["name"])) if e.op == "var" else e.args[0] if e.args else None
-        stage = op.operands.get("stage")
+        stage = op.operands.get("stage") if operand == "view" else None  # a list of rows beside the view does not ride on its ring
         return stage.type.ring if isinstance(stage, Expr) and isinstance(stage.type, SlotT) else None
 
     def _definition(self, op: Op, name: str) -> Expr | None:

@@ -11,6 +11,7 @@ from cake_backend.cuda.lower import lower
 from cake_backend.simulate import adversaries, simulate
 from cake_ir.boxes import gather_boxes
 from cake_ir.layout import LayoutError, ViewLayout
+from cake_verify.gates import verify_text
 
 CORPUS = Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus"
 GEMM = (CORPUS / "tcgen05_gemm.py").read_text("utf-8")
@@ -118,6 +119,25 @@ def warp_level() -> str:
         assert out.count(old) == 1, old
         out = out.replace(old, new)
     return out
+
+
+def test_a_list_that_the_role_writes_itself_does_not_ride_on_the_ring_of_the_rows() -> None:
+    text = warp_level()
+    for old, new in (
+        ("+ BM * BN * 2)\n", "+ BM * BN * 2 + 512)\n    listed = pool.view(offset=a_bytes + b_bytes + BM * BN * 2, shape=(128,), dtype=lm.i32)\n"),
+        ("    cta = lm.named_barrier(math)\n", "    cta = lm.named_barrier(math)\n    alone = lm.named_barrier(load)\n"),
+        (HELD, "            lm.sync(alone)\n            listed.store(" + HELD.strip().removeprefix("rows = ") + ")\n            lm.sync(alone)\n"),
+        ("rows=rows", "rows=listed"), ("                lm.wait(empty, stage=s)\n", "                lm.wait(empty, stage=s)\n                lm.sync(alone)\n"),
+    ):  # fmt: skip
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    passes(text)
+    tensors, want = arrays(50, 144, 136, 144)
+    assert simulated(text, tensors, {"V": 50, "M": 144, "N": 136, "K": 144}, ctas=1)["C"].tobytes() == want.tobytes()
+    lanes = verify_text(text.replace("                lm.wait(empty, stage=s)\n                lm.sync(alone)\n", "                lm.wait(empty, stage=s)\n"))
+    assert [d.code for d in lanes.errors] == ["S020"] and "`listed`" not in lanes.errors[0].message, lanes.to_text()
+    unread = codes(text.replace(")\n            lm.sync(alone)\n            for k", ")\n            for k").replace("                lm.sync(alone)\n", ""))
+    assert unread == {"S004"}
 
 
 def test_fragments_loaded_from_gathered_rows_are_right_in_any_order() -> None:
