@@ -90,6 +90,27 @@ def operand_problem(
     return None
 
 
+def copy_problem(view: ViewLayout, row: int, rows: int, col: int, cols: int, transposed: bool) -> str | None:
+    """Why the stored rectangle cannot be copied to tensor memory by ``tcgen05.cp``; ``None`` when it can."""
+    fault = view_problem(view)
+    if fault:
+        return fault
+    if transposed:
+        return "the copy reads rows as they are stored, `.T` is for operands of an MMA"
+    if row % 8 or rows % 8:
+        return f"rows {row}..{row + rows} must start and end on a multiple of 8 rows, the swizzle's atom"
+    if view.swizzle is None:
+        if view.row_bytes == 16:
+            return None  # rows of 16 bytes one behind the other are what the copy reads without a swizzle
+        span = next((name for name, m in SWIZZLES.items() if view.row_bytes % m.span == 0), None)
+        hint = f'declare it with swizzle="{span}"' if span else "make a row a multiple of 32 bytes and swizzle it"
+        return f"the copy reads a swizzled view, or rows of 16 bytes; {hint}"
+    for what, n in (("start on", col), ("make", cols)):
+        if n * view.elem_bits // 8 % K_BYTES:
+            return f"its columns must {what} a multiple of {K_BYTES * 8 // view.elem_bits}, the 32 bytes that one copy takes of a row, found {n}"
+    return None
+
+
 @lru_cache(maxsize=1024)
 def descriptor(
     view: ViewLayout, stage: int, row: int, rows: int, col: int, cols: int, transposed: bool = False, family: str = "wgmma"

@@ -24,7 +24,7 @@ from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.tensors import Tensor
 from cake_ir.derive.issue import issue_roles
 from cake_ir.fault import Fault
-from cake_ir.ops import effects_of
+from cake_ir.ops import effects_of, spec_of
 from cake_ir.ops.effects import Flag, Issue, Touch
 from cake_ir.program import Op, Program, Role, statements
 from cake_ir.program import op_of as op_of_statement
@@ -88,7 +88,7 @@ class Machine:
         from cake_backend.simulate.table import REFUSED, SYNC, values_of
 
         op = site.op
-        key = f"{'view' if 'view' in op.operands else 'lm'}.{op.name}"
+        key = spec_of(op).spelling
         if key in REFUSED:
             raise NotSimulated(f"`{key}` ({REFUSED[key]})", op.span)
         parts = list(values_of(key))

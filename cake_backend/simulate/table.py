@@ -17,7 +17,7 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
 PURE: dict[str, Builder] = {**elementwise.PURE, **fragments.PURE, **reduce.PURE, **scan.PURE, **lists.PURE}
 
 REFUSED: dict[str, str] = {
-    **move.REFUSED, **tmem.REFUSED, "lm.scales": "scale operands",
+    **move.REFUSED, "lm.scales": "scale operands",
 }  # fmt: skip
 
 

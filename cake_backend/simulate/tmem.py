@@ -1,4 +1,4 @@
-"""Tensor memory: 128 lanes x 512 columns of 32 bits a CTA, and the moves between it and registers.
+"""Tensor memory: 128 lanes x 512 columns of 32 bits a CTA, and the moves between it, registers and shared memory.
 
 Loads and stores of tensor memory are asynchronous until `tmem_wait`; a warp reaches only the 32 lanes of its number modulo 4.
 """
@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 
 from cake_backend.simulate import floats
+from cake_backend.simulate.access import ViewAccess
 from cake_backend.simulate.elementwise import build, frag_type, grid
-from cake_backend.simulate.engines import Work
+from cake_backend.simulate.engines import Group, Work
 from cake_backend.simulate.faults import Abort, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
+from cake_backend.simulate.sync import enqueue, tensor_unit
+from cake_ir.descriptors import copy_problem
 from cake_ir.program import Expr
 from cake_ir.types import FragT, TmemT
 
@@ -120,6 +123,35 @@ def _tmem_store(site: Site) -> Step:
     return step
 
 
+def _tmem_copy(site: Site) -> Step:
+    """A copy from shared memory, in the queue of its thread's MMAs: the bytes are read, and the columns written, when its turn comes."""
+    m, op = site.machine, site.op
+    access, source = TmemAccess(site, "t"), ViewAccess(site, "view")
+    t, layout = source.type, m.placement.layouts[source.view]
+    times = access.type.lanes // t.rows
+
+    def step(warp: Warp, vals: Vals) -> None:
+        if not warp.elected:
+            return
+        _, row, col = source.origin(vals)
+        why = copy_problem(layout, row, t.rows, col, t.cols, t.transposed)
+        if why:
+            raise Abort(m.located("X016", f"`{source.view}` cannot be copied to tensor memory: {why}", op, warp=warp))
+        cells, pool = source.whole(warp, vals), source.pool(warp.cta)
+
+        def execute(group: Group) -> None:
+            raw = source.read_async(warp, cells)
+            access.region(warp, vals)[...] = np.ascontiguousarray(np.tile(raw, (times, 1))).view(np.uint32)
+            work.release()
+
+        work: Any = None
+        work = enqueue(site, warp, tensor_unit(warp), execute, vals).work
+        m.hazard(site, warp, pool, cells, "r", f"bytes of `{source.view}`")
+        work.guard(pool, cells, "r")
+
+    return step
+
+
 def drain_moves(m: Machine, warp: Warp, engine: str) -> Any:
     """`tmem_wait`: all loads (or stores) of this warp have completed; loaded registers show their values."""
     moves = warp.tensor_moves.get(engine, [])
@@ -134,5 +166,4 @@ def drain_moves(m: Machine, warp: Warp, engine: str) -> Any:
     return None
 
 
-VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.tmem_load": (_tmem_load,), "lm.tmem_store": (_tmem_store,)}
-REFUSED: dict[str, str] = {"lm.tmem_copy": "a copy from shared to tensor memory"}
+VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {"lm.tmem_load": (_tmem_load,), "lm.tmem_store": (_tmem_store,), "lm.tmem_copy": (_tmem_copy,)}

@@ -137,8 +137,8 @@ class Machine:
         if effect.engine == "wgmma":
             return memory.mma_async(self.plan, op, effect)
         if effect.engine == "tcgen05":
-            if "acc" not in op.operands:
-                return None
+            if op.name == "tmem_copy":
+                return _both(memory.mma_async(self.plan, op, effect), tensor.copied(self.plan, op))
             issued, inner = memory.mma_async(self.plan, op, effect), tensor.tensor_operands(self.plan, op)
             return _both(issued if inner is None else _both(issued, inner), tensor.accumulator(self.plan, op))
         if effect.engine == "cp_async":

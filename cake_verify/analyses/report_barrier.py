@@ -189,7 +189,8 @@ def never_waited(r: Replay, found: Found) -> Fault:
     message = f"{who(r, m)} ends with {what} in flight that nothing waits for"
     help_text = f"wait for them: `{wait}`" if wait else "commit them to a barrier that somebody waits for: `lm.commit(..)`"
     if engine == "tcgen05":
-        message = f"{who(r, m)} issues MMAs whose result is never committed to a barrier: nobody can know when it is there"
+        issues = "copies to tensor memory" if op is not None and op.name == "tmem_copy" else "MMAs"
+        message = f"{who(r, m)} issues {issues} whose result is never committed to a barrier: nobody can know when it is there"
     return Fault("S025", message, op.span if op else block.head, facts=facts | {"role": m.role}, fixes=fixes, help=help_text,
                  trace=trace(r, [(issued, "in flight at the end")], None))  # fmt: skip
 

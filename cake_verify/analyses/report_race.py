@@ -341,6 +341,9 @@ def _twice(r: Replay, s: Site, write: Entry, operand: str) -> Fault:
     fixes: list[Fix] = []
     if engine_of(r, write.op) == "tma":
         message = f"{call(s.op)} writes `{name}` before the load that was writing it is known to be complete"
+    elif s.op.name == "tmem_copy" and write.member is m:
+        message = f"{call(s.op)} writes columns of `{name}` while the product that {who(r, m)} issued into them may be in flight: copies follow a thread's products in no order"
+        return Fault(code, message, s.span, related, help="copy to columns of its own, or wait for a `lm.commit` behind the product first", facts=facts, trace=lines)
     elif write.member is m:
         message = f"{call(s.op)} writes bytes of `{name}` that other lanes of {who(r, m)} may still be writing"
         sync = edits.own_barrier(r.plan.program, m.role)

@@ -243,9 +243,9 @@ def store_bulk(plan: Plan, op: Op) -> Step:
 
 
 def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
-    """A wgmma group or a tensor-core MMA: operands in shared memory are read through the async proxy until it is retired."""
+    """A wgmma group, a tensor-core MMA or a copy to tensor memory: shared memory is read through the async proxy until it is retired."""
     index = plan.code.ops[op.id].index
-    views = [(index[n], plan.lookup(op, n)) for n in ("a", "b") if n in index and isinstance(op.operands[n].type, ViewT)]  # type: ignore[union-attr]  # an operand at an index is an expression
+    views = [(index[n], plan.lookup(op, n)) for n in ("a", "b", "view") if n in index and isinstance(op.operands[n].type, ViewT)]  # type: ignore[union-attr]  # an operand at an index is an expression
     number = op.id
     touch = plan.registers[op.id]
     init, start = index.get("init"), op.operands.get("init")

@@ -24,10 +24,10 @@ def tensor_operands(plan: Plan, op: Op) -> Step | None:
     acc = op.operands["acc"]
     assert isinstance(acc, Expr) and isinstance(acc.type, TmemT)
     result, at = plan.columns(acc.type), index["acc"]
-    paired = op.attrs.get("ctas") == 2
+    paired, copies = op.attrs.get("ctas") == 2, _copies(plan)
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
-        unknown = ~m.K
+        unknown, later = ~m.K, ~(m.K | m.tc)
         bit = 1 << (m.world.top - 1)
         for c, (i, find) in [(c, r) for c in (both(m) if paired else (m.cta,)) for r in reads]:
             region = find(v[i])
@@ -37,7 +37,7 @@ def tensor_operands(plan: Plan, op: Op) -> Step | None:
                     raise Found("S007", cta=c, atom=a)
                 if not c.W[a]:
                     raise Found("S027", cta=c, atom=a)
-                if c.W[a] & unknown:
+                if c.W[a] & (later if c.O[a] in copies else unknown):  # a thread's copies are done before its later products begin
                     raise Found("S004", cta=c, atom=a, missing=c.W[a])
                 c.R[a] |= bit
                 m.world.used.add(c.O[a])
@@ -77,6 +77,31 @@ def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
                 c.W[a], c.R[a], c.O[a] = bit, 0, number
         if load:
             m.defined |= registers
+        return None
+
+    return step
+
+
+def _copies(plan: Plan) -> frozenset[int]:
+    """The operations that copy shared memory to tensor memory."""
+    return frozenset([op.id for op in plan.program.ops if op.name == "tmem_copy"])
+
+
+def copied(plan: Plan, op: Op) -> Step:
+    """The columns that a copy fills. It comes behind its thread's earlier copies, and behind the operand reads of its earlier products, not behind
+    their results: these, and whatever others do there, have to be over. Comes behind the step that issues the copy."""
+    e = op.operands["t"]
+    assert isinstance(e, Expr) and isinstance(e.type, TmemT)
+    find, at, number, copies = plan.columns(e.type), plan.code.ops[op.id].index["t"], op.id, _copies(plan)
+
+    def step(m: Member, v: tuple[Any, ...]) -> Any:
+        unknown, other = ~m.K, ~(m.K | m.tc)
+        c, bit = m.cta, 1 << (m.world.top - 1)
+        for a in find(v[at]):
+            missing = (c.W[a] & (other if c.O[a] in copies else unknown)) | (c.R[a] & other)
+            if missing:
+                raise Found("S003", cta=c, atom=a, missing=missing)
+            c.W[a], c.R[a], c.O[a] = bit, 0, number
         return None
 
     return step

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cake_ir.program import Expr, Op
-from cake_ir.types import TmemT
-from cake_verify.analyses.labels import NOTHING, Tile, moved
+from cake_ir.types import TmemT, ViewT
+from cake_verify.analyses.labels import NOTHING, UNKNOWN, Tile, moved
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_state import Handler, Operand, ValueState
 
@@ -43,6 +43,19 @@ class TensorValues(ValueState):
         def put(m: Member, v: tuple[Any, ...]) -> None:
             row, col, product = source(m, v)
             self._fill(m, find(v[at]), name, (0, 0, v[at]), row, col, product, (m.cta.rank,), op.id)
+
+        return put
+
+    def _copy_columns(self, op: Op) -> Handler:
+        """A part of a view copied to tensor memory; where 32 rows go to each quarter of the lanes no lane says which row it is."""
+        e, view = op.operands["t"], op.operands["view"]
+        assert isinstance(e, Expr) and isinstance(e.type, TmemT) and isinstance(view, Expr) and isinstance(view.type, ViewT)
+        find, at, name, source = self.plan.columns(e.type), self._at(op, "t"), e.type.tmem, self._from_view(op, "view")
+        whole = view.type.shape[0] == e.type.lanes
+
+        def put(m: Member, v: tuple[Any, ...]) -> None:
+            row, col, product = source(m, v)
+            self._fill(m, find(v[at]), name, (0, 0, v[at]), row if whole else UNKNOWN, col, product, (m.cta.rank,), op.id)
 
         return put
 

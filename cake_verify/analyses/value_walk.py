@@ -65,6 +65,8 @@ class ValueWalk(TensorValues):
             return self._mma(op)
         if op.name == "tmem_store":
             return self._put_columns(op)
+        if op.name == "tmem_copy":
+            return self._copy_columns(op)
         space, view_mode = _roles_of(op, self.plan)
         if space == "w" and view_mode == "r":
             return self._store(op, self._parts_of_view(op))

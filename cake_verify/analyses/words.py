@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from cake_ir.ops import spec_of
 from cake_ir.ops.effects import Arrive, Commit, Issue, Wait
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
@@ -30,7 +31,7 @@ def call(op: Op) -> str:
     """An operation as its author wrote it, shortened to name and barrier or view."""
     view = op.operands.get("view")
     named = op.attrs.get("barrier")
-    if isinstance(view, Expr) and view.type is not None:
+    if isinstance(view, Expr) and view.type is not None and spec_of(op).on == "view":
         return f"`{view_name(view)}.{op.name}`"
     return f"`lm.{op.name}({named})`" if named else f"`lm.{op.name}`"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.descriptors import operand_problem
+from cake_ir.descriptors import copy_problem, operand_problem
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.layout import SWIZZLES, view_problem
 from cake_ir.program import Expr, Program, View
@@ -21,12 +21,12 @@ PAGE = Page(
     code="D016",
     title="the MMA does not read a view like this",
     statement="A shared-memory operand of wgmma or tcgen05 is part of a swizzled view: whole groups of 8 rows, K a multiple of one instruction's K, columns that start on an "
-    "instruction's K (or on a panel, where the view is read transposed).",
+    "instruction's K (or on a panel, where the view is read transposed). What `lm.tmem_copy` reads is laid out alike, not transposed, or in rows of 16 bytes without a swizzle.",
     why="The instruction finds its operand through a descriptor of a few numbers. A rectangle that these numbers cannot describe is read from wrong places.",
     failing=edit(TILE, ("shape=(128, 64), dtype=lm.bf16, swizzle=\"128b\"", "shape=(128, 64), dtype=lm.bf16")),
     passing=TILE,
     limits="Origins are judged by interval and congruence: what cannot be shown to be misaligned is accepted.",
-    sources=("HW061", "HW089"),
+    sources=("HW061", "HW086", "HW089"),
 )
 
 TARGETED = True
@@ -36,28 +36,32 @@ def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[str, str]] = set()
     for site in sites(program).ops:
         op = site.op
-        if op.name != "mma" or op.attrs["kind"] == "mma_sync" or not _exists(program, str(op.attrs["kind"])):
+        family = "copy" if op.name == "tmem_copy" else str(op.attrs["kind"]) if op.name == "mma" else "mma_sync"
+        if family == "mma_sync" or not _exists(program, family):
             continue
-        for name in ("a", "b"):
+        for name in ("view",) if family == "copy" else ("a", "b"):
             e = op.operands[name]
             if not isinstance(e, Expr) or not isinstance(e.type, ViewT):
                 continue
             for r in rectangles(program, site.role.name, e):
-                problem = None if view_problem(r.layout) else _problem(r, str(op.attrs["kind"]))
+                problem = None if view_problem(r.layout) else _problem(r, family)
                 if not problem or (r.name, problem) in told:
                     continue
                 told.add((r.name, problem))
                 related = [(r.view.span, "declared here"), *[(s, f"filled by `{n}`") for s, n in _fills(program, r.view)][:2]]
-                yield Fault("D016", f"`{r.name}` cannot be `{name}` of this MMA: {problem}", op.spans.get(name, op.span), tuple(related), _help(r), _fixes(r),
-                            {"view": r.name, "operand": name, "swizzle": r.view.swizzle, "kind": str(op.attrs["kind"])})  # fmt: skip
+                role = "copied to tensor memory" if family == "copy" else f"`{name}` of this MMA"
+                yield Fault("D016", f"`{r.name}` cannot be {role}: {problem}", op.spans.get(name, op.span), tuple(related), _help(r), _fixes(r),
+                            {"view": r.name, "operand": name, "swizzle": r.view.swizzle, "kind": family})  # fmt: skip
 
 
 def _exists(program: Program, family: str) -> bool:
     """Whether the target has the instruction at all; H001 says so where it does not."""
-    return not program.target or target(program.target).has({"wgmma": "WGMMA", "tcgen05": "TCGEN05"}[family])
+    return not program.target or target(program.target).has({"wgmma": "WGMMA", "tcgen05": "TCGEN05", "copy": "TCGEN05"}[family])
 
 
 def _problem(r: Rectangle, family: str) -> str | None:
+    if family == "copy":
+        return copy_problem(r.layout, _sample(r.row, 8), r.rows, _sample(r.col, 256 // r.layout.elem_bits), r.cols, r.transposed)
     tf32 = r.view.dtype == "tf32"
     panel = r.layout.panel_cols if r.transposed else 256 // r.layout.elem_bits
     return operand_problem(r.layout, _sample(r.row, 8), r.rows, _sample(r.col, panel), r.cols, r.transposed, family, tf32)

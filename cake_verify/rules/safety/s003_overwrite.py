@@ -12,5 +12,5 @@ PAGE = Page(
     why="The data that a slower reader was about to use is gone; the result is wrong only when timing is unlucky.",
     failing=edit(LOOP, ("                lm.wait(empty, stage=s)\n", "")),
     passing=LOOP,
-    sources=("HW053", "HW071", "HW085"),
+    sources=("HW053", "HW071", "HW085", "HW087"),
 )

@@ -84,10 +84,10 @@ def _comes_round(work: Site, wait: Site) -> bool:
 
 def _fault(program: Program, s: Site, engine: str) -> Fault:
     if engine == "tcgen05":
-        acc = s.op.operands.get("acc")
+        acc = s.op.operands.get("acc") or s.op.operands.get("t")
         name = _tmem(acc) if isinstance(acc, Expr) else ""
-        what = f"the product in `{name}`" if name else "this tensor-core work"
-        read = name and any(_tmem(e) == name for op in program.ops if op.name != "mma" for e in op.operands.values() if isinstance(e, Expr))
+        what = f"the {'copy to' if s.op.name == 'tmem_copy' else 'product in'} `{name}`" if name else "this tensor-core work"
+        read = name and any(_tmem(e) == name for op in program.ops if op.name not in ("mma", "tmem_copy") for e in op.operands.values() if isinstance(e, Expr))
         return Fault("Q005", f"{what} is never committed" + ("" if read or not name else " and never stored"), s.op.span, _declared(program, name),
                      "commit it to a barrier that its reader waits on: `lm.commit(done, stage=d)`" + ("" if read else "; then `lm.tmem_load(..)` and store"),
                      facts={"engine": engine, "tmem": name})  # fmt: skip
