@@ -66,6 +66,17 @@ def _mma(call: Call) -> Type:
     return NONE
 
 
+SCALES: dict[str, tuple[str, ...]] = {"block": ("16", "32", "128"), "dtype": ("ue8m0", "e4m3", "f32"), "layout": ("tmem_128x4", "frag_row", "rowvec")}
+"""What block scales may be declared as: elements a scale, their dtype, and how they lie."""
+
+
+def _scales(call: Call) -> Type:
+    for option, known in SCALES.items():
+        if str(call.attrs[option]) not in known:
+            call.fault("N061", f"`lm.scales` has no {option} {call.attrs[option]}", option, help=f"one of: {' '.join(known)}", expected=known, found=str(call.attrs[option]))
+    return call.type_of("x")
+
+
 def _mma_effects(op: Op, program: Program) -> tuple[Effect, ...]:
     space = lambda name: "smem" if isinstance(op.operands[name].type, ViewT) else "tmem" if isinstance(op.operands[name].type, TmemT) else "reg"  # type: ignore[union-attr]  # noqa: E731
     kind = op.attrs["kind"]
@@ -78,7 +89,7 @@ def _mma_effects(op: Op, program: Program) -> tuple[Effect, ...]:
 
 
 SPECS = (
-    OpSpec("scales", "mma", (P("x", "view|value|tmem"), P("block", "int"), P("dtype", "dtype"), P("layout", "str")), lambda call: call.type_of("x"),
+    OpSpec("scales", "mma", (P("x", "view|value|tmem"), P("block", "int"), P("dtype", "dtype"), P("layout", "str")), _scales,
            pure=True, build=False, doc="Declare how a view or fragment holds block scales for `scale_a=` and `scale_b=` of `lm.mma`."),
     OpSpec("mma", "mma", (P("acc", "place|tmem"), P("a", "view|value|tmem"), P("b", "view|value"), P("init", "scalar", False),
                           P("scale_a", "value|view|tmem", None), P("scale_b", "value|view|tmem", None), P("ctas", "int", 1)),

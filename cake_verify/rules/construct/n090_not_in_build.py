@@ -1,23 +1,30 @@
 """N090: an operation that parses but that this build does not complete."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.ops import SPECS, spec_of
-from cake_ir.program import Program
+from cake_ir.program import Assign, Expr, Program, statements
 from cake_ir.span import Span
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TENSOR_MEMORY, edit
 
 UNDECIDES = True
 
+_SCALED = TENSOR_MEMORY.replace("LM.bf16", "LM.e4m3").replace('dtype=lm.bf16, swizzle="128b"', 'dtype=lm.e4m3, swizzle="64b"')
+for _old, _new in (
+    ("    load = ", "    sf = lm.tmem(cols=128, width=4, shape=(128, 16), dtype=lm.ue8m0)\n    load = "),
+    ("        lm.mma(acc, a, b, init=True)\n", '        scales = lm.scales(sf, block=32, dtype=lm.ue8m0, layout="tmem_128x4")\n        lm.mma(acc, a, b, init=True, scale_a=scales, scale_b=scales)\n'),
+):
+    _SCALED = edit(_SCALED, (_old, _new))
+
 PAGE = Page(
     code="N090",
     title="known, not in this build",
     statement="Every operation of the vocabulary parses; of some, this build knows the spelling and not yet all effects, and says so.",
     why="A schedule with such an operation is neither proved nor refused: the verdict is undecided.",
-    failing=edit(TENSOR_MEMORY, ("        lm.mma(acc, a, b, init=True)", '        lm.mma(acc, a, b, init=True, scale_a=lm.scales(acc, block=32, dtype=lm.ue8m0, layout="tmem_128x4"))')),
+    failing=_SCALED,
     passing=TENSOR_MEMORY,
     severity="note",
 )
@@ -32,11 +39,19 @@ def check(program: Program) -> Iterator[Fault]:
             yield from _note(spec.spelling, op.span, told)
         elif paired and op.name == "tmem_copy":
             yield from _note(spec.spelling, op.span, told, " beside MMAs of a pair of CTAs")
-        for node in nodes(program)[op.id]:
-            if "operands" in node.attrs:
-                pure = SPECS.get(("lm", node.op))
-                if pure is not None and not pure.build:
-                    yield from _note(pure.spelling, node.span, told)
+        yield from _pure(nodes(program)[op.id], told)
+    for block in program.body:
+        for s in statements(block.body):
+            if isinstance(s, Assign) and isinstance(s.value, Expr):  # another name for a view or a region is no operation
+                yield from _pure(s.value.walk(), told)
+
+
+def _pure(found: Iterable[Expr], told: set[str]) -> Iterator[Fault]:
+    """Operations without effects, which stand in expressions."""
+    for node in found:
+        pure = SPECS.get(("lm", node.op)) if "operands" in node.attrs else None
+        if pure is not None and not pure.build:
+            yield from _note(pure.spelling, node.span, told)
 
 
 def _note(spelling: str, span: Span, told: set[str], where: str = "") -> Iterator[Fault]:
