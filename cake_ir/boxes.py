@@ -6,10 +6,11 @@ and 256 elements long on every axis. Coordinates and box extents are innermost f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cake_ir.layout import LayoutError, ViewLayout, linear_offset, panels, stage_stride
+from cake_ir.layout import LayoutError, Panel, ViewLayout, linear_offset, panels, stage_stride
 
 MAX_BOX = 256
 GATHERED = 4
@@ -48,6 +49,14 @@ def _axes(rows: int, cols: int, rank: int, box: tuple[int, ...] | None) -> tuple
     return wide[0], wide[1]
 
 
+def _stretches(view: ViewLayout, col: int, cols: int) -> Iterator[tuple[Panel, int, int]]:
+    """The panels that some of a view's columns lie in, each with the first of them there and the one behind the last."""
+    for p in panels(view):
+        lo, hi = max(col, p.col), min(col + cols, p.col + p.cols)
+        if lo < hi:
+            yield p, lo, hi
+
+
 @lru_cache(maxsize=2048)
 def tma_boxes(
     view: ViewLayout,
@@ -84,10 +93,7 @@ def tma_boxes(
     if view.swizzle and not single_row and (row % 8 or (rows % 8 and view.rows != rows)):
         raise LayoutError(f"rows {row}..{row + rows} must start and end on a multiple of 8, the swizzle's atom")
     out: list[Box] = []
-    for p in panels(view):
-        lo, hi = max(col, p.col), min(col + cols, p.col + p.cols)
-        if lo >= hi:
-            continue
+    for p, lo, hi in _stretches(view, col, cols):
         if view.swizzle and (lo, hi) != (p.col, p.col + p.cols):
             raise LayoutError(f"columns {col}..{col + cols} are not whole panels of {p.cols} columns, the width of one swizzled box")
         if not view.swizzle and hi - lo != view.cols and rows > 1:
@@ -122,10 +128,7 @@ def gather_boxes(view: ViewLayout, *, row: int = 0, rows: int | None = None, col
     if row % GATHERED or rows % GATHERED:
         raise LayoutError(f"rows {row}..{row + rows} must start and end on a multiple of {GATHERED}, the rows that one instruction gathers")
     out: list[Box] = []
-    for p in panels(view):
-        lo, hi = max(col, p.col), min(col + cols, p.col + p.cols)
-        if lo >= hi:
-            continue
+    for p, lo, hi in _stretches(view, col, cols):
         if (lo, hi) != (p.col, p.col + p.cols):
             part = f"whole panels of {p.cols} columns, the width of one swizzled box" if view.swizzle else "whole rows, a part of an unswizzled row is not contiguous"
             raise LayoutError(f"columns {col}..{col + cols} are not {part}")

@@ -70,7 +70,8 @@ class _Copy:
 
     def origin(self) -> None:
         """Declare the first row and column."""
-        self.ctx.out.line(f"const int first_row_ = {scalar(self.ctx, self.coords[1]) if len(self.coords) > 1 else 0}, first_col_ = {scalar(self.ctx, self.coords[0])};")
+        col, *row = self.coords
+        self.ctx.out.line(f"const int first_row_ = {scalar(self.ctx, row[0]) if row else 0}, first_col_ = {scalar(self.ctx, col)};")
 
 
 def cp_async(ctx: Context, op: Op) -> None:

@@ -16,7 +16,7 @@ from cake_backend.simulate.engines import BulkStore, CpAsync, Transfer, Work
 from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
-from cake_backend.simulate.memory import Pool
+from cake_backend.simulate.memory import Cells, Pool
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import barrier_at, position
 from cake_backend.simulate.tensors import Tensor, box_axes, index_of
@@ -298,7 +298,7 @@ def _cp_async_rows(site: Site) -> Step:
     return step
 
 
-def _start(site: Site, warp: Warp, tensor: Tensor, at: tuple[Any, ...], pool: Pool, cells: Array, wanted: Array | bool = True) -> None:
+def _start(site: Site, warp: Warp, tensor: Tensor, at: tuple[Any, ...], pool: Pool, cells: Cells, wanted: Array | bool = True) -> None:
     """Start a warp's `cp.async` of one element a cell; cells outside the tensor, or not `wanted`, become zero."""
 
     def land(work: Work) -> None:

@@ -70,12 +70,12 @@ def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) 
             continue
         found = [v.type if isinstance(v, Local) else as_expr(el, v, el.span(node)).type for v in (x, y) if isinstance(v, (Local, bool, int, float))]
         wanted = next((v.type for v in (x, y) if isinstance(v, Local)), None) or next((t for t in found if isinstance(t, ScalarT) and t.dtype == "f32"), found[0])
-        if len(found) < 2 or not isinstance(wanted, (ScalarT, FragT)) or not all(isinstance(v, Local) or _takes(wanted, v) for v in (x, y)):
+        if len(found) < 2 or not isinstance(wanted, (ScalarT, FragT)) or not all(isinstance(v, Local) or (v is not None and _takes(wanted, v)) for v in (x, y)):
             continue
         span = el.span(node)
         place = next((v.ir_name for v in (x, y) if isinstance(v, Local)), None) or el.fresh(name)
         for v, end in zip((x, y), ends, strict=True):
-            if not isinstance(v, Local):
+            if isinstance(v, (bool, int, float)):
                 end.append(_start(el, place, v, wanted, span))
         names[name] = Local(place, wanted, span)
     return ends[0], ends[1], names

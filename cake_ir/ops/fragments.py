@@ -15,6 +15,7 @@ def _frag(call: Call) -> Type:
         call.fault("N043", f"`{form}` is not a register form", "form", help="forms: acc a b rows vec rowvec colvec")
     rows, cols = (1, int(shape[0])) if len(shape) == 1 else (int(shape[0]), int(shape[1]))  # type: ignore[arg-type]  # a shape is ints
     warps = call.attrs["warps"]
+    assert warps is None or isinstance(warps, tuple)
     if warps is not None and len(warps) != 2:
         call.fault("N057", "`warps` says over how many warps the rows and the columns are spread", "warps", help="write `warps=(4, 1)`", expected=2, found=len(warps))
     if isinstance(like, FragT) and warps is None:

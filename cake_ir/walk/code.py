@@ -68,19 +68,19 @@ def _wrapped(v: Any) -> Any:
     return ((v + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
-BOUNDED: dict[str, Callable[[Any, Any], Any]] = {
-    "mul": lambda a, b: _wrapped(a * b),
-    "shl": lambda a, b: _wrapped(a << b) if 0 <= b < 64 else 0,
-    "div": lambda a, b: _quotient(a, b),
-}
-"""Operations that Python has with another range: they double the length of a number at once, or end where IEEE arithmetic goes on."""
-
-
 def _quotient(a: float, b: float) -> float:
     """The quotient of IEEE 754, where dividing by zero gives an infinity or no number."""
     if b:
         return a / b
     return math.nan if not a or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+BOUNDED: dict[str, Callable[[Any, Any], Any]] = {
+    "mul": lambda a, b: _wrapped(a * b),
+    "shl": lambda a, b: _wrapped(a << b) if 0 <= b < 64 else 0,
+    "div": _quotient,
+}
+"""Operations that Python has with another range: they double the length of a number at once, or end where IEEE arithmetic goes on."""
 
 
 def _real(f: Callable[[float], float], at_zero: float, beyond: float) -> Callable[[float], float]:

@@ -32,7 +32,7 @@ def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
 
 
 def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
-    facts = {"role": c.member.role, "setting": str(setting)}
+    facts: dict[str, object] = {"role": c.member.role, "setting": str(setting)}
     if c.kind == "twice":
         return _twice(plan, c, facts)
     if c.kind == "outdated":
@@ -144,7 +144,8 @@ def _outdated(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     old = plan.program.ops[c.one[2]]
     name = _view_of(old)
     whole = plan.program.views[name]
-    size = whole.shape[0] * whole.shape[-1] if len(whole.shape) > 1 else whole.shape[0]
+    rows, *cols = whole.shape
+    size = rows * cols[-1] if cols else rows
     fills = [s.op for s in plan.sites.values() if s.op.id in plan.set_of and _view_of(s.op) == name]
     short = next((o for o in fills if isinstance(e := o.operands["view"], Expr) and isinstance(e.type, ViewT) and e.type.rows * e.type.cols < size), None)
     if short is None:

@@ -34,13 +34,14 @@ def slices(plan: Plan, op: Op) -> Iterator[Slice]:
             continue
         span = op.spans.get(name, op.span)
         for _ in range(20):
+            assert isinstance(e, Expr)  # definitions of views are expressions
             if e.op in ("rows", "cols"):
                 yield Slice(op, e.args[1], affine(plan.program, role, e.args[1]), e.span if e.span.line else span, n=int(e.attrs["n"]))  # type: ignore[call-overload]  # a number of rows
             if e.op == "var":
                 found = _definition(plan, role, str(e.attrs["name"]))
                 if found is None:
                     break
-                e, span = found.value, found.span  # type: ignore[assignment]  # definitions of views are expressions
+                e, span = found.value, found.span
                 continue
             if not e.args:
                 break

@@ -104,10 +104,8 @@ class _Resolver:
             found = self.values.get(name)
             if found is None:
                 return e
-            got = self._resolve(found, depth + 1)
-            if depth == 0 or not any(n.op == "var" and n.attrs["name"] in self.values for n in got.walk()):
-                self.named[name] = got
-            return got
+            self.named[name] = self._resolve(found, depth + 1)
+            return self.named[name]
         if not e.args:
             return e
         args = tuple([self._resolve(a, depth) for a in e.args])

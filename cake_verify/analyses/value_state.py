@@ -152,13 +152,13 @@ class ValueState:
             for (row_side, row_from, col_side, col_from), tile in zip(sides, tiles, strict=True):
                 label: Any  # of an axis: what stands at 0 or 1 of a tile
                 if row_side is not None:
-                    label = tile[row_side] if row_from is None else moved(tile[row_side], offset(row_from, v))
+                    label = tile[row_side] if row_from is None else moved(tile[row_side], offset(row_from, v))  # type: ignore[arg-type]  # 0 or 1: a label
                     if label is not row:
                         old, row = row, join(row, label)
                         if product and old and label and row == UNKNOWN:
                             self._mixed(op, m, v, 0, old, label, product)
                 if col_side is not None:
-                    label = tile[col_side] if col_from is None else moved(tile[col_side], offset(col_from, v))
+                    label = tile[col_side] if col_from is None else moved(tile[col_side], offset(col_from, v))  # type: ignore[arg-type]  # 0 or 1: a label
                     if label is not col:
                         old, col = col, join(col, label)
                         if product and old and label and col == UNKNOWN:

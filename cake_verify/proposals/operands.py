@@ -209,7 +209,7 @@ def _rings(s: Source) -> dict[str, str]:
             view = getattr(getattr(e, "type", None), "view", None)
             for n in e.walk() if view is not None else ():  # type: ignore[union-attr]  # views are expressions
                 ring = getattr(n.args[1].type, "ring", None) if n.op == "stage" else None
-                if ring is not None:
+                if ring is not None and view is not None:
                     out[view] = ring
     return out
 
