@@ -12,14 +12,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from cake_backend.toolchain.sass import LoopReport, read_sass
+from cake_backend.toolchain.sass import WGMMA, LoopReport, read_sass
 
 KINDS = ("HGMMA", "MUFU", "FMNMX", "FFMA", "FMUL", "FADD", "F2FP", "FSEL", "ISETP", "SHFL", "R2UR", "UMOV", "MOV", "SYNCS", "BAR", "MEMBAR", "LDL", "STL")
-WGMMA = ("QGMMA", "IGMMA", "BGMMA")  # 8-bit floats, integers and bits: counted under HGMMA
 
 
 def row(loop: LoopReport) -> dict[str, int]:
-    """Counts by the first word of the opcode, and what is left."""
+    """Counts by the first word of the opcode, asynchronous MMAs of all types as HGMMA, and what is left."""
     by_word: Counter[str] = Counter()
     for opcode, count in loop.mix.items():
         word = opcode.split(".")[0]

@@ -9,18 +9,17 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cake_backend.toolchain.sass import find_disassembler
+from cake_backend.toolchain.sass import COUNTED, disassembly
 
 _LABEL = re.compile(r"^\s*(\.L_[\w$.]+):")
 _LINE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;?\s*/\* 0x([0-9a-f]+) \*/")
 _SECOND = re.compile(r"/\* 0x([0-9a-f]+) \*/")
+_PRODUCT = COUNTED["HGMMA"]
 _TARGET = re.compile(r"\.L_[\w$.]+")
 STALL_BITS = 41  # of the second word: four bits of stall count, the yield flag, two barriers to set and six to wait for follow
 
@@ -59,8 +58,8 @@ def ordinary_pass(code: list[Placed], labels: dict[str, int]) -> list[Placed]:
 
     def products(loop: tuple[int, int]) -> tuple[int, int]:
         inside = code[loop[0] : loop[1] + 1]
-        nested = any(loop[0] <= other[0] and other[1] < loop[1] and any("HGMMA" in i.text for i in code[other[0] : other[1]]) for other in loops)
-        return (0 if nested else sum("HGMMA" in i.text for i in inside)), -len(inside)
+        nested = any(loop[0] <= other[0] and other[1] < loop[1] and any(_PRODUCT.search(i.text) for i in code[other[0] : other[1]]) for other in loops)
+        return (0 if nested else sum(_PRODUCT.search(i.text) is not None for i in inside)), -len(inside)
 
     if not loops or not products(best := max(loops, key=products))[0]:
         return []
@@ -76,17 +75,6 @@ def _follow(code: list[Placed], labels: dict[str, int], first: int, last: int) -
         at = goal if at < goal <= last else at + 1
 
 
-def disassembled(cubin: bytes) -> str:
-    """The listing with encodings; raises where no disassembler is installed."""
-    tool = find_disassembler()
-    if tool is None:
-        raise FileNotFoundError("no disassembler: install nvidia-cuda-nvdisasm or a CUDA toolkit")
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        return subprocess.run([tool, "-c", "-hex", file.name], capture_output=True, text=True, check=True, timeout=60).stdout
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
@@ -96,7 +84,11 @@ def main() -> int:
     for record in sorted(arguments.folder.glob("*/build.json")):
         name = json.loads(record.read_text())["name"]
         if not arguments.names or name in arguments.names:
-            done = ordinary_pass(*listing(disassembled((record.parent / "kernel.cubin").read_bytes())))
+            text = disassembly((record.parent / "kernel.cubin").read_bytes(), "-hex", timeout=60)
+            if text is None:
+                print("no disassembler, or it cannot read this: install nvidia-cuda-nvdisasm or a CUDA toolkit", file=sys.stderr)
+                return 1
+            done = ordinary_pass(*listing(text))
             print(f"| `{name}` | {len(done)} | {sum(i.stall for i in done)} |")
     return 0
 

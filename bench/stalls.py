@@ -15,7 +15,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-WGMMA = ("HGMMA", "QGMMA", "IGMMA", "BGMMA")  # 16-bit and tf32, 8-bit floats, integers, bits
+from cake_backend.toolchain.sass import WGMMA
+
 MARKS = (*WGMMA, "BAR", "WARPGROUP", "SYNCS", "SHFL")
 NEAR = 0.9  # of the executions of the hottest HGMMA: code that is executed so often belongs to the loop
 

@@ -24,11 +24,13 @@ _LABEL = re.compile(r"^\s*(\.L_[\w$.]+):")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*)")
 _LINE = re.compile(r'//## File "[^"]*", line (\d+)')
 _REGISTER = re.compile(r"\bR(\d+)\b")
-_MMA_SHAPE = re.compile(r"(?:HGMMA|QGMMA|IGMMA|BGMMA)\.(\d+x\d+x\d+)")
+WGMMA = ("HGMMA", "QGMMA", "IGMMA", "BGMMA")
+"""Opcodes of asynchronous MMAs: of 16-bit and tf32 values, 8-bit floats, integers, bits."""
+_MMA_SHAPE = re.compile(rf"(?:{'|'.join(WGMMA)})\.(\d+x\d+x\d+)")
 
 # What is counted, by the name it gets in a report: a prefix of the opcode, or a pattern where a prefix does not say it.
 COUNTED: dict[str, re.Pattern[str]] = {
-    "HGMMA": re.compile(r"(?:HGMMA|QGMMA|IGMMA|BGMMA)\b"),
+    "HGMMA": re.compile(rf"(?:{'|'.join(WGMMA)})\b"),
     "HMMA": re.compile(r"(?:HMMA|IMMA|QMMA|DMMA)\b"),
     "WARPGROUP.DEPBAR": re.compile(r"WARPGROUP\.DEPBAR\b"),
     "WARPGROUP.ARRIVE": re.compile(r"WARPGROUP\.ARRIVE\b"),
@@ -118,6 +120,12 @@ def find_disassembler() -> str | None:
 
 def read_sass(cubin: bytes, *, timeout: float = 30.0) -> dict[str, SassReport] | None:
     """Reports by kernel, or None where no disassembler is installed or it could not read this cubin in time."""
+    text = disassembly(cubin, "-g", timeout=timeout)  # the source line in front of the instructions it belongs to
+    return parse_sass(text) if text is not None else None
+
+
+def disassembly(cubin: bytes, option: str, *, timeout: float = 30.0) -> str | None:
+    """The code of a cubin as `nvdisasm` prints it with one more option; None as `read_sass`."""
     tool = find_disassembler()
     if tool is None:
         return None
@@ -125,11 +133,10 @@ def read_sass(cubin: bytes, *, timeout: float = 30.0) -> dict[str, SassReport] |
         f.write(cubin)
         f.flush()
         try:
-            # `-c` prints code only, `-g` puts the source line in front of the instructions it belongs to
-            done = subprocess.run([tool, "-c", "-g", f.name], capture_output=True, text=True, timeout=timeout, check=False)
+            done = subprocess.run([tool, "-c", option, f.name], capture_output=True, text=True, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:
             return None
-    return parse_sass(done.stdout) if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
 
 
 def parse_sass(text: str) -> dict[str, SassReport]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cake_ir.program import Expr
 from cake_verify.analyses import ranges, trips
-from cake_verify.analyses.trips import NotKnown
+from cake_verify.analyses.trips import NO_VALUE, NotKnown
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -149,7 +149,7 @@ def _trips(search: Settings, choice: Choice, i: int) -> int:
         env = search.environment(choice)
         _, env["tile"] = search.tiles(env)
         return int(search.trips(env)[i])
-    except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+    except NO_VALUE:
         return 0
 
 

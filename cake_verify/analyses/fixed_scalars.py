@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
+from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.trips import NotKnown
 
 
@@ -33,8 +34,3 @@ def fixed_scalars(program: Program, integers: list[str]) -> tuple[dict[str, str]
                 defined[str(x.attrs["name"])] = value
                 break
     return found, defined
-
-
-def conjuncts(e: Expr) -> list[Expr]:
-    """The parts of a condition that all hold."""
-    return [x for a in e.args for x in conjuncts(a)] if e.op == "and" else [e]

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr
+from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.trips import NO_VALUE
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -66,8 +68,6 @@ def kept_out(search: Settings, choice: dict[str, int]) -> int:
 
 def passing_first(search: Settings, candidates: dict[str, list[int]]) -> dict[str, list[int]]:
     """The candidates, those of read tensors that let a run through the most branches first: what stands behind them is walked at every goal."""
-    from cake_verify.analyses.settings import LENGTH
-
     guards = [i for i, c in enumerate(search.guard_conditions) if reads(c)]
     if not guards:
         return candidates
@@ -79,7 +79,7 @@ def passing_first(search: Settings, candidates: dict[str, list[int]]) -> dict[st
         def passed(value: int, name: str = name) -> int:
             try:
                 sides = search.guards(search.environment({**start, name: value}))
-            except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+            except NO_VALUE:
                 return 0
             return -sum(sides[i] for i in guards)
 

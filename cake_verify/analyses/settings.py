@@ -18,13 +18,14 @@ from cake_ir.scheduler import group_totals
 from cake_verify.analyses import read_guards, trips
 from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.farther import go_farther
-from cake_verify.analyses.fixed_scalars import conjuncts, fixed_scalars
+from cake_verify.analyses.fixed_scalars import fixed_scalars
 from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
-from cake_verify.analyses.trips import NotKnown
+from cake_verify.analyses.trips import NO_VALUE, NotKnown
 
 NEVER = 10.0**9
 TRIALS = 20_000
@@ -220,7 +221,7 @@ class Settings:
                 return None
             total, env["tile"] = self.tiles(env)
             return total, self.trips(env)
-        except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+        except NO_VALUE:
             return None
 
     def environment(self, choice: dict[str, int]) -> dict[str, Any]:

@@ -18,6 +18,10 @@ from cake_ir.walk.code import BOUNDED, CALLS, INFIX
 Env = dict[str, Any]
 
 
+NO_VALUE = (ZeroDivisionError, OverflowError, ValueError, TypeError)
+"""What compiled counts raise where the arguments give no number."""
+
+
 class NotKnown(Exception):
     """An expression that needs something the environment does not give."""
 
