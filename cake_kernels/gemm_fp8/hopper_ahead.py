@@ -4,9 +4,9 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_ahead(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, BN=128, STAGES=5, GROUP=8, CLUSTER=1, HINT=None, KMAX=256, REGS=232, LOAD_REGS=24):
+                   *, MEMBERS=2, BN=128, STAGES=5, GROUP=8, CLUSTER=1, CLUSTER_N=1, HINT=None, KMAX=256, REGS=232, LOAD_REGS=24):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; K is a multiple of 512."""
-    lm.launch(grid="persistent", cluster=(CLUSTER, 1))
+    lm.launch(grid="persistent", cluster=(CLUSTER, CLUSTER_N))
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and KB <= KMAX and KB % 4 == 0 and N % 8 == 0 and MP % 4 == 0)
 
@@ -28,12 +28,12 @@ def gemm_fp8_ahead(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     load_a = lm.role(warps=range(4 * MEMBERS + 4, 4 * MEMBERS + 8), regs=LOAD_REGS)
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True, scope="cluster" if CLUSTER * CLUSTER_N > 1 else "cta")
     table = lm.pipeline(stages=2)                                                # the scales of B that a tile needs, all of K
     known = lm.barrier(pipeline=table, prod=[load_b], cons=[math], arrive="tx")
     used = lm.barrier(pipeline=table, prod=[math], cons=[load_b], arrive="warp", primed=True)
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, 1), raster="m", swizzle=GROUP)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), cluster=(CLUSTER, CLUSTER_N), raster="m", swizzle=GROUP)
 
     with load_b:
         for t in lm.tiles(sched):
@@ -53,7 +53,7 @@ def gemm_fp8_ahead(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
             for k in lm.range(KB):
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
-                qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full)
+                qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full, multicast="n" if CLUSTER_N > 1 else None)
                 scale_a.tma_load(SA, coords=(t.m * BM, k), stage=s, barrier=full)
 
     with math:
