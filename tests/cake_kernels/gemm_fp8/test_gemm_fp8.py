@@ -27,7 +27,6 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hopper_share", {"SPLIT": 1, "BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2}),
     ("hopper_few", {"BN": 112, "KMAX": 64}), ("hopper_few", {}),
     ("hopper_tall_share", {}), ("hopper_tall_share", {"SPLIT": 1, "BN": 96}),
-    ("hopper_ahead", {"STAGES": 4}), ("hopper_ahead", {"BN": 112, "CLUSTER": 2}), ("hopper_share_ahead", {}), ("hopper_share_ahead", {"BN": 96, "SPLIT": 1}),
     *((name, {"UNROLL": 4}) for name in ("hopper_halves", "hopper_turns", "hopper_split", "hopper_share")),
 )  # fmt: skip
 
@@ -83,8 +82,7 @@ def test_the_schedule_is_proved_safe(schedule: str, params: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("schedule", "params"), VARIANTS, ids=str)
 def test_a_simulated_run_is_right(schedule: str, params: dict[str, Any]) -> None:
-    fours = 512 * params.get("SPLIT", 2 if schedule in ("hopper_tall_share", "hopper_share_ahead") else 1)  # the blocks of a CTA come in fours
-    multiple = 1024 if "UNROLL" in params else fours if schedule in ("hopper_tall_share", "hopper_share_ahead", "hopper_ahead") else 128
+    multiple = 1024 if "UNROLL" in params else 512 * params.get("SPLIT", 2 if schedule == "hopper_tall_share" else 1) if schedule.startswith("hopper_tall") else 128
     for number, shape in enumerate(s for s in SMALL if s.axes["K"] <= 1024 and s.axes["K"] % multiple == 0):
         distribution = TASK.distributions[(number + len(params)) % 5].name
         assert not failures(judged("gemm_fp8", schedule, params, shape.name, distribution, seed=number)), shape.name
