@@ -8,45 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cake_ir.expr import Const, Expr, Operand
 from cake_ir.record import record
-from cake_ir.span import NOWHERE, Span
-from cake_ir.types import NONE, Type
-
-Const = int | float | bool | str | None | tuple["Const", ...]
-
-
-# ------------------------------------------------------------------ expressions: pure, evaluated where they stand
-
-
-@record(eq=False)
-class Expr:
-    """A pure expression: `op` over `args`, with compile-time `attrs`.
-
-    Uniform scalars: const(value) param(name) var(name) field(name; tile) role_index(role) slot_index(; slot) extent(tensor, dim)
-    cta_rank(axis) cluster_size(axis) cta_id, add sub mul div floordiv mod neg min max cdiv lt le gt ge eq ne and or not select
-    bitand bitor bitxor shl shr. Slots: step(ring) at(ring) prev(; slot, count) var. Views: view(view) stage(; view, slot|int)
-    rows(n; view, lo) cols(n; view, lo) T(; view) var. Tensor memory: tmem(tmem) tmem_cols(n; tmem, lo).
-    Fragments: var frag rowvec colvec frag_cols(n; frag, lo) frag_rows frag_stage(; frag, slot) pair(; v, i) item(k; pair) list_item(; list, i) worst(; list) cast
-    transpose reduce finish argmin argmax topk topk_list scan iota in_bounds where exp2 .. and the arithmetic names above,
-    element by element with rowvec / colvec / scalar broadcast.
-    """
-
-    op: str
-    args: tuple[Expr, ...] = ()
-    attrs: dict[str, Const] = field(default_factory=dict)
-    type: Type = NONE
-    span: Span = NOWHERE
-
-    def walk(self, into: list[Expr] | None = None) -> list[Expr]:
-        """This node and all below it, children first, at the end of `into`."""
-        into = [] if into is None else into
-        for a in self.args:
-            a.walk(into)
-        into.append(self)
-        return into
-
-
-Operand = Expr | tuple[Expr, ...] | None
+from cake_ir.span import Span
+from cake_ir.types import Type
 
 
 @record(eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
+from cake_verify.analyses.count_text import NotKnown, python
 from cake_verify.analyses.ranges import conjuncts
-from cake_verify.analyses.trips import NotKnown
 
 
 def fixed_scalars(program: Program, integers: list[str]) -> tuple[dict[str, str], dict[str, Expr]]:
@@ -23,11 +23,11 @@ def fixed_scalars(program: Program, integers: list[str]) -> tuple[dict[str, str]
                     value, x = Expr("floordiv", (other, x.args[1]), {}, other.type, other.span), x.args[0]
                 if x.op != "param" or str(x.attrs["name"]) not in free:
                     continue
-                uses = {str(y.attrs["name"]) for y in other.walk() if y.op == "param"}
+                uses = {str(y.attrs["name"]) for y in other.parts() if y.op == "param"}
                 if uses & {str(x.attrs["name"]), *found} or any(str(x.attrs["name"]) in t for t in found.values()):
                     continue
                 try:
-                    found[str(x.attrs["name"])] = trips.python(value, program)
+                    found[str(x.attrs["name"])] = python(value, program)
                 except NotKnown:
                     continue
                 free.discard(str(x.attrs["name"]))

@@ -111,7 +111,7 @@ def _axis(plan: Plan, op: Op, axes: tuple[str | int, ...], coords: tuple[Expr, .
 def _looked_up(program: Program, role: str, e: Expr) -> bool:
     """Whether a coordinate comes from a table in memory: any order of tiles may be meant."""
     sorted_ = trips.prefix_tensors(program)
-    return any(n.op == "ld" and n.attrs.get("tensor") not in sorted_ for n in trips.resolver_of(program, role)(e).walk())
+    return any(n.op == "ld" and n.attrs.get("tensor") not in sorted_ for n in trips.resolver_of(program, role)(e).parts())
 
 
 def labels_at(box: Box, coords: tuple[Any, ...], op: int) -> tuple[Label, Label]:

@@ -53,7 +53,7 @@ def _decided(plan: Plan, workers: set[int], axis: str) -> bool:
         if not product:
             exprs += _coordinates(plan, number, axis)
         for e in exprs:
-            for n in resolve(e).walk():
+            for n in resolve(e).parts():
                 if n.op in ("field", "ld", "cta_rank", "cta_id", "frag_stage") or (n.op == "param" and n.attrs["name"] != axis):
                     return False
                 mentioned |= product and n.op == "param"
@@ -61,7 +61,7 @@ def _decided(plan: Plan, workers: set[int], axis: str) -> bool:
 
 
 def _by_member(cond: Expr) -> bool:
-    return all(n.op not in ("param", "var", "field", "ld", "cta_rank", "cta_id", "at", "step") for n in cond.walk())
+    return all(n.op not in ("param", "var", "field", "ld", "cta_rank", "cta_id", "at", "step") for n in cond.parts())
 
 
 def _coordinates(plan: Plan, number: int, axis: str) -> list[Expr]:
@@ -160,9 +160,9 @@ def _loads_decided(plan: Plan, loads: set[int], axis: str) -> bool:
             return False
         bounds = [resolve(e) for s, _ in site.around if isinstance(s, For) and s.lo is not None and s.hi is not None for e in (s.lo, s.hi)]
         for e in (*bounds, resolve(coords[box.col])):
-            if any(n.op in ("field", "ld", "cta_rank", "cta_id", "role_index", "slot_index") or (n.op == "param" and n.attrs["name"] != axis) for n in e.walk()):
+            if any(n.op in ("field", "ld", "cta_rank", "cta_id", "role_index", "slot_index") or (n.op == "param" and n.attrs["name"] != axis) for n in e.parts()):
                 return False
-        mentioned |= any(n.op == "param" for e in bounds for n in e.walk())
+        mentioned |= any(n.op == "param" for e in bounds for n in e.parts())
     return mentioned
 
 

@@ -42,7 +42,7 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     resolve = resolver_of(program, site.role.name)
     at = [resolve(e) for e in entries]
     conds = around(site, program)
-    if any(n.op == "ld" or isinstance(n.type, FragT) for e in (*at, *conds) for n in e.walk()):
+    if any(n.op == "ld" or isinstance(n.type, FragT) for e in (*at, *conds) for n in e.parts()):
         return None
     extents = list(reversed(tensor.extents))
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])

@@ -7,15 +7,17 @@ numbers; that they find nothing proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
+from operator import lt
 from typing import Any
 
 from cake_ir.program import AssumeValues, Expr, For, If, Program
-from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile
+from cake_ir.record import record
+from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, every_tile
 from cake_verify.analyses import ranges
-from cake_verify.analyses.evaluate import apply, evaluate
+from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.sites import Site
+from cake_verify.analyses.tape import LEAVES, tape
 from cake_verify.analyses.trips import resolver_of, written
 
 MOST = 2048
@@ -26,7 +28,7 @@ class TooMany(Exception):
     """More positions than are looked at, or a loop whose bounds are not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=False)
 class Position:
     """One execution: run-time scalars, loop variables (tiles as their fields by name), the member; `high` says which end of its declared
     values an index tensor gives, `tile` which tile of the schedule it is."""
@@ -41,13 +43,15 @@ class Position:
 
     def value(self, e: Expr) -> Any:
         """The value of a resolved expression, None where something in it is not known."""
-        return self._value(e, {})
+        return e.attrs["value"] if e.op == "const" else self.leaf(e) if e.op in LEAVES else tape(self.program, (e,)).run(self)[0]
 
-    def _value(self, e: Expr, known: dict[int, Any]) -> Any:
-        """`known` has the values of parts by identity: a name's definition is one expression wherever it stands."""
+    def values(self, exprs: tuple[Expr, ...]) -> list[Any]:
+        """The values of several resolved expressions."""
+        return tape(self.program, exprs).run(self)
+
+    def leaf(self, e: Expr) -> Any:
+        """The value of an expression that depends on the position itself."""
         op = e.op
-        if op == "const":
-            return e.attrs["value"]
         if op == "param":
             return self.args.get(str(e.attrs["name"]))
         if op == "var":
@@ -56,19 +60,7 @@ class Position:
         if op == "field":
             tile = self.names.get(str(e.args[0].attrs.get("name")))
             return tile.get(str(e.attrs["name"])) if isinstance(tile, dict) else None
-        if op == "role_index":
-            return self.member
-        if op == "ld":
-            return self._read(str(e.attrs["tensor"]))
-        if id(e) in known:
-            return known[id(e)]
-        if op == "cast":
-            v = self._value(e.args[0], known)
-            v = v if isinstance(v, int) else None
-        else:
-            v = apply(op, [self._value(a, known) for a in e.args])
-        known[id(e)] = v
-        return v
+        return self.member if op == "role_index" else self._read(str(e.attrs["tensor"]))
 
     def _read(self, tensor: str) -> int | None:
         stated = declared_values(self.program, tensor)
@@ -92,8 +84,8 @@ def declared_values(program: Program, tensor: str) -> AssumeValues | None:
 
 def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
     """Run-time integers that the values of `exprs` depend on, and those that `lm.assume` ties to them."""
-    found = {str(n.attrs["name"]) for e in exprs for n in e.walk() if n.op == "param"}
-    facts = [{str(n.attrs["name"]) for n in a.cond.walk() if n.op == "param"} for a in program.assumes]
+    found = {str(n.attrs["name"]) for e in exprs for n in e.parts() if n.op == "param"}
+    facts = [{str(n.attrs["name"]) for n in a.cond.parts() if n.op == "param"} for a in program.assumes]
     grown = True
     while grown:
         grown = False
@@ -107,12 +99,12 @@ def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
 def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24) -> Iterator[dict[str, int]]:
     """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try."""
     wanted = sorted(names)
-    facts = [c for a in program.assumes for c in ranges.conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.walk() if n.op == "param"} <= set(wanted)]
+    facts = [c for a in program.assumes for c in ranges.conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
     defined: dict[str, Expr] = {}
     for c in facts:
         if c.op == "eq" and c.args[0].op == "param":
             name = str(c.args[0].attrs["name"])
-            if name not in defined and all(n.attrs.get("name") not in (name, *defined) for n in c.args[1].walk() if n.op == "param"):
+            if name not in defined and all(n.attrs.get("name") not in (name, *defined) for n in c.args[1].parts() if n.op == "param"):
                 defined[name] = c.args[1]
     free = [n for n in wanted if n not in defined]
     tried = 0
@@ -149,7 +141,7 @@ def _candidates(program: Program, name: str, sizes: Iterable[int]) -> list[int]:
 def _blocks(program: Program, name: str) -> Iterator[int]:
     """Constants by which tile counts and lets divide a parameter."""
     for e in (*(e for s in program.schedulers.values() for e in s.tiles), *(x.value for x in program.lets.values())):
-        for n in e.walk():
+        for n in e.parts():
             if n.op in ("cdiv", "floordiv") and n.args[0].attrs.get("name") == name and isinstance(n.args[1].attrs.get("value"), int):
                 yield int(n.args[1].attrs["value"])  # type: ignore[call-overload]  # an integer, see above
 
@@ -198,19 +190,17 @@ def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, reso
 def _values(program: Program, loop: For, p: Position, resolve: Any) -> Iterator[tuple[Any, tuple[int, ...], bool]]:
     """What a loop's variable takes: (value, the tile, whether the tile lies inside the tile counts)."""
     if loop.kind != "tiles":
-        lo, hi = (p.value(resolve(e)) if e is not None else None for e in (loop.lo, loop.hi))
+        lo, hi = (None, None) if loop.lo is None or loop.hi is None else p.values((resolve(loop.lo), resolve(loop.hi)))
         if lo is None or hi is None or hi - lo > MOST:
             raise TooMany
         yield from ((i, (), True) for i in range(int(lo), int(hi)))
         return
     d = program.schedulers[str(loop.scheduler)]
-    counts = [p.value(resolve(e)) for e in d.tiles]
+    counts = p.values(tuple([resolve(e) for e in d.tiles]))
     if d.kind == "grouped" or any(c is None for c in counts):
         raise TooMany
     order = TileOrder(tuple(max(0, int(c)) for c in counts), d.names, d.raster, d.swizzle, d.cluster)
     if cluster_total(order) * cluster_size(order) > MOST:
         raise TooMany
-    for linear in range(cluster_total(order)):
-        for rank in range(cluster_size(order)):
-            t = cta_tile(order, linear, rank)
-            yield dict(zip(d.names, t, strict=True)), t, all(a < b for a, b in zip(t, order.tiles, strict=True))
+    for t in every_tile(order):
+        yield dict(zip(d.names, t, strict=True)), t, all(map(lt, t, order.tiles))

@@ -138,16 +138,30 @@ def _never_runs(program: Program, role: str, loop: For) -> bool:
 
 
 class _Evaluator:
+    """Ranges of one expression and its parts. `known` has those of parts that several read, by identity and by how deep it looked."""
+
+    __slots__ = ("known", "program", "role")
+
     def __init__(self, program: Program, role: str | None) -> None:
         self.program, self.role = program, role
+        self.known: dict[tuple[int, int], Range] = {}
 
     def value(self, e: Expr, depth: int) -> Range:
-        op = e.op
-        if op == "const":
+        if e.op == "const":
             v = e.attrs["value"]
             return const(int(v)) if isinstance(v, int) else ANY
         if depth == 0:
             return ANY
+        if not e.args:
+            return self._worked_out(e, depth)
+        key = id(e), depth  # what is asked for belongs to the program or to who asks, and outlives this evaluator
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._worked_out(e, depth)
+        return found
+
+    def _worked_out(self, e: Expr, depth: int) -> Range:
+        op = e.op
         if op in _BINARY:
             return _BINARY[op](self.value(e.args[0], depth - 1), self.value(e.args[1], depth - 1))
         if op == "neg":
@@ -178,6 +192,7 @@ class _Evaluator:
         return ANY
 
     def variable(self, name: str, depth: int) -> Range:
+        """The range of a name: of its definitions, or of the loops that it counts."""
         if name in self.program.lets:
             return self.value(self.program.lets[name].value, depth)
         if self.role is None:
@@ -208,7 +223,7 @@ _BINARY = {"add": add, "sub": lambda a, b: add(a, b, -1), "mul": mul, "floordiv"
 
 
 def _mentions(e: Expr, name: str) -> bool:
-    return any(x.op == "var" and x.attrs["name"] == name for x in e.walk())
+    return any(x.op == "var" and x.attrs["name"] == name for x in e.parts())
 
 
 @fact

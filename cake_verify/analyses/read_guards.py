@@ -27,7 +27,7 @@ def outside_reads(e: Expr) -> Iterator[Expr]:
 
 def reads(e: Expr) -> bool:
     """Whether a condition looks at an element of a tensor."""
-    return any(n.op == "ld" and "tensor" in n.attrs for n in e.walk())
+    return any(n.op == "ld" and "tensor" in n.attrs for n in e.parts())
 
 
 def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:
@@ -37,8 +37,8 @@ def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:
         for n in outside_reads(cond):
             if n.op not in _COMPARED:
                 continue
-            constants = [int(x.attrs["value"]) for x in n.walk() if x.op == "const" and isinstance(x.attrs["value"], int)]  # type: ignore[call-overload]  # tested here
-            for x in n.walk():
+            constants = [int(x.attrs["value"]) for x in n.parts() if x.op == "const" and isinstance(x.attrs["value"], int)]  # type: ignore[call-overload]  # tested here
+            for x in n.parts():
                 if x.op == "ld" and "tensor" in x.attrs:
                     out.setdefault(str(x.attrs["tensor"]), []).extend([PLENTY, *(c + d for c in constants[:4] for d in (0, 1, -1))])
     return out
@@ -57,7 +57,7 @@ def held(search: Settings, tensor: str, value: int, env: Mapping[str, Any]) -> i
 
 def only_branched(search: Settings) -> list[str]:
     """The tensors that only branches look at: no loop is as long as they say."""
-    decided = {str(n.attrs["tensor"]) for x in search.loops for e in (x.lo, x.hi) for n in e.walk() if n.op == "ld"}
+    decided = {str(n.attrs["tensor"]) for x in search.loops for e in (x.lo, x.hi) for n in e.parts() if n.op == "ld"}
     return [t for t in search.read if t not in decided and t not in search.prefix]
 
 
@@ -73,7 +73,7 @@ def passing_first(search: Settings, candidates: dict[str, list[int]]) -> dict[st
         return candidates
     start = {n: values[0] for n, values in candidates.items()}
     for name in [n for n in candidates if n.startswith(LENGTH)]:
-        if not any(str(x.attrs.get("tensor")) == name[len(LENGTH) :] for i in guards for x in search.guard_conditions[i].walk() if x.op == "ld"):
+        if not any(str(x.attrs.get("tensor")) == name[len(LENGTH) :] for i in guards for x in search.guard_conditions[i].parts() if x.op == "ld"):
             continue
 
         def passed(value: int, name: str = name) -> int:

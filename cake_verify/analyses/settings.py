@@ -7,7 +7,6 @@ a grid, and the numbers that `lm.ld` reads.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,7 @@ from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import read_guards, trips
 from cake_verify.analyses.blocks import LENGTH, blocks_of
+from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
 from cake_verify.analyses.goals import Goal, goals_of
@@ -25,7 +25,7 @@ from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
-from cake_verify.analyses.trips import NO_VALUE, NotKnown
+from cake_verify.analyses.trips import NO_VALUE
 
 NEVER = 10.0**9
 TRIALS = 20_000
@@ -97,7 +97,7 @@ class Settings:
         names: dict[str, None] = {}
         bounds = [e for loop in self.loops for e in (loop.lo, loop.hi)]
         for e in (*bounds, *(c for _, _, c in trips.conditions(self.program))):
-            for n in e.walk():
+            for n in e.parts():
                 if n.op == "ld" and "tensor" in n.attrs:
                     names[str(n.attrs["tensor"])] = None
         if self.scheduler is not None and self.scheduler.offsets:
@@ -110,14 +110,14 @@ class Settings:
         lag, multiple = 0, 1
         running = {x.stmt.var for x in self.loops}
         for _, _, cond in trips.conditions(self.program):
-            for n in cond.walk():
+            for n in cond.parts():
                 if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
                     constant, terms = trips.linear(Expr("sub", n.args))
                     steps = [abs(c) for t, c in terms.items() if t.startswith("?") and c]
                     if steps:
                         counted = any(t[1:] in running for t in terms if t.startswith("?"))
                         lag = max(lag, min(abs(constant) // min(steps), MOST_LAG if counted else 16))
-                if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" for x in n.args[0].walk()):
+                if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" for x in n.args[0].parts()):
                     multiple = max(multiple, int(n.args[1].attrs["value"]))  # type: ignore[arg-type]  # a modulus is an integer
         for loop in trips.loops(self.program):
             if loop.lo.op == "const" and not loop.constant:
@@ -127,29 +127,22 @@ class Settings:
     def _functions(self) -> None:
         """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
         resolve = trips.resolver_of(self.program, "")
-        assumed = []
-        for a in self.program.assumes:
-            try:
-                assumed.append(trips.python(resolve(a.cond), self.program))
-            except NotKnown:
-                continue
-        counts = []
-        for loop in list(self.loops):
-            try:
-                counts.append(f"max(0, {', '.join(trips.python(e, self.program) for e in trips.lengths(self.program, loop))})")
-            except NotKnown:
-                self.unknown.append(loop)
-        self.loops = [x for x in self.loops if x not in self.unknown]
-        guards = []
+        assumed = texts(self.program, [[resolve(a.cond)] for a in self.program.assumes])
+        lengths = texts(self.program, [trips.lengths(self.program, loop) for loop in self.loops])
+        self.unknown += [loop for loop, text in zip(self.loops, lengths, strict=True) if text is None]
+        self.loops = [loop for loop, text in zip(self.loops, lengths, strict=True) if text is not None]
+        branches: list[tuple[If, Expr]] = []
         for _, branch, cond in trips.conditions(self.program):
             names = {n.op for n in read_guards.outside_reads(cond)}
             reads = "ld" in names
             if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
-                with suppress(NotKnown):
-                    guards.append(f"bool({trips.python(cond, self.program)})")
-                    self.guard_conditions.append(cond)
-                    self.guarded.append(branch)
-        self.guards, self.assumed, self.trips, self.fixed = trips.compiled(guards, assumed, counts, list(self.dependents.values()))
+                branches.append((branch, cond))
+        sides = texts(self.program, [[cond] for _, cond in branches])
+        self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
+        self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
+        self.guards, self.assumed, self.trips, self.fixed = compiled(
+            [f"bool({text[0]})" for text in sides if text], [text[0] for text in assumed if text], [f"max(0, {', '.join(text)})" for text in lengths if text], list(self.dependents.values())
+        )  # fmt: skip
         self.counts = trips.tile_counts(self.program, self.scheduler.name) if self.scheduler else None
 
     def _candidates(self) -> dict[str, list[int]]:
@@ -165,7 +158,7 @@ class Settings:
             divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
-            for n in cond.walk():
+            for n in cond.parts():
                 if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
                     constant, terms = trips.linear(Expr("sub", n.args))
                     for name, c in terms.items():

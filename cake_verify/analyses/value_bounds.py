@@ -181,15 +181,15 @@ class Bounds:
 
     def _kept(self, cond: Expr) -> bool:
         """Whether a condition reads only tensors that no loop is as long as, and of which `lm.assume_values` says what runs keep to."""
-        read = {str(n.attrs["tensor"]) for n in cond.walk() if n.op == "ld" and "tensor" in n.attrs}
-        lengths = {str(n.attrs.get("tensor")) for x in trips.loops(self.plan.program) for e in (x.lo, x.hi) for n in e.walk() if n.op == "ld"}
+        read = {str(n.attrs["tensor"]) for n in cond.parts() if n.op == "ld" and "tensor" in n.attrs}
+        lengths = {str(n.attrs.get("tensor")) for x in trips.loops(self.plan.program) for e in (x.lo, x.hi) for n in e.parts() if n.op == "ld"}
         prefix = trips.prefix_tensors(self.plan.program)
         return bool(read) and all(t not in lengths and t not in prefix and declared_values(self.plan.program, t) is not None for t in read)
 
     def _read(self, role: str, e: Expr, depth: int = 16) -> bool:
         """Whether something read from memory is part of a resolved expression, or of the bounds of a loop whose variable is."""
         around = {x.stmt.var: x for x in trips.loops(self.plan.program) if x.role == role}
-        for n in e.walk():
+        for n in e.parts():
             loop = around.get(str(n.attrs.get("name"))) if n.op == "var" else None
             if n.op == "ld" or (loop is not None and (not depth or any(self._read(role, b, depth - 1) for b in (loop.lo, loop.hi)))):
                 return True

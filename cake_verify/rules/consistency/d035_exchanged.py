@@ -99,7 +99,7 @@ def _counted(program: Program, term: str) -> str:
     for d in program.schedulers.values():
         if d.kind != "grouped" and field in d.names:
             count = resolver_of(program, "")(d.tiles[d.names.index(field)])
-            names = {str(n.attrs["name"]) for n in count.walk() if n.op == "param"}
+            names = {str(n.attrs["name"]) for n in count.parts() if n.op == "param"}
             return names.pop() if count.op in ("cdiv", "floordiv") and len(names) == 1 else ""
     return ""
 

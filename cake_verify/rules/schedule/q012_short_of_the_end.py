@@ -56,7 +56,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
             return None
         count, rounded, span = found
         counts.append((stride, count, rounded))
-        if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in count.walk()):
+        if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in count.parts()):
             at, text = span, spoken(count)
     if at is None:
         return None

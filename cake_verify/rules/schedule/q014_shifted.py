@@ -85,7 +85,7 @@ def _always_past(program: Program, s: Site, extent: str, constant: int, terms: d
         if found is None:
             return False
         counts.append((stride, found[0], found[1]))
-    if not any(isinstance(c, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in c.walk()) for _, c, _ in counts):
+    if not any(isinstance(c, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in c.parts()) for _, c, _ in counts):
         return False
     names = parameters(program, [c for _, c, _ in counts if isinstance(c, Expr)]) | {extent}
     tried = 0
