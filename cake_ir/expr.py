@@ -29,6 +29,8 @@ class Expr:
     attrs: dict[str, Const] = field(default_factory=dict)
     type: Type = NONE
     span: Span = NOWHERE
+    below: tuple[Expr, ...] = field(init=False, repr=False)
+    """Its distinct parts, unset until somebody asks."""
     canonical: str = field(init=False, repr=False)
     """Its text in canonical form, unset until somebody asks (`cake_verify.analyses.trips.canonical`): many expressions share a part."""
 
@@ -44,9 +46,12 @@ class Expr:
         """The distinct nodes of this expression, children first: where names were replaced by their definitions, many share one."""
         if not self.args:
             return [self]
-        found: list[Expr] = []
-        _distinct(self, found, set())
-        return found
+        below = getattr(self, "below", None)
+        if below is None:
+            found: list[Expr] = []
+            _distinct(self, found, set())
+            below = self.below = tuple(found[:-1])
+        return [*below, self]
 
 
 def _distinct(e: Expr, found: list[Expr], seen: set[int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr
@@ -18,11 +18,14 @@ PLENTY = 4096
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
-def outside_reads(e: Expr) -> Iterator[Expr]:
-    """The nodes of a condition, without the index of what it reads or the tile whose field it names."""
-    yield e
+def outside_reads(e: Expr, found: dict[int, Expr] | None = None) -> Iterable[Expr]:
+    """The distinct nodes of a condition, without the index of what it reads or the tile whose field it names."""
+    found = {} if found is None else found
+    found[id(e)] = e
     for a in e.args if e.op not in ("ld", "field") else ():
-        yield from outside_reads(a)
+        if id(a) not in found:
+            outside_reads(a, found)
+    return found.values()
 
 
 def reads(e: Expr) -> bool:

@@ -7,7 +7,9 @@ a grid, and the numbers that `lm.ld` reads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from cake_ir.derive.structure import listed
@@ -21,6 +23,7 @@ from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
 from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.later_tiles import later
+from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.telling import telling
@@ -127,23 +130,36 @@ class Settings:
     def _functions(self) -> None:
         """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
         resolve = trips.resolver_of(self.program, "")
-        assumed = texts(self.program, [[resolve(a.cond)] for a in self.program.assumes])
-        lengths = texts(self.program, [trips.lengths(self.program, loop) for loop in self.loops])
-        self.unknown += [loop for loop, text in zip(self.loops, lengths, strict=True) if text is None]
-        self.loops = [loop for loop, text in zip(self.loops, lengths, strict=True) if text is not None]
+        program = self.program
+        assumed = [resolve(a.cond) for a in program.assumes]
+        self._assumed = [e for e, text in zip(assumed, texts(program, [[e] for e in assumed]), strict=True) if text is not None]
+        known = texts(program, [trips.lengths(program, loop) for loop in self.loops])
+        self.unknown += [loop for loop, text in zip(self.loops, known, strict=True) if text is None]
+        self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
+        self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
         branches: list[tuple[If, Expr]] = []
-        for _, branch, cond in trips.conditions(self.program):
+        for _, branch, cond in trips.conditions(program):
             names = {n.op for n in read_guards.outside_reads(cond)}
             reads = "ld" in names
             if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
                 branches.append((branch, cond))
-        sides = texts(self.program, [[cond] for _, cond in branches])
+        sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
         self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
-        self.guards, self.assumed, self.trips, self.fixed = compiled(
-            [f"bool({text[0]})" for text in sides if text], [text[0] for text in assumed if text], [f"max(0, {', '.join(text)})" for text in lengths if text], list(self.dependents.values())
-        )  # fmt: skip
-        self.counts = trips.tile_counts(self.program, self.scheduler.name) if self.scheduler else None
+        whole = "" if self.dependents or self.read else outline(program, self.scheduler, self._assumed, self.loops)
+        self.guards, self.fixed, outlined = compiled([f"bool({text[0]})" for text in sides if text], list(self.dependents.values()), [whole] if whole else [])
+        self.outlined = outlined if whole else None
+        self.counts = trips.tile_counts(program, self.scheduler.name) if self.scheduler else None
+
+    @cached_property
+    def assumed(self) -> Callable[[trips.Env], tuple[Any, ...]]:
+        """Every assumption for given arguments."""
+        return compiled([text[0] for text in texts(self.program, [[e] for e in self._assumed]) if text])[0]
+
+    @cached_property
+    def trips(self) -> Callable[[trips.Env], tuple[Any, ...]]:
+        """The length of every loop for given arguments and the fields of a tile."""
+        return compiled(self._trips)[0]
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
@@ -202,6 +218,8 @@ class Settings:
 
     def sides_of(self, choice: dict[str, int]) -> tuple[bool, ...]:
         """Which way every condition on arguments goes."""
+        if not self.guard_conditions:
+            return ()
         key = tuple(choice.values())
         if key not in self.sides:
             self.sides[key] = self.guards(self.environment(choice))
@@ -209,6 +227,8 @@ class Settings:
 
     def _profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         try:
+            if self.outlined is not None:
+                return self.outlined({**self.ones, **choice})[0]  # type: ignore[no-any-return]  # what `outline` says
             env = self.environment(choice)
             if not all(self.assumed(env)):
                 return None

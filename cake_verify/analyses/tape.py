@@ -30,7 +30,7 @@ class Tape:
     __slots__ = ("code", "known", "leaves", "roots")
 
     def __init__(self, exprs: Sequence[Expr]) -> None:
-        self.leaves: list[tuple[int, Expr]] = []
+        self.leaves: list[tuple[int, str, str, Expr]] = []
         self.known: list[Any] = []
         self.code: list[tuple[Callable[[Any, Any], Any] | None, int, int, int]] = []
         inner: list[Expr] = []
@@ -50,7 +50,7 @@ class Tape:
         if e.op == "const":
             self.known.append(e.attrs["value"])
         elif e.op in LEAVES:
-            self.leaves.append((len(self.known), e))
+            self.leaves.append((len(self.known), e.op, str((e.args[0] if e.op == "field" else e).attrs.get("name")), e))
             self.known.append(None)
         elif e.op == "select" or (len(e.args) == 1 and e.op in _UNARY) or (len(e.args) == 2 and e.op in BINARY):
             for a in e.args:
@@ -69,8 +69,15 @@ class Tape:
     def run(self, p: Position) -> list[Any]:
         """The values of the expressions at a position."""
         v = self.known.copy()
-        for k, e in self.leaves:
-            v[k] = p.leaf(e)
+        args, names = p.args, p.names
+        for k, op, name, e in self.leaves:
+            if op == "param":
+                v[k] = args.get(name)
+            elif op == "field":
+                tile = names.get(name)
+                v[k] = tile.get(e.attrs["name"]) if isinstance(tile, dict) else None
+            else:
+                v[k] = p.leaf(e)
         put = v.append
         for f, a, b, c in self.code:
             x, y = v[a], v[b]

@@ -52,7 +52,9 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
         for over, columns in checks:
             _check(walk, op, m, v, over, columns)
         kept, number = walk.kept, m.number
-        clean = cleans or (kept and any([(number, name) in kept for name in read]))
+        if not kept and not cleans:
+            return
+        clean = cleans or any([(number, name) in kept for name in read])
         change = kept.add if clean else kept.discard
         for name in targets:
             change((m.number, name))

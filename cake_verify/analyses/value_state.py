@@ -99,11 +99,13 @@ class ValueState:
 
     def _set(self, m: Member, keys: Iterable[Any], tile: Tile, contents: Any = None) -> None:
         """New contents of some places of a member."""
-        mine = self._frags.setdefault(m.number, {})
+        number, versions, clock = m.number, self._versions, self._clock
+        mine = self._frags.setdefault(number, {})
         for key in keys:
             mine[key] = tile
-            self._clock += 1
-            self._versions[m.number, key] = contents or self._clock
+            clock += 1
+            versions[number, key] = contents or clock
+        self._clock = clock
 
     def _trees(self, op: Op) -> list[Paths]:
         return [self.plan.paths(t) for t in self.plan.code.ops[op.id].trees.values()]
@@ -119,10 +121,12 @@ class ValueState:
         return lambda m, v: self._reads(m, v, keys)
 
     def _reads(self, m: Member, v: tuple[Any, ...], keys: Iterable[Key]) -> None:
+        number, updated, sums = m.number, self.updated, self._sums
         for fixed, name, slot, stages in keys:
-            key = (m.number, fixed or (name, v[slot] % stages))
-            self.updated.pop(key, None)
-            total = self._sums.get(key)
+            key = (number, fixed or (name, v[slot] % stages))
+            if key in updated:
+                del updated[key]
+            total = sums.get(key)
             if total is not None:
                 total.unread, total.read, total.count = -1, True, 0
 
@@ -138,6 +142,16 @@ class ValueState:
         from_ = lambda o: o if o != ZERO else None  # noqa: E731 - most places are read from their start
         sides = [(leaf.row, from_(leaf.row_from), leaf.col, from_(leaf.col_from)) for leaf in p.leaves]
         start: Label = UNKNOWN if p.opaque else None
+        if len(keys) == 1 and keys[0][0] is not None and sides[0][1] is None and sides[0][3] is None:  # one place, whole: the usual thing
+            (only, *_), (row_side, _, col_side, _) = keys[0], sides[0]
+
+            def copied(m: Member, v: tuple[Any, ...]) -> Tile:
+                if self._sums or self.updated:
+                    self._reads(m, v, used)
+                tile = self._frags.get(m.number, _NONE).get(only, NOTHING)
+                return (start if row_side is None else join(start, tile[row_side]), start if col_side is None else join(start, tile[col_side]), tile[2])  # type: ignore[return-value]  # 0 or 1: labels
+
+            return copied
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
             mine = self._frags.get(m.number, _NONE)
