@@ -10,7 +10,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
 bytes(8 << 20)
 """Never touched, and freed at once: from then on the C library keeps blocks of this size for itself. The parser wants half a MB for a long
 text; given back to the system after each, it comes in again page by page, which takes a tenth as long as parsing."""

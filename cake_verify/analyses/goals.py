@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
 
 
+MOST_LAG = 256
+"""Iterations up to which a guard's constant is followed; what changes later is not decided."""
+_LONGEST = 2 * MOST_LAG
+"""Iterations past which one length is like another."""
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
@@ -39,3 +45,18 @@ def goals_of(search: Settings) -> list[Goal]:
     if any(reads(c) for c in search.guard_conditions):  # rounds that a branch on what is read leaves out between others
         goals.append(Goal(2 if tiled else 1, search.window, mixed=True))
     return goals
+
+
+def distance_to(goal: Goal, got: tuple[int, tuple[int, ...]], far: bool) -> float:
+    """How far a profile (cluster tiles in all, trips of every loop) is from a goal; `far`: where arguments farther away are tried, more is nearly as good."""
+    total, counts = got
+    d, trips, tiles = 0.0, goal.trips, goal.tiles
+    for n in counts:
+        over = (n if n < _LONGEST else _LONGEST) - trips
+        off = -over if over <= 0 else 0.02 * over if far else over
+        if n < trips > 3:
+            off += 0.5 * (trips - (n if n > 3 else 3))  # a little more shows what a little less may not
+        d += off
+    if total < tiles:
+        d += 2 * (tiles - total)
+    return d + 0.001 * min(abs(total - tiles), 999)

@@ -217,10 +217,12 @@ class Machine:
                     if event is None:
                         event = send(None)
                     while True:
-                        step = steps[event[0]]
-                        reply = None
-                        if step is not None:
-                            reply = step(m, event[1])
+                        number, values = event
+                        step = steps[number]
+                        if step is None:
+                            reply = None
+                        else:
+                            reply = step(m, values)
                             if reply is blocked:
                                 m.pending = event
                                 break
@@ -228,7 +230,7 @@ class Machine:
                             log(m, event)
                         events += 1
                         if events > limit:
-                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", event[0] if event[0] >= 0 else None, m.role)
+                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
                         event = send(reply)
                 except StopIteration:
                     m.done, m.pending = True, None

@@ -21,7 +21,7 @@ from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
-from cake_verify.analyses.goals import Goal, goals_of
+from cake_verify.analyses.goals import MOST_LAG, Goal, distance_to, goals_of
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
@@ -33,8 +33,6 @@ from cake_verify.analyses.trips import NO_VALUE
 NEVER = 10.0**9
 TRIALS = 20_000
 """Arguments that are tried for one program; the schedules of today need a few hundred."""
-MOST_LAG = 256
-"""Iterations up to which a guard's constant is followed; what changes later is not decided."""
 
 UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
 
@@ -320,7 +318,8 @@ class Settings:
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
         at = choice = self._begin(goal)
-        best = NEVER
+        profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
+        best, far = NEVER, bool(self.starts)
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
@@ -329,19 +328,24 @@ class Settings:
                 others = sum([self._uneven(n, at[n], goal.over) for n in self.blocks if n != name])
                 block, unit = self.blocks.get(name, (1, 0))
                 even = unit * goal.over % block
+                key = tuple(at.values())
+                head, tail = (key[: places[name]], key[places[name] + 1 :]) if name else (key, ())
                 for value in values:
                     penalty = others if value % block == even else others + UNEVEN
                     if penalty >= best:
                         continue
-                    trial = {**at, name: value} if name else at
                     self.trials += 1
-                    if (got := self.profile(trial)) is None:
+                    got = profiles.get((*head, value, *tail) if name else key, False)  # most are met at several goals
+                    if got is False:
+                        got = self.profile({**at, name: value} if name else at)
+                    if got is None:
                         continue
-                    distance = self._distance(goal, got) + penalty
-                    if want is not None and self.sides_of(trial)[want[0]] is not want[1]:
+                    distance = distance_to(goal, got, far) + penalty  # type: ignore[arg-type]  # a profile
+                    if want is not None and self.sides_of({**at, name: value} if name else at)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
-                        best, choice, result = distance, trial, (trial, got[1], got[0])
+                        trial = {**at, name: value} if name else at
+                        best, choice, result = distance, trial, (trial, got[1], got[0])  # type: ignore[index]  # a profile
                         if best < 0.0005:
                             return result
                 at = choice
@@ -352,12 +356,12 @@ class Settings:
     def _begin(self, goal: Goal) -> dict[str, int]:
         """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
         first = {n: values[0] for n, values in self.candidates.items()}
-        far = [(self._distance(goal, got), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        far = [(distance_to(goal, got, True), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
         if not far:
             return first
         near = self.profile(first)
         nearest, i = min(far)
-        return self.starts[i] if near is None or nearest < self._distance(goal, near) else first
+        return self.starts[i] if near is None or nearest < distance_to(goal, near, True) else first
 
     def _uneven(self, name: str, value: int, over: int) -> float:
         """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
@@ -368,16 +372,6 @@ class Settings:
             return 0.0
         c, u = self.blocks[name]
         return UNEVEN if value % c != (u * over) % c else 0.0
-
-    def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
-        total, counts = got
-        d, trips, tiles = 0.0, goal.trips, goal.tiles
-        for n in counts:
-            over = min(n, 2 * MOST_LAG) - trips
-            d += (0.02 * over if over > 0 and self.starts else abs(over)) + (0.5 * (trips - (n if n > 3 else 3)) if n < trips > 3 else 0.0)  # a little more shows what a little less may not
-        if total < tiles:
-            d += 2 * (tiles - total)
-        return d + 0.001 * min(abs(total - tiles), 999)
 
     def setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int, *, last: bool = False) -> Setting:
         """The setting of a choice; of a grid with one CTA a tile the first is walked, or the `last`."""
