@@ -11,13 +11,14 @@ from itertools import islice, product
 from operator import lt
 from typing import Any
 
+from cake_ir.fact import fact
 from cake_ir.program import AssumeValues, Expr, For, If, Program
 from cake_ir.record import record
 from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, every_tile
 from cake_verify.analyses import ranges
 from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.sites import Site
-from cake_verify.analyses.tape import LEAVES, tape
+from cake_verify.analyses.tape import LEAVES, Tape, plain_tape, tape
 from cake_verify.analyses.trips import resolver_of, written
 
 MOST = 2048
@@ -98,7 +99,26 @@ def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
 
 def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24) -> Iterator[dict[str, int]]:
     """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try."""
-    wanted = sorted(names)
+    free, defined, values, facts = _tied(program, tuple(sorted(names)))
+    tried = 0
+    for chosen in islice(product(*(_candidates(program, n, sizes) for n in free)), 4 * limit):
+        args = dict(zip(free, chosen, strict=True))
+        for name, value in zip(defined, values, strict=True):
+            (v,) = value.given(args)
+            if v is None:
+                break
+            args[name] = int(v)
+        else:
+            if all([v is not False for v in facts.given(args)]):
+                yield args
+                tried += 1
+                if tried == limit:
+                    return
+
+
+@fact
+def _tied(program: Program, wanted: tuple[str, ...]) -> tuple[list[str], list[str], list[Tape], Tape]:
+    """Which of some arguments can be chosen, which follow from those, how, and the assumptions that are about no others."""
     facts = [c for a in program.assumes for c in ranges.conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
     defined: dict[str, Expr] = {}
     for c in facts:
@@ -106,27 +126,13 @@ def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (),
             name = str(c.args[0].attrs["name"])
             if name not in defined and all(n.attrs.get("name") not in (name, *defined) for n in c.args[1].parts() if n.op == "param"):
                 defined[name] = c.args[1]
-    free = [n for n in wanted if n not in defined]
-    tried = 0
-    for values in islice(product(*(_candidates(program, n, sizes) for n in free)), 4 * limit):
-        args = dict(zip(free, values, strict=True))
-        for name, e in defined.items():
-            v = evaluate(program, e, args)
-            if v is None:
-                break
-            args[name] = int(v)
-        else:
-            if all(evaluate(program, c, args) is not False for c in facts):
-                yield args
-                tried += 1
-                if tried == limit:
-                    return
+    return [n for n in wanted if n not in defined], list(defined), [plain_tape(program, (e,)) for e in defined.values()], plain_tape(program, tuple(facts))
 
 
 def _candidates(program: Program, name: str, sizes: Iterable[int]) -> list[int]:
     """A block and one more, a single element, and `sizes` blocks, within what is assumed of the parameter."""
     r = ranges.of(program, None, Expr("param", (), {"name": name}))
-    block = next((b for b in _blocks(program, name)), 1)
+    block = _blocks(program).get(name, 1)
     raw = [block + 1, 1, *(block * n for n in sizes)]
     mod = max(r.mod, 1)
     out: list[int] = []
@@ -138,12 +144,15 @@ def _candidates(program: Program, name: str, sizes: Iterable[int]) -> list[int]:
     return out
 
 
-def _blocks(program: Program, name: str) -> Iterator[int]:
-    """Constants by which tile counts and lets divide a parameter."""
+@fact
+def _blocks(program: Program) -> dict[str, int]:
+    """By parameter the first constant by which tile counts and lets divide it."""
+    found: dict[str, int] = {}
     for e in (*(e for s in program.schedulers.values() for e in s.tiles), *(x.value for x in program.lets.values())):
         for n in e.parts():
-            if n.op in ("cdiv", "floordiv") and n.args[0].attrs.get("name") == name and isinstance(n.args[1].attrs.get("value"), int):
-                yield int(n.args[1].attrs["value"])  # type: ignore[call-overload]  # an integer, see above
+            if n.op in ("cdiv", "floordiv") and isinstance(n.args[1].attrs.get("value"), int):
+                found.setdefault(str(n.args[0].attrs.get("name")), int(n.args[1].attrs["value"]))  # type: ignore[call-overload]  # an integer, see above
+    return found
 
 
 def around(site: Site, program: Program) -> list[Expr]:

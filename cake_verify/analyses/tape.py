@@ -6,12 +6,13 @@ gives of every node: None where anything in it is not known, both sides of a cho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_verify.analyses.evaluate import BINARY
+from cake_verify.analyses.trips import resolver_of
 
 if TYPE_CHECKING:
     from cake_verify.analyses.positions import Position
@@ -29,32 +30,33 @@ class Tape:
 
     __slots__ = ("code", "known", "leaves", "roots")
 
-    def __init__(self, exprs: Sequence[Expr]) -> None:
+    def __init__(self, exprs: Sequence[Expr], plain: bool = False) -> None:
+        """`plain`: the expressions are numbers that arguments alone decide, as for `evaluate`."""
         self.leaves: list[tuple[int, str, str, Expr]] = []
         self.known: list[Any] = []
         self.code: list[tuple[Callable[[Any, Any], Any] | None, int, int, int]] = []
         inner: list[Expr] = []
         at: dict[int, int] = {}
         for e in exprs:
-            self._leaf(e, at, inner)
+            self._leaf(e, at, inner, plain)
         for e in inner:
             at[id(e)] = len(self.known) + len(self.code)
             self.code.append(self._step(e, at))
         self.roots = [at[id(e)] for e in exprs]
 
-    def _leaf(self, e: Expr, at: dict[int, int], inner: list[Expr]) -> None:
+    def _leaf(self, e: Expr, at: dict[int, int], inner: list[Expr], plain: bool) -> None:
         """Give constants and what depends on the place a number; `inner` has the others, operands first."""
         if id(e) in at:
             return
         at[id(e)] = len(self.known)
         if e.op == "const":
             self.known.append(e.attrs["value"])
-        elif e.op in LEAVES:
+        elif e.op == "param" or (e.op in LEAVES and not plain):
             self.leaves.append((len(self.known), e.op, str((e.args[0] if e.op == "field" else e).attrs.get("name")), e))
             self.known.append(None)
-        elif e.op == "select" or (len(e.args) == 1 and e.op in _UNARY) or (len(e.args) == 2 and e.op in BINARY):
+        elif e.op == "select" or (len(e.args) == 1 and e.op in _UNARY and not (plain and e.op == "cast")) or (len(e.args) == 2 and e.op in BINARY):
             for a in e.args:
-                self._leaf(a, at, inner)
+                self._leaf(a, at, inner, plain)
             inner.append(e)
         else:
             self.known.append(None)  # no operation of uniform scalars
@@ -78,6 +80,16 @@ class Tape:
                 v[k] = tile.get(e.attrs["name"]) if isinstance(tile, dict) else None
             else:
                 v[k] = p.leaf(e)
+        return self._run(v)
+
+    def given(self, args: Mapping[str, Any]) -> list[Any]:
+        """The values of plain expressions for some arguments."""
+        v = self.known.copy()
+        for k, _, name, _ in self.leaves:
+            v[k] = args.get(name)
+        return self._run(v)
+
+    def _run(self, v: list[Any]) -> list[Any]:
         put = v.append
         for f, a, b, c in self.code:
             x, y = v[a], v[b]
@@ -98,3 +110,10 @@ class Tape:
 def tape(program: Program, exprs: tuple[Expr, ...]) -> Tape:
     """The tape of resolved expressions, kept for the next place."""
     return Tape(exprs)
+
+
+@fact
+def plain_tape(program: Program, exprs: tuple[Expr, ...]) -> Tape:
+    """The tape of expressions that arguments alone decide; names stand for what `let`s say."""
+    resolve = resolver_of(program, "")
+    return Tape([resolve(e) for e in exprs], plain=True)

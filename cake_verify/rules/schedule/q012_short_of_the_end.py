@@ -8,9 +8,9 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.sites import Site, covered, stores_by_tensor
+from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
@@ -69,7 +69,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
     for args in arguments(program, names, (3, 2 * max(line.terms.values()) + 1), limit=12):
         end = last
         for stride, count, rounded in counts:
-            n = count if isinstance(count, int) else evaluate(program, count, args)
+            n = count if isinstance(count, int) else plain_tape(program, (count,)).given(args)[0]
             if not isinstance(n, int) or n < 1:
                 break
             end += stride * (-(-n // rounded) * rounded - 1)

@@ -8,10 +8,10 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
+from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
@@ -92,7 +92,7 @@ def _always_past(program: Program, s: Site, extent: str, constant: int, terms: d
     for args in arguments(program, names, (3, 2 * max(terms.values()) + 1), limit=9):
         last = constant
         for stride, count, rounded in counts:
-            n = count if isinstance(count, int) else evaluate(program, count, args)
+            n = count if isinstance(count, int) else plain_tape(program, (count,)).given(args)[0]
             if not isinstance(n, int) or n < 1:
                 break
             last += stride * (-(-n // rounded) * rounded - 1)
