@@ -47,16 +47,22 @@ def goals_of(search: Settings) -> list[Goal]:
     return goals
 
 
-def distance_to(goal: Goal, got: tuple[int, tuple[int, ...]], far: bool) -> float:
-    """How far a profile (cluster tiles in all, trips of every loop) is from a goal; `far`: where arguments farther away are tried, more is nearly as good."""
-    total, counts = got
-    d, trips, tiles = 0.0, goal.trips, goal.tiles
+def off_trips(goal: Goal, counts: tuple[int, ...], far: bool) -> float:
+    """How far the trips of all loops are from a goal; `far`: where arguments farther away are tried, more is nearly as good."""
+    d, trips = 0.0, goal.trips
     for n in counts:
         over = (n if n < _LONGEST else _LONGEST) - trips
         off = -over if over <= 0 else 0.02 * over if far else over
         if n < trips > 3:
             off += 0.5 * (trips - (n if n > 3 else 3))  # a little more shows what a little less may not
         d += off
-    if total < tiles:
-        d += 2 * (tiles - total)
-    return d + 0.001 * min(abs(total - tiles), 999)
+    return d
+
+
+def off_tiles(goal: Goal, total: int, d: float) -> float:
+    """How far a profile is from a goal, whose trips are off by `d`."""
+    beyond = total - goal.tiles
+    if beyond < 0:
+        d -= 2 * beyond
+        beyond = -beyond
+    return d + 0.001 * (beyond if beyond < 999 else 999)

@@ -8,7 +8,6 @@ a grid, and the numbers that `lm.ld` reads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,11 +20,12 @@ from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
-from cake_verify.analyses.goals import MOST_LAG, Goal, distance_to, goals_of
+from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off_tiles, off_trips
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.ranges import conjuncts
+from cake_verify.analyses.setting import Setting
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NO_VALUE
@@ -35,28 +35,6 @@ TRIALS = 20_000
 """Arguments that are tried for one program; the schedules of today need a few hundred."""
 
 UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
-
-
-@dataclass(slots=True, eq=False)
-class Setting:
-    """Arguments by scalar name, group sizes by offset tensor, the grid in clusters and the cluster walked.
-
-    `telling` marks the setting whose run shows what every value means: it has several tiles along each axis.
-    """
-
-    args: dict[str, Any]
-    lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    clusters: int = 1
-    cluster: int = 0
-    tiles: int = 0
-    trips: tuple[int, ...] = ()
-    mixed: bool = False
-    telling: bool = False
-
-    def __str__(self) -> str:
-        parts = [f"{k} = {v}" for k, v in self.args.items() if not isinstance(v, float)]
-        parts += [f"lengths by {k} = {list(v)}" for k, v in self.lengths.items()]
-        return ", ".join([*parts, f"grid of {self.clusters} cluster{'s' if self.clusters != 1 else ''}"])
 
 
 class Settings:
@@ -78,6 +56,7 @@ class Settings:
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
         self.guarded: list[If] = []
+        self.wholes: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
         self.sides: dict[tuple[int, ...], tuple[bool, ...]] = {}
         self.trials = 0
         self.untried: list[If] = []
@@ -320,6 +299,7 @@ class Settings:
         at = choice = self._begin(goal)
         profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
         best, far = NEVER, bool(self.starts)
+        near: dict[tuple[int, ...], float] = {}
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
@@ -327,7 +307,11 @@ class Settings:
             for name, values in [("", [0]), *order]:  # first the start itself: all there is without arguments
                 others = sum([self._uneven(n, at[n], goal.over) for n in self.blocks if n != name])
                 block, unit = self.blocks.get(name, (1, 0))
+                if others >= best:
+                    continue
                 even = unit * goal.over % block
+                if others + UNEVEN >= best:
+                    values = self._whole(name, values, block, even)
                 key = tuple(at.values())
                 head, tail = (key[: places[name]], key[places[name] + 1 :]) if name else (key, ())
                 for value in values:
@@ -340,12 +324,16 @@ class Settings:
                         got = self.profile({**at, name: value} if name else at)
                     if got is None:
                         continue
-                    distance = distance_to(goal, got, far) + penalty  # type: ignore[arg-type]  # a profile
+                    total, counts = got  # type: ignore[misc]  # a profile
+                    distance = near.get(counts)
+                    if distance is None:
+                        distance = near[counts] = off_trips(goal, counts, far)
+                    distance = off_tiles(goal, total, distance) + penalty
                     if want is not None and self.sides_of({**at, name: value} if name else at)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
                         trial = {**at, name: value} if name else at
-                        best, choice, result = distance, trial, (trial, got[1], got[0])  # type: ignore[index]  # a profile
+                        best, choice, result = distance, trial, (trial, counts, total)
                         if best < 0.0005:
                             return result
                 at = choice
@@ -356,12 +344,19 @@ class Settings:
     def _begin(self, goal: Goal) -> dict[str, int]:
         """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
         first = {n: values[0] for n, values in self.candidates.items()}
-        far = [(distance_to(goal, got, True), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        far = [(off_tiles(goal, got[0], off_trips(goal, got[1], True)), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
         if not far:
             return first
         near = self.profile(first)
         nearest, i = min(far)
-        return self.starts[i] if near is None or nearest < distance_to(goal, near, True) else first
+        return self.starts[i] if near is None or nearest < off_tiles(goal, near[0], off_trips(goal, near[1], True)) else first
+
+    def _whole(self, name: str, values: list[int], block: int, even: int) -> list[int]:
+        """The values of an argument that are whole numbers of its blocks, or as far above (below) one as is asked for."""
+        found = self.wholes.get((name, even))
+        if found is None or found[0] is not values:
+            found = self.wholes[name, even] = values, [v for v in values if v % block == even]
+        return found[1]
 
     def _uneven(self, name: str, value: int, over: int) -> float:
         """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
