@@ -220,8 +220,6 @@ def replay(machine: Machine, setting: Setting, prefix: frozenset[str]) -> Replay
     def write(m: Member, event: Any) -> None:
         nonlocal mark
         number, values = event
-        if number < 0:
-            return
         op = machine.plan.program.ops[number]
         groups = [*((g[0], g[3]) for g in m.mma), *m.bulk]
         if any(o == number and b not in slots for b, o in groups):

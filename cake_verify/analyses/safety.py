@@ -6,9 +6,8 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -29,7 +28,7 @@ from cake_verify.analyses.report_grid import grid_faults
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
 from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
-from cake_verify.analyses.state import Found, Member, Undecided
+from cake_verify.analyses.state import Found, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.value_walk import Event, ValueWalk
 from cake_verify.analyses.wraps import came_round, never_round, said
@@ -94,7 +93,11 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         log: list[Event] = []
         values = ValueWalk(plan, setting.args) if setting.telling else None
         try:
-            machine.run(world, _noting(log, values) if values is not None else None, min(LIMIT, work - events))
+            if values is None:
+                machine.run(world, None, min(LIMIT, work - events))
+            else:  # what gives or takes values is kept; its meaning is looked at when all regions are known
+                note = log.append
+                machine.run(world, lambda m, event, note=note: note((m, event)), min(LIMIT, work - events), values.handlers)
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
@@ -158,17 +161,6 @@ def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) ->
     settings, _ = search.find()
     faults, undecided = grid_faults(walks(Machine(Plan(program)), settings, search.prefix, work, alias))
     return SafetyResult(tuple(faults), tuple(undecided), 0, tuple(settings))
-
-
-def _noting(log: list[Event], walk: ValueWalk) -> Callable[[Member, Any], None]:
-    """What a run calls for every event: those that give or take values are kept. Their meaning is looked at when all regions are known."""
-    note, known = log.append, walk.handlers
-
-    def write(m: Member, event: Any) -> None:
-        if event[0] in known:
-            note((m, event))
-
-    return write
 
 
 def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> list[Fault]:
