@@ -97,7 +97,7 @@ class _Walk:
                 self.empty.pop(str(e.attrs["name"]), None)
 
     def reads(self, e: Expr, op: Op, accumulates: bool = False) -> None:
-        for node in e.walk():
+        for node in e.walk() if self.empty else ():
             if node.op != "var" or not isinstance(node.type, FragT):
                 continue
             name = str(node.attrs["name"])

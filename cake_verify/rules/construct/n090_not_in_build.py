@@ -33,13 +33,14 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
     paired = any(op.attrs.get("ctas") == 2 for op in program.ops)
+    found = nodes(program)
     for op in program.ops:
         spec = spec_of(op)
         if not spec.build:
             yield from _note(spec.spelling, op.span, told)
         elif paired and op.name == "tmem_copy":
             yield from _note(spec.spelling, op.span, told, " beside MMAs of a pair of CTAs")
-        yield from _pure(nodes(program)[op.id], told)
+        yield from _pure(found[op.id], told)
     for block in program.body:
         for s in statements(block.body):
             if isinstance(s, Assign) and isinstance(s.value, Expr):  # another name for a view or a region is no operation
@@ -49,7 +50,9 @@ def check(program: Program) -> Iterator[Fault]:
 def _pure(found: Iterable[Expr], told: set[str]) -> Iterator[Fault]:
     """Operations without effects, which stand in expressions."""
     for node in found:
-        pure = SPECS.get(("lm", node.op)) if "operands" in node.attrs else None
+        if "operands" not in node.attrs:
+            continue
+        pure = SPECS.get(("lm", node.op))
         if pure is not None and not pure.build:
             yield from _note(pure.spelling, node.span, told)
 
