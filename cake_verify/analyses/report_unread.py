@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import For
+from cake_verify.analyses import edits
 from cake_verify.analyses.left_out import fixes
 from cake_verify.analyses.plan import Plan
-from cake_verify.analyses.slices import slices
+from cake_verify.analyses.slices import Slice, slices
+from cake_verify.analyses.trips import written
 from cake_verify.analyses.unread_parts import COPIES, Rect, Unread, loop_of
 from cake_verify.analyses.words import call
 
@@ -20,9 +22,12 @@ def unread_fault(plan: Plan, u: Unread) -> Fault:
     are = f"{axis} {rows} of `{u.view}`, which {brought}, are never read"
     related = [(u.op.span, "written here")]
     mends: tuple[Fix, ...] = ()
-    if u.again:
-        message = f"every read takes {axis} {taken}: {are}"
-        span = next((s.span for s in slices(plan, u.reader) if s.form is not None and not s.form.terms), u.reader.span)
+    part = next((s for s in slices(plan, u.reader) if s.form is not None and not s.form.terms), None)
+    if u.odd:
+        takes = f"every read takes {axis} {taken}" if len(u.read) == 1 else f"{call(u.reader)} takes {axis} that others take"
+        message = f"{takes}: {are}"
+        span = part.span if part is not None else u.reader.span
+        mends = _own_part(plan, u, part, first, size) if part is not None else ()
         help = "let each member or round take its own part, or do not write what nobody needs"
     else:
         message = f"{are}, and {axis} {taken} are"
@@ -55,6 +60,20 @@ def _stretch(parts: tuple[Rect, ...], first: int, size: int) -> str:
 def _who(u: Unread) -> str:
     what = "CTA" if u.op.name == "send" else "member"
     return f"{what}{'s' if len(u.members) > 1 else ''} {', '.join(map(str, u.members))}"
+
+
+def _own_part(plan: Plan, u: Unread, part: Slice, first: int, size: int) -> tuple[Fix, ...]:
+    """The start that would take what is left: the round's, the member's, or the one part that nobody takes."""
+    units, n = len(u.parts) + len(u.read), u.parts[0][size]
+    if not part.lo.span.line:
+        return ()
+    times = lambda name: name if n == 1 else f"{n} * {name}"  # noqa: E731 - two uses
+    loop = loop_of(plan, u.reader)
+    if loop is not None and loop.hi is not None and loop.hi.attrs["value"] == units:
+        return (edits.replace(part.lo.span, times(written(loop.var))),)
+    if plan.program.roles[u.role].members == units:
+        return (edits.replace(part.lo.span, times(f"{u.role}.index")),)
+    return (edits.replace(part.lo.span, str(u.parts[0][first])),) if len(u.parts) == 1 else ()
 
 
 def _longer(loop: For | None, u: Unread, first: int, size: int) -> tuple[Fix, ...]:

@@ -16,6 +16,7 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Expr, For, If, Op
 from cake_ir.types import ViewT
+from cake_verify.analyses import trips
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.labels import Box, boxed
 from cake_verify.analyses.plan import Lookup, Plan
@@ -55,7 +56,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Slices of a view that `op` writes and nobody reads, those that are read, and the read that should have come by."""
+    """Slices of a view that `op` writes and nobody reads, those that are read, and the read that should have come by: `odd` where it takes
+    one that others take, else one that stops early."""
 
     op: Op
     view: str
@@ -64,7 +66,7 @@ class Unread:
     reader: Op
     role: str
     members: tuple[int, ...]
-    again: bool
+    odd: bool
 
 
 def end_of_run(world: World) -> tuple[set[int], set[int]]:
@@ -97,12 +99,18 @@ def _decided(plan: Plan, op: Op) -> bool:
             return False
     if op.name == "ld" and not _known(plan, site.role, op.operands.get("i"), fixed):
         return False
-    return all(not isinstance(s, If) or _by_member(s.cond) for s, _ in site.around)
+    resolve = trips.resolver_of(plan.program, site.role)
+    return all(not isinstance(s, If) or _by_member(s.cond) or not _varies(resolve(s.cond), fixed) for s, _ in site.around)
 
 
 def _known(plan: Plan, role: str, e: object, fixed: set[str]) -> bool:
     form = affine(plan.program, role, e) if isinstance(e, Expr) else None
     return form is not None and set(form.terms) <= fixed
+
+
+def _varies(cond: Expr, fixed: set[str]) -> bool:
+    """Whether a condition may let an operation take some of its parts and not others."""
+    return any(n.op == "role_index" or (n.op == "var" and n.attrs["name"] in fixed) for n in cond.walk())
 
 
 def _by_member(cond: Expr) -> bool:
@@ -247,9 +255,15 @@ class Parts:
                     (live if self._mask(t.view, cell, stages) & w.read else dead).add(cell)
         dead = {cell for cell in dead if any(self._inside(op, box, f, cell) for f in w.fills)}
         again = any(n > 1 for f in w.fills for n in _by_rect(f).values())
-        if not dead or not live or not (again or len(live) > 1):
+        sliced = {number for f in w.fills for _, _, number in f.reads if self._moves(number)}
+        if not dead or not live or not (again or sliced or len(live) > 1):  # one part of a copy, taken once: it may bring more than is needed
             return None
         return self._told(op, t, w, dead, live, (), again and len(live) < 2)
+
+    def _moves(self, number: int) -> bool:
+        """Whether an operation takes another part for each member or round."""
+        op = self.plan.program.ops[number]
+        return op.name == "ld" or any(s.form is not None and s.form.terms for s in slices(self.plan, op))
 
     def _inside(self, op: Op, box: Box | None, f: Fill, cell: Rect) -> bool:
         """Whether a part of what a copy brought starts inside its tensor."""
@@ -263,12 +277,22 @@ class Parts:
         for k, by in ((box.row, cell[0] - f.place[0]), (box.col, cell[2] - f.place[2])):
             if k is None or (k == box.row and op.name == "cp_async_rows"):  # a list says which rows
                 continue
+            if self._started(op, k):
+                continue
             e = tensor.extents[len(tensor.extents) - 1 - k]
             extent = e if isinstance(e, int) else f.extents.get(e, self.plan.program.tunables.get(e))
             first = f.coords[k]
             if not isinstance(extent, int) or not isinstance(first, int) or first + by >= extent:
                 return False
         return True
+
+    def _started(self, op: Op, k: int) -> bool:
+        """Whether a coordinate starts from an offset in memory: a run invents how long the axis would have to be for it."""
+        coords = op.operands["coords"]
+        assert isinstance(coords, tuple)  # the fill has its values
+        program = self.plan.program
+        prefix = trips.prefix_tensors(program)
+        return bool(prefix) and any(n.op == "ld" and n.attrs["tensor"] in prefix for n in trips.resolver_of(program, self.plan.sites[op.id].role)(coords[k]).walk())
 
     def _of_members(self, op: Op, t: ViewT, w: Written) -> Unread | None:
         """A part that one member writes and nobody reads, where a reader takes its own part and others', or one part again and again."""
@@ -297,11 +321,24 @@ class Parts:
             for (_, _, number), n in f.reads.items():
                 counts[number] = counts.get(number, 0) + n
         ops = self.plan.program.ops
-        moving = [n for n in counts if any(s.form is not None and s.form.terms for s in slices(self.plan, ops[n])) or ops[n].name == "ld"]
+        along = 0 if {(r[2], r[3]) for r in live} & {(r[2], r[3]) for r in dead} else 2
+        if {(r[0], r[1]) for r in live} & {(r[0], r[1]) for r in dead}:
+            along = 2
+        other = 2 - along
+        band = {r[other] for r in dead} & {r[other] for r in live}  # where both are, one beside the other
+        if band:
+            dead, live = ({r for r in x if r[other] in band} for x in (dead, live))
+            near = {number for f in w.fills for (rect, _, number) in f.reads if rect[other] in band}
+            counts = {n: c for n, c in counts.items() if n in near}
+        took: dict[int, set[Rect]] = {}
+        for f in w.fills:
+            for rect, _, number in f.reads:
+                took.setdefault(number, set()).add(rect)
+        moving = [n for n in counts if self._moves(n)]
         still = [n for n in counts if n not in moving]
-        pick = (still or moving) if again else (moving or still)
-        reader = ops[max(pick, key=lambda n: (counts[n], n))]
-        return Unread(op, t.view, tuple(sorted(dead)), tuple(sorted(live)), reader, self.plan.sites[reader.id].role, members, again)
+        odd = [n for n in still if again or any(took[n] & took[o] for o in took if o != n)]  # takes what another one takes too
+        reader = ops[max(odd or moving or still, key=lambda n: (counts[n], n))]
+        return Unread(op, t.view, tuple(sorted(dead)), tuple(sorted(live)), reader, self.plan.sites[reader.id].role, members, again or bool(odd))
 
 
 def _by_rect(f: Fill) -> dict[Rect, int]:
