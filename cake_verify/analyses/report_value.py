@@ -11,7 +11,7 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
-from cake_verify.analyses.report_columns import told_column
+from cake_verify.analyses.report_columns import off_diagonal, told_column
 from cake_verify.analyses.report_halves import halves
 from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of
 from cake_verify.analyses.settings import Setting
@@ -50,6 +50,8 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return Fault("S035", message, c.op.span, sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
     if c.kind == "halves":
         return halves(plan, c, facts)
+    if c.passed is not None:
+        return off_diagonal(plan, c, facts)
     if c.kind in ("mask", "numbered", "filled", "related", "behind"):
         return told_column(plan, walk, c, facts)
     if c.kind == "contraction":

@@ -12,6 +12,8 @@ from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
 from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_relations import Compared, Passed
+from cake_verify.analyses.value_relations import Key as Side
 
 Event = tuple[Member, tuple[int, tuple[Any, ...]]]
 Handler = Callable[[Member, tuple[Any, ...]], None]
@@ -32,6 +34,7 @@ class Clash:
     one: Label = UNKNOWN
     other: Label = UNKNOWN
     sure: bool = True
+    passed: tuple[Passed, Passed] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +83,10 @@ class ValueState:
         self._versions: dict[tuple[int, Any], Any] = {}
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
-        self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.relations: dict[tuple[int, str], tuple[Compared, ...]] = {}
+        self.diagonals: dict[Side, dict[int, dict[int, Passed]]] = {}
+        self.reached: dict[Side, Passed] = {}
+        self.ends: dict[Side, dict[tuple[int, int], int | None]] = {}
         self.kept: set[tuple[int, str]] = set()
         self.dividers: dict[tuple[str, int], str | None] = {}
         self.selecting: set[str] | None = None
@@ -208,6 +214,10 @@ class ValueState:
     def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
         """A mask compares positions that are not those of the rows and columns."""
         self._clash("related", op, m, v, 0, row, col)
+
+    def off_diagonal(self, kind: str, wide: Passed, narrow: Passed) -> None:
+        """One tile's mask lets columns pass that another tile's does not, or a tile has none."""
+        self.clashes.append(Clash(kind, wide.op, wide.member, wide.values, 1, wide.col, wide.row, True, (wide, narrow)))
 
     def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
         """Columns of two tiles get the same numbers."""

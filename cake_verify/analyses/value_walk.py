@@ -23,7 +23,7 @@ from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
 from cake_verify.analyses.value_masks import mask_end, numbering
 from cake_verify.analyses.value_parts import collected
-from cake_verify.analyses.value_relations import relations
+from cake_verify.analyses.value_relations import diagonals, relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
 from cake_verify.analyses.value_tensor import TensorValues
 
@@ -56,6 +56,8 @@ class ValueWalk(TensorValues):
             handlers[number](m, values)
         for total in self._sums.values():
             self._lose(total)
+        for found in diagonals(self) if self.diagonals else ():
+            self.off_diagonal(*found)
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
