@@ -58,6 +58,8 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return _contraction(plan, c, facts)
     if c.kind == "transposed":
         return _transposed(plan, c, facts)
+    if c.kind == "summed":
+        return _summed(plan, c, facts)
     return _misplaced(plan, walk, c, facts)
 
 
@@ -190,6 +192,18 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     related = (*((o.span, "multiplied here") for o in mma[:1]), *sources(plan, c))
     span, more = (mma[0].span, ((c.op.span, "stored here"), *sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
     return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts)
+
+
+def _summed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    """A result along an axis that its product has summed over: an operand is the wrong way round."""
+    assert c.one
+    axis = c.one[0]
+    mma = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role]
+    message = f"{call(c.op)} stores along `{axis}` of `{c.op.attrs.get('tensor')}` what was summed over `{axis}`: an operand is not the way round that is meant"
+    related = tuple((o.span, "multiplied here") for o in mma[:1])
+    if len(mma) == 1:
+        return Fault("S034", message, span_of(mma[0], "b"), ((c.op.span, "stored here"),), "transpose it: `.T`", (), facts)
+    return Fault("S034", message, c.op.span, related, "transpose it: `.T`", (), facts)
 
 
 def _source_text(e: object) -> str | None:

@@ -9,9 +9,10 @@ from typing import Any
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, SUMMED, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_relations import Compared, Passed
 from cake_verify.analyses.value_relations import Key as Side
 
@@ -65,8 +66,14 @@ def keys_of(leaves: Iterable[Leaf]) -> list[Key]:
     return [((leaf.name, leaf.at % leaf.stages) if leaf.stages == 1 or leaf.slot is None else None, leaf.name, leaf.slot or 0, leaf.stages) for leaf in leaves]
 
 
+WIDE = 8
+"""Elements from which on a tile is no single row or column, which a shift may move on purpose."""
+
+
 class ValueState:
     """State of one walk, and handlers for loads, stores and what feeds them."""
+
+    bounds: Bounds
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -340,7 +347,8 @@ class ValueState:
         find, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
         x = op.operands.get("x")
         form = x.type.form if isinstance(x, Expr) and isinstance(x.type, FragT) else ""
-        source = self._from_tree(op, "x") if op.name == "store" else None
+        source = self._from_tree(op, "x") if op.name in ("store", "send") else None
+        to = self.plan.code.ops[op.id].index.get("cta")
 
         def put(m: Member, v: tuple[Any, ...]) -> None:
             row, col, product = source(m, v) if source is not None else NOTHING
@@ -348,9 +356,14 @@ class ValueState:
                 row, col = None, row
             if t.transposed:
                 row, col = col, row
-            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank,), op.id)
+            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank if to is None else v[to],), op.id)
 
         return put
+
+    def _past(self, label: Label, by: int, n: int) -> bool:
+        """Whether a tile that is stored whole tiles away was loaded behind the end of its axis: then it is another tile than the one meant."""
+        extent = self.bounds.args.get(label[0], self.plan.program.tunables.get(label[0])) if label else None
+        return bool(label) and isinstance(extent, int) and n >= WIDE and by % n == 0 and label[1] >= extent
 
     def _store(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Iterable[Tile]]) -> Handler:
         """A store to a tensor: what the value means against where it goes."""
@@ -366,12 +379,16 @@ class ValueState:
                 if _across(row, to_row, to_col, product) or _across(col, to_col, to_row, product):
                     self._clash("transposed", op, m, v, 0, row or col, to_row or to_col)
                     continue
+                gone = next((to for label, to in ((row, to_row), (col, to_col)) if product and not label and to and SUMMED + to[0] in product and to[0] not in product), None)
+                if gone is not None:
+                    self._clash("summed", op, m, v, 0, gone, gone)
+                    continue
                 for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
                     by = apart(label, to)
                     if by is not None and label:
                         self.moves.setdefault((number, axis), {}).setdefault(label[2], set()).add(by)
                     if by and (product or abs(by) >= n):
-                        self._clash("stored", op, m, v, axis, label, to, bool(product))
+                        self._clash("stored", op, m, v, axis, label, to, bool(product) or self._past(label, by, n))
 
         return store
 

@@ -15,7 +15,7 @@ from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
 from cake_verify.analyses.fragment_paths import offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, SUMMED, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_beyond import beyond
@@ -268,6 +268,8 @@ class ValueWalk(TensorValues):
                 elif now and across and was[0] != now[0] and (was[0] == across[0] or now[0] == across[0]):
                     self._clash("transposed", op, m, v, axis, was, now)
             axes = frozenset([x[0] for x in (a[0], b[0]) if x]) or _SOME
+            if not a[1] or not b[1]:
+                axes |= _summed(a, b) | _summed(b, a)
             tile = (join(old[0], a[0]), join(old[1], b[0]), axes)
             if columns is None:
                 self._frags.setdefault(m.number, {})[key] = tile
@@ -290,6 +292,11 @@ def _in_turn(parts: tuple[Handler, ...]) -> Handler:
 
 def _kept(tile: Tile, keep: int | None) -> Tile:
     return (tile[0] if keep == 0 else None, tile[1] if keep == 1 else None, tile[2])
+
+
+def _summed(one: Tile, other: Tile) -> Axes:
+    """The axis that a product sums over, where one operand alone says it and nothing is known of what that runs along otherwise."""
+    return frozenset([SUMMED + one[1][0]]) if one[1] and one[0] == UNKNOWN and not other[1] else NO_PRODUCT
 
 
 _SOME: Axes = frozenset({""})
