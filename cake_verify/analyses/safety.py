@@ -32,6 +32,7 @@ from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Member, Undecided
 from cake_verify.analyses.trips import Loop, spoken
+from cake_verify.analyses.unread_choice import lost_fault, lost_side
 from cake_verify.analyses.unread_parts import Parts, candidates, end_of_run
 from cake_verify.analyses.value_walk import Event, ValueWalk
 from cake_verify.analyses.wraps import came_round, never_round, said
@@ -197,7 +198,11 @@ def _unread(machine: Machine, settings: list[Setting], prefix: frozenset[str], d
         machine.run(world, parts)
         world.members.clear()
     found = parts.unread()
-    return [unread_fault(machine.plan, found)] if found is not None else []
+    if found is not None:
+        return [unread_fault(machine.plan, found)]
+    plan = machine.plan
+    sides = (lost_side(plan, plan.program.ops[n], parts.views[n], parts.written[n]) for n in sorted(doubted))
+    return [lost_fault(plan, side) for side in sides if side is not None][:1]
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})

@@ -140,6 +140,7 @@ class Parts:
     def __init__(self, plan: Plan, numbers: frozenset[int]) -> None:
         self.plan, self.numbers = plan, numbers
         self.written = {n: Written() for n in numbers}
+        self.views = {n: t.view for n in numbers if (t := _type(plan.program.ops[n])) is not None}
         self.owner: dict[tuple[int, int], Fill | None] = {}
         self.extents: dict[str, Any] = {}
         self.handlers: dict[int, list[Access]] = {}
