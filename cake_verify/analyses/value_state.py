@@ -9,7 +9,21 @@ from typing import Any
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, SUMMED, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import (
+    CONSTANT,
+    NO_PRODUCT,
+    NOTHING,
+    SUMMED,
+    UNKNOWN,
+    Axes,
+    Label,
+    Tile,
+    apart,
+    boxed,
+    join,
+    labels_at,
+    moved,
+)
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds

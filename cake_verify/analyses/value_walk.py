@@ -15,7 +15,21 @@ from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
 from cake_verify.analyses.fragment_paths import offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, SUMMED, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import (
+    CONSTANT,
+    NO_PRODUCT,
+    NOTHING,
+    SUMMED,
+    UNKNOWN,
+    Axes,
+    Label,
+    Tile,
+    apart,
+    boxed,
+    join,
+    labels_at,
+    moved,
+)
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_beyond import beyond
