@@ -65,9 +65,9 @@ def _compared(walk: ValueWalk, e: Expr) -> Masking | None:
         if a is None or b is None or {a[0], b[0]} != {0, 1}:
             return ()
         x, y = a[1] + one[1](m, v), b[1] + other[1](m, v)
-        if a[0] == 1:  # columns are compared with rows
-            return ((a[1] - b[1], *((1, y - x - strict) if less else (-1, y - x + strict)), written),)
-        return ((b[1] - a[1], *((-1, x - y + strict) if less else (1, x - y - strict)), written),)
+        upper = less if a[0] == 1 else not less  # columns stand on the smaller side
+        apart, by = (a[1] - b[1], y - x) if a[0] == 1 else (b[1] - a[1], x - y)
+        return ((apart, 1, by - strict, written) if upper else (apart, -1, by + strict, written),)
 
     return between
 
