@@ -48,6 +48,8 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {place(c.one)}, and the product belongs to {place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
         return Fault("S035", message, c.op.span, sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
+    if c.kind == "covered":
+        return _covered_over(plan, c, facts)
     if c.kind == "halves":
         return halves(plan, c, facts)
     if c.passed is not None:
@@ -192,6 +194,15 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     related = (*((o.span, "multiplied here") for o in mma[:1]), *sources(plan, c))
     span, more = (mma[0].span, ((c.op.span, "stored here"), *sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
     return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts)
+
+
+def _covered_over(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    """A view whose bytes another view's write has taken while they were still wanted."""
+    assert c.one and c.other
+    by, decl = plan.program.ops[c.other[2]], plan.program.views[c.one[0]]
+    message = f"{call(c.op)} reads `{decl.name}` again after {call(by)} has written other values to the same bytes"
+    related = ((c.op.span, "read here"), (by.span, "overwritten here"))
+    return Fault("S007", message, decl.spans.get("offset", decl.span), related, "give the views bytes of their own, or fill the view again before it is read", (), facts)
 
 
 def _summed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:

@@ -32,6 +32,7 @@ from cake_verify.analyses.labels import (
 )
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_alias import overwritten
 from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
@@ -58,7 +59,7 @@ class ValueWalk(TensorValues):
                         numbering(self, op, targets), fills(self, op, targets), relations(self, op, targets)]  # fmt: skip
             else:
                 made = [self._compile(op, targets), self.bounds.access(op), numbering(self, op, targets), fills(self, op, targets)]
-            made += [collected(self, op, targets), beyond(self, op, targets)]
+            made += [collected(self, op, targets), beyond(self, op, targets), overwritten(self, op)]
             parts = [h for h in made if h is not None]
             if parts:
                 self.handlers[op.id] = parts[0] if len(parts) == 1 else _in_turn(tuple(parts))

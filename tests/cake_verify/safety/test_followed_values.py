@@ -19,6 +19,7 @@ REFUSED = [
     ("allgather_ring", "coords=(0, (t.b * PARTS + t.p) * 64, t.p)", "coords=((t.b * PARTS + t.p) * 64, 0, t.p)", "S033", "axis 0 of `Y`"),
     ("gelu_one_role", "tma_store(Y, coords=(i * 64, t.m * 64))", "tma_store(Y, coords=(t.m * 64, i * 64))", "D035", "each other's place"),
     ("gemm_blocksparse", "coords=(t.n * BN, c * 64)", "coords=(c * 64, t.n * BN)", "D035", "each other's place"),
+    ("tcgen05_mlp", "sx = pool.view(offset=0,", "sx = pool.view(offset=x_bytes + 2 * w_bytes,", "S007", "reads `sx` again"),
     ("layernorm_cluster", "lm.iota(pair, axis=1) < 64,", "lm.iota(pair, axis=1) < 65,", "S028", "no read takes `pair + squares`"),
     ("layernorm_cluster", "lm.iota(pair, axis=1) < 64,", "lm.iota(pair, axis=1) < 0,", "S028", "no read takes `pair + total`"),
 ]
@@ -55,3 +56,38 @@ def test_a_row_further_on_may_be_meant() -> None:
 def test_a_choice_of_which_both_sides_are_read_passes(bound: int) -> None:
     good = (CORPUS / "layernorm_cluster.py").read_text("utf-8").replace("lm.iota(pair, axis=1) < 64,", f"lm.iota(pair, axis=1) < {bound},")
     assert verify_text(good).verdict == "pass"
+
+
+IN_PLACE = '''
+@cake.schedule(target="sm_90a")
+def twice(lm, X: LM.tma2d[LM.f32, "R", 128], Y: LM.tma2d[LM.f32, "R", 128], R: LM.i32):
+    lm.launch(grid="persistent")
+    pool = lm.smem(4096)
+    tile = pool.view(offset=0, shape=(8, 128), dtype=lm.f32)
+    same = pool.view(offset=0, shape=(8, 128), dtype=lm.f32)
+    work = lm.role(warps=range(0, 4))
+    ring = lm.pipeline(stages=1)
+    full = lm.barrier(pipeline=ring, prod=[work], cons=[work], arrive="tx")
+    meet = lm.named_barrier(work)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(R, 8),), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            s = lm.step(ring)
+            lm.store_wait(pending=0)
+            lm.sync(meet)
+            tile.tma_load(X, coords=(0, t.r * 8), stage=s, barrier=full)
+            lm.wait(full, stage=s)
+            x = tile.load(form="vec")
+            lm.sync(meet)
+            same.store(x + x)
+            lm.fence_proxy()
+            lm.sync(meet)
+            same.tma_store(Y, coords=(0, t.r * 8))
+        lm.store_wait(pending=0)
+'''
+
+
+def test_a_tile_updated_in_place_through_another_view_passes() -> None:
+    verdict = verify_text(IN_PLACE)
+    assert verdict.verdict == "pass", [d.to_json() for d in verdict.diagnostics]
+    assert verify_text(IN_PLACE.replace("same.tma_store", "tile.tma_store")).verdict == "pass"
