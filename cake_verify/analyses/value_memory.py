@@ -65,9 +65,14 @@ class MemoryValues(ValueState):
         return put
 
     def _past(self, label: Label, by: int, n: int) -> bool:
-        """Whether a tile that is stored whole tiles away was loaded behind the end of its axis: then it is another tile than the one meant."""
-        extent = self.bounds.args.get(label[0], self.plan.program.tunables.get(label[0])) if label else None
-        return bool(label) and isinstance(extent, int) and n >= WIDE and by % n == 0 and label[1] >= extent
+        """Whether a tile that is stored whole tiles away was loaded behind the end of its axis, by one of several loads of its tensor: another
+        tile than the one meant. Of a tensor's only load the schedule gate says where it starts."""
+        if not label or n < WIDE or by % n:
+            return False
+        extent = self.bounds.args.get(label[0], self.plan.program.tunables.get(label[0]))
+        tensor = self.plan.program.ops[label[2]].attrs.get("tensor")
+        loads = [s for s in self.plan.sites.values() if s.op.attrs.get("tensor") == tensor]
+        return isinstance(extent, int) and label[1] >= extent and len(loads) > 1
 
     def _store(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Iterable[Tile]]) -> Handler:
         """A store to a tensor: what the value means against where it goes."""
