@@ -87,6 +87,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
     clear: set[int] = set()
+    doubted: set[int] = set()
     came: set[str] = set()
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
     for setting in settings:
@@ -119,6 +120,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
         own, left = end_of_run(world)
         clear |= own - left
+        doubted |= left
         used |= world.used
         wrote |= world.wrote
         short |= world.short
@@ -129,8 +131,8 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         faults += [_cut_short(plan, op, *short[op]) for op in sorted(short) if op not in exact][:1]
         if told is not None:
             faults += _values(plan, *told)
-        if not faults and (doubted := candidates(plan, wrote - clear)):
-            faults += _unread(machine, settings, search.prefix, doubted)
+        if not faults and (parts := candidates(plan, doubted - clear)):
+            faults += _unread(machine, settings, search.prefix, parts)
     if not faults:
         def covered(loop: For) -> tuple[int, ...]:
             at = [i for i, x in enumerate(search.loops) if x.stmt is loop]

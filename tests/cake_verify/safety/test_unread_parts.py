@@ -18,7 +18,6 @@ LEFT_OUT = [
     ("row_cumsum", "chunk[s].rows(work.index, 1).load", "chunk[s].rows(0, 1).load", "rows 1..4 of `chunk`", "work.index"),
     ("attention_token_table", "now.cols(D, D)", "now.cols(0, D)", "columns 64..128 of `kv`", "64"),
     ("attention_paged_decode", "for w in lm.static_range(4):", "for w in lm.static_range(4 - 1):", "rows 48..64 of `so`, which member 3 of `work` writes", "4"),
-    ("moe_gather_up", "for kk in lm.static_range(BK // 16):", "for kk in lm.static_range(BK // 16 - 1):", "columns 16..32 of `sx`", "2"),
     ("layernorm_cluster", "for c in lm.static_range(1, PARTS):", "for c in lm.static_range(1, PARTS - 1):", "rows 3..4 of `inbox`, which CTA 3 of `work` writes", "4"),
     ("stencil_halo", "tile[s].rows(first + 1, 1)", "tile[s].rows(0, 1)", "rows 1..2 of `tile`", "1"),
 ]
