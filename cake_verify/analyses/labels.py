@@ -25,6 +25,9 @@ Axes = frozenset[str]
 Tile = tuple[Label, Label, Axes]
 """Labels of rows and columns, and the axes of the matrix products that went into the values (empty: none did)."""
 
+SUMMED = "-"
+"""In front of an axis among those of a product: it was summed over, though not every operand says so."""
+
 NO_PRODUCT: Axes = frozenset()
 CONSTANT: Tile = (None, None, NO_PRODUCT)
 NOTHING: Tile = (UNKNOWN, UNKNOWN, NO_PRODUCT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, If
@@ -48,7 +48,7 @@ def _decided(plan: Plan, workers: set[int], axis: str) -> bool:
         resolve = trips.resolver_of(program, site.role)
         product = site.op.name == "mma"
         exprs = [e for s, _ in site.around if isinstance(s, For) and s.lo is not None and s.hi is not None for e in (s.lo, s.hi)]
-        if product and any(isinstance(s, If) and not _by_member(resolve(s.cond)) for s, _ in site.around):
+        if product and any(isinstance(s, If) and not _by_member(resolve(s.cond)) for s in _inside([s for s, _ in site.around])):
             return False
         if not product:
             exprs += _coordinates(plan, number, axis)
@@ -58,6 +58,12 @@ def _decided(plan: Plan, workers: set[int], axis: str) -> bool:
                     return False
                 mentioned |= product and n.op == "param"
     return mentioned
+
+
+def _inside(around: Sequence[For | If]) -> Sequence[For | If]:
+    """What stands in the first counted loop: a condition around that decides for a whole tile, which covers the axis or does nothing."""
+    first = next((i for i, s in enumerate(around) if isinstance(s, For) and s.kind != "tiles"), len(around))
+    return around[first:]
 
 
 def _by_member(cond: Expr) -> bool:

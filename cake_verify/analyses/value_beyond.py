@@ -15,7 +15,7 @@ from cake_verify.analyses import trips
 from cake_verify.analyses.fragment_paths import paths
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.value_fills import divided_by, end_of
+from cake_verify.analyses.value_ends import divided_by, end_of
 
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cake_ir.program import Expr, If, Op
+from cake_ir.program import Expr, If, Op, Program
 from cake_ir.types import FragT, ScalarT
-from cake_verify.analyses import trips
+from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.state import Member
@@ -134,7 +134,7 @@ class Bounds:
         if at < 0 or (op.operands.get("mask") is not None and limit is None):
             return None
         along = {0: 0} if _by_rows(op) else {0: 1, 1: 0}
-        ranks = self.plan.ranks
+        filling = self.plan.ranks > 1 and _padded(self.plan.program)
 
         def check(m: Member, v: tuple[Any, ...]) -> None:
             passed: Limit | None = (None, None) if limit is None else limit(m, v)
@@ -146,7 +146,7 @@ class Bounds:
             for k, extent in enumerate(extents):
                 first = v[at] if single else v[at][k]
                 n = sizes[along[k]] if k in along else 1
-                if ranks > 1 and isinstance(extent, int) and first >= extent:
+                if filling and isinstance(extent, int) and first >= extent:
                     return  # tiles that only fill a cluster lie outside as a whole: a rule of their own
                 if isinstance(extent, int) and isinstance(first, int) and not 0 <= first <= first + n <= extent and len(self.found) < 8:
                     self.found.append((op, m, k, first + n - 1 if first >= 0 else first, extent))
@@ -194,6 +194,12 @@ class Bounds:
             if n.op == "ld" or (loop is not None and (not depth or any(self._read(role, b, depth - 1) for b in (loop.lo, loop.hi)))):
                 return True
         return False
+
+
+def _padded(program: Program) -> bool:
+    """Whether a scheduler hands out tiles beyond the last one, so that all CTAs of a cluster have one."""
+    resolve = trips.resolver_of(program, "")
+    return any(c > 1 and not ranges.of(program, None, resolve(n)).multiple_of(c) for d in program.schedulers.values() for n, c in zip(d.tiles, d.cluster or (), strict=False))
 
 
 def _covered(op: Op) -> tuple[int, int]:

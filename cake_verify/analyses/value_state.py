@@ -9,9 +9,22 @@ from typing import Any
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import (
+    CONSTANT,
+    NO_PRODUCT,
+    NOTHING,
+    UNKNOWN,
+    Axes,
+    Label,
+    Tile,
+    join,
+    moved,
+)
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_bounds import Bounds
+from cake_verify.analyses.value_relations import Compared, Passed
+from cake_verify.analyses.value_relations import Key as Side
 
 Event = tuple[Member, tuple[int, tuple[Any, ...]]]
 Handler = Callable[[Member, tuple[Any, ...]], None]
@@ -32,6 +45,7 @@ class Clash:
     one: Label = UNKNOWN
     other: Label = UNKNOWN
     sure: bool = True
+    passed: tuple[Passed, Passed] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +79,8 @@ def keys_of(leaves: Iterable[Leaf]) -> list[Key]:
 class ValueState:
     """State of one walk, and handlers for loads, stores and what feeds them."""
 
+    bounds: Bounds
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.clashes: list[Clash] = []
@@ -80,7 +96,10 @@ class ValueState:
         self._versions: dict[tuple[int, Any], Any] = {}
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
-        self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.relations: dict[tuple[int, str], tuple[Compared, ...]] = {}
+        self.diagonals: dict[Side, dict[int, dict[int, Passed]]] = {}
+        self.reached: dict[Side, Passed] = {}
+        self.ends: dict[Side, dict[tuple[int, int], int | None]] = {}
         self.kept: set[tuple[int, str]] = set()
         self.dividers: dict[tuple[str, int], str | None] = {}
         self.selecting: set[str] | None = None
@@ -207,6 +226,14 @@ class ValueState:
         cell = self._cells.get(m.cta.rank, {}).get(atom)
         return cell[1] if cell is not None and cell[0] == view else UNKNOWN
 
+    def cell(self, m: Member, atom: int) -> Cell | None:
+        """What some bytes of a member's CTA hold."""
+        return self._cells.get(m.cta.rank, _EMPTY).get(atom)
+
+    def covered_over(self, op: Op, m: Member, v: tuple[Any, ...], view: str, by: int) -> None:
+        """Bytes that are read once more have been written through another view since."""
+        self._clash("covered", op, m, v, 0, (view, 0, op.id), ("", 0, by))
+
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""
         self._clash("mask", op, m, v, 1, label, label)
@@ -222,6 +249,10 @@ class ValueState:
     def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
         """A mask compares positions that are not those of the rows and columns."""
         self._clash("related", op, m, v, 0, row, col)
+
+    def off_diagonal(self, kind: str, wide: Passed, narrow: Passed) -> None:
+        """One tile's mask lets columns pass that another tile's does not, or a tile has none."""
+        self.clashes.append(Clash(kind, wide.op, wide.member, wide.values, 1, wide.col, wide.row, True, (wide, narrow)))
 
     def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
         """Columns of two tiles get the same numbers."""
@@ -308,83 +339,6 @@ class ValueState:
         if isinstance(t, FragT) and t.form == "rowvec" and view.type.rank == 1:
             return lambda m, v: (lambda tile: (tile[1], None, tile[2]))(source(m, v))
         return source
-
-    # ------------------------------------------------------------ memory
-
-    def _load(self, op: Op) -> Handler | None:
-        """A copy from a tensor into a view, in every CTA that receives it."""
-        e, box = op.operands["view"], boxed(self.plan, op)
-        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-        find, at, number, name = self.plan.lookup(op, "view"), self._at(op, "view"), op.id, e.type.view
-        coords = self.plan.code.ops[op.id].index.get("coords", -1)
-        axis = op.attrs.get("multicast")
-        receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
-        flip, tensor = e.type.transposed, op.attrs.get("tensor")
-
-        def load(m: Member, v: tuple[Any, ...]) -> None:
-            row, col = (UNKNOWN, UNKNOWN) if box is None or flip or coords < 0 else labels_at(box, v[coords], number)
-            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number,
-                       (tensor, v[coords], v[at][1:]) if coords >= 0 else None)  # fmt: skip
-
-        return load
-
-    def _fill(self, m: Member, region: list[int], name: str, at: tuple[int, int, int], row: Label, col: Label, product: Axes, ranks: tuple[int, ...], number: int, contents: Any = None) -> None:
-        self._clock += 1
-        cell = (name, moved(row, -at[1]), moved(col, -at[2]), product, contents or self._clock, number, at[0])
-        for r in ranks:
-            cells = self._cells.setdefault(r, {})
-            for a in region:
-                cells[a] = cell
-
-    def _put(self, op: Op) -> Handler | None:
-        """A fragment written to a view, or another write of which nothing is known."""
-        e = op.operands.get("view")
-        if not isinstance(e, Expr) or not isinstance(e.type, ViewT):
-            return self._read_only(op)
-        find, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
-        x = op.operands.get("x")
-        form = x.type.form if isinstance(x, Expr) and isinstance(x.type, FragT) else ""
-        source = self._from_tree(op, "x") if op.name == "store" else None
-
-        def put(m: Member, v: tuple[Any, ...]) -> None:
-            row, col, product = source(m, v) if source is not None else NOTHING
-            if form == "rowvec" and t.rank == 1:
-                row, col = None, row
-            if t.transposed:
-                row, col = col, row
-            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank,), op.id)
-
-        return put
-
-    def _store(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Iterable[Tile]]) -> Handler:
-        """A store to a tensor: what the value means against where it goes."""
-        box = boxed(self.plan, op)
-        coords = self.plan.code.ops[op.id].index.get("coords", -1)
-        number = op.id
-
-        def store(m: Member, v: tuple[Any, ...]) -> None:
-            for row, col, product in source(m, v):
-                if box is None or coords < 0:
-                    continue
-                to_row, to_col = labels_at(box, v[coords], number)
-                if _across(row, to_row, to_col, product) or _across(col, to_col, to_row, product):
-                    self._clash("transposed", op, m, v, 0, row or col, to_row or to_col)
-                    continue
-                for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
-                    by = apart(label, to)
-                    if by is not None and label:
-                        self.moves.setdefault((number, axis), {}).setdefault(label[2], set()).add(by)
-                    if by and (product or abs(by) >= n):
-                        self._clash("stored", op, m, v, axis, label, to, bool(product))
-
-        return store
-
-
-def _across(label: Label, to: Label, other: Label, product: Axes) -> bool:
-    """Whether an axis of a product is stored along another one, although the product has that too, or the tensor has the axis elsewhere."""
-    if not label or not to or label[0] == to[0] or not product:
-        return False
-    return to[0] in product or bool(other and other[0] == label[0])
 
 
 __all__ = ["Clash", "Event", "Handler", "Sum", "ValueState"]

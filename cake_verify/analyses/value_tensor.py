@@ -9,10 +9,11 @@ from cake_ir.program import Expr, Op
 from cake_ir.types import TmemT, ViewT
 from cake_verify.analyses.labels import NOTHING, UNKNOWN, Tile, moved
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.value_state import Handler, Operand, ValueState
+from cake_verify.analyses.value_memory import MemoryValues
+from cake_verify.analyses.value_state import Handler, Operand
 
 
-class TensorValues(ValueState):
+class TensorValues(MemoryValues):
     """The handlers of tensor memory; cells are columns, labels stand at the region's first one."""
 
     def _tmem_operand(self, op: Op, operand: str) -> Operand:

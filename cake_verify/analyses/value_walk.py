@@ -15,15 +15,30 @@ from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
 from cake_verify.analyses.fragment_paths import offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import (
+    CONSTANT,
+    NO_PRODUCT,
+    NOTHING,
+    SUMMED,
+    UNKNOWN,
+    Axes,
+    Label,
+    Tile,
+    apart,
+    boxed,
+    join,
+    labels_at,
+    moved,
+)
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_alias import overwritten
 from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
 from cake_verify.analyses.value_masks import mask_end, numbering
 from cake_verify.analyses.value_parts import collected
-from cake_verify.analyses.value_relations import relations
+from cake_verify.analyses.value_relations import diagonals, relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
 from cake_verify.analyses.value_tensor import TensorValues
 
@@ -44,7 +59,7 @@ class ValueWalk(TensorValues):
                         numbering(self, op, targets), fills(self, op, targets), relations(self, op, targets)]  # fmt: skip
             else:
                 made = [self._compile(op, targets), self.bounds.access(op), numbering(self, op, targets), fills(self, op, targets)]
-            made += [collected(self, op, targets), beyond(self, op, targets)]
+            made += [collected(self, op, targets), beyond(self, op, targets), overwritten(self, op)]
             parts = [h for h in made if h is not None]
             if parts:
                 self.handlers[op.id] = parts[0] if len(parts) == 1 else _in_turn(tuple(parts))
@@ -56,6 +71,8 @@ class ValueWalk(TensorValues):
             handlers[number](m, values)
         for total in self._sums.values():
             self._lose(total)
+        for found in diagonals(self) if self.diagonals else ():
+            self.off_diagonal(*found)
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
@@ -266,6 +283,8 @@ class ValueWalk(TensorValues):
                 elif now and across and was[0] != now[0] and (was[0] == across[0] or now[0] == across[0]):
                     self._clash("transposed", op, m, v, axis, was, now)
             axes = frozenset([x[0] for x in (a[0], b[0]) if x]) or _SOME
+            if not a[1] or not b[1]:
+                axes |= _summed(a, b) | _summed(b, a)
             tile = (join(old[0], a[0]), join(old[1], b[0]), axes)
             if columns is None:
                 self._frags.setdefault(m.number, {})[key] = tile
@@ -288,6 +307,11 @@ def _in_turn(parts: tuple[Handler, ...]) -> Handler:
 
 def _kept(tile: Tile, keep: int | None) -> Tile:
     return (tile[0] if keep == 0 else None, tile[1] if keep == 1 else None, tile[2])
+
+
+def _summed(one: Tile, other: Tile) -> Axes:
+    """The axis that a product sums over, where one operand alone says it and nothing is known of what that runs along otherwise."""
+    return frozenset([SUMMED + one[1][0]]) if one[1] and one[0] == UNKNOWN and not other[1] else NO_PRODUCT
 
 
 _SOME: Axes = frozenset({""})

@@ -9,7 +9,9 @@ from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
+from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
+from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import spoken
 from cake_verify.analyses.words import call
@@ -25,7 +27,7 @@ PAGE = Page(
     "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and on an H200 every store and reduction that had one along any axis was an illegal instruction.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
     passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 512]")),
-    limits="Decided where the access certainly leaves the tensor for some arguments. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
+    limits="Decided where the access certainly leaves the tensor for some arguments, or behind the last of the sequences that offsets in memory mark off, where `lm.assume_values` says that these reach its end. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
 )
 
 
@@ -37,6 +39,10 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         coords = op.operands.get("coords")
         entries = coords if isinstance(coords, tuple) else (op.operands.get("i"),)
+        ragged = beyond_end(program, site, tensor) if op.name in ("load", "store") else None
+        if ragged is not None:
+            yield _behind(site, tensor, ragged)
+            continue
         if op.operands.get("mask") is not None or op.attrs.get("clip"):
             continue
         if any(isinstance(s, If) for s in site.path):
@@ -50,6 +56,19 @@ def check(program: Program) -> Iterator[Fault]:
                 if fault:
                     yield fault
                     break
+
+
+def _behind(site: Site, tensor: Param, found: Beyond) -> Fault:
+    """An access that goes on behind the end of the last sequence."""
+    what = "this mask lets elements" if found.mask is not None else f"{call(site.op)} touches elements"
+    message = f"{what} behind the end of a sequence of `{found.offsets}`{' through' if found.mask is not None else ''}: the last one ends where `{tensor.name}` does"
+    span = found.mask.span if found.mask is not None and found.mask.span.line else site.op.span
+    fixes = without_offset(found.mask.args[1]) if found.mask is not None and found.by == 1 else () if found.mask is not None else (edits.add_argument(site.op.span, "clip=True"),)
+    around = ((found.loop.head, "in this loop over the sequence"),) if found.loop is not None else ()
+    related = ((site.op.span, "touched here"),) if span != site.op.span else ()
+    return Fault("S033", message, span, (*related, *around, (tensor.span, "declared here")),
+                 "let through what the sequence has left, counted from the same element as the coordinate, or use `clip=True`", fixes,
+                 {"role": site.role.name, "tensor": tensor.name, "axis": found.axis})  # fmt: skip
 
 
 def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:

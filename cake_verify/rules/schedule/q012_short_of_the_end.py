@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
 from cake_verify.analyses.affine import affine
+from cake_verify.analyses.left_out import fixes
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.sites import Site, covered, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
@@ -20,7 +21,7 @@ from cake_verify.rules.safety.texts import NAMED
 PAGE = Page(
     code="Q012",
     title="tiles that end before the tensor does",
-    statement="Where one store writes a tensor whose extent is an argument, and its coordinate steps by tiles or rounds whose number follows from that argument, the last of them reaches the extent.",
+    statement="Where one store writes a tensor, and its coordinate steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent.",
     why="A count that rounds down, or divides by another tile than the one that is stored, leaves the rest of the output as it was: right for multiples of the tile, wrong for everything else.",
     failing=edit(NAMED, ("tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128))", "tiles=(M // 64, lm.cdiv(N, 128))")),
     passing=NAMED,
@@ -29,6 +30,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
+    told: set[Span] = set()  # rounds that end early leave out a part of every tensor that they store
     for stores in stores_by_tensor(program):
         s = stores[0]
         tensor = program.tensors[str(s.op.attrs["tensor"])]
@@ -37,10 +39,33 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         for axis, e in enumerate(coords):
             extent = tensor.extents[len(tensor.extents) - 1 - axis]
-            fault = _axis(program, s, tensor, axis, e, extent) if isinstance(extent, str) else None
+            size = extent if isinstance(extent, int) else program.tunables.get(extent)
+            fault = _fixed(program, s, tensor, axis, e, size) if isinstance(size, int) else _axis(program, s, tensor, axis, e, str(extent))
             if fault is not None:
-                yield fault
+                if fault.span not in told:
+                    yield fault
+                told.add(fault.span)
                 break
+
+
+def _fixed(program: Program, s: Site, tensor: Param, axis: int, e: Expr, size: int) -> Fault | None:
+    """An extent that is a number, which rounds of fixed number do not reach."""
+    line = affine(program, s.role.name, e)
+    if line is None or line.constant or len(line.terms) != 1 or s.op.operands.get("rows") is not None:
+        return None
+    ((name, stride),) = line.terms.items()
+    found = counted(program, s, name)
+    if found is None or "." in name or name == "member" or stride != stored(s, axis):
+        return None
+    count = found[0].attrs.get("value") if isinstance(found[0], Expr) and found[0].op == "const" else found[0]
+    if not isinstance(count, int) or count < 1 or count * stride >= size:
+        return None
+    return Fault("Q012", f"nothing writes `{tensor.name}` from {count * stride} on along axis {axis}, which has {size}: {count} round{'s' if count > 1 else ''} end there", found[2],
+                 ((s.op.spans.get("coords", s.op.span), "stored here"), (tensor.span, "declared here")), f"go on to {size}", _longer(s, name, count * stride, size, stride), {"axis": axis, "expected": size, "found": count * stride})  # fmt: skip
+
+
+def _longer(s: Site, name: str, reached: int, size: int, stride: int) -> tuple[Fix, ...]:
+    return fixes(next((x for x in s.loops if x.var == name), None), (reached, size), stride)
 
 
 def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: str) -> Fault | None:
