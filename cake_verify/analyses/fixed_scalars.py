@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
-from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.trips import NotKnown
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from cake_ir.derive.structure import listed
+from cake_ir.derive.structure import conjuncts, listed
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
@@ -22,7 +22,6 @@ from cake_verify.analyses.fixed_scalars import fixed_scalars
 from cake_verify.analyses.goals import Goal, goals_of
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.positions import declared_values
-from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NO_VALUE, NotKnown

@@ -67,6 +67,9 @@ class _Walk:
                 if value.attrs.get("init") is None:
                     self.empty.update({t: value.span for t in s.targets})
                     self.anew |= set(s.targets) if self.tiles else set()
+                else:  # a place that was declared before is started anew
+                    for t in s.targets:
+                        self.empty.pop(t, None)
                 return
         if op.attrs.get("kind") is not None and op.name == "mma":
             self.mma(op)
