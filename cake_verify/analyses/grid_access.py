@@ -113,6 +113,11 @@ def _sizes(program: Program, tensor: str, extents: dict[tuple[str, int], int]) -
 
 
 def _clip(box: Box, sizes: tuple[int, ...]) -> Box | None:
+    for (a, b), n in zip(box, sizes, strict=True):
+        if a < 0 or b > n or a >= b:
+            break
+    else:  # nearly always: every access of a walk comes here
+        return box
     cut = tuple((max(0, a), min(b, n)) for (a, b), n in zip(box, sizes, strict=True))
     return cut if all(a < b for a, b in cut) else None
 

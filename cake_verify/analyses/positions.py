@@ -168,8 +168,22 @@ def around(site: Site, program: Program) -> list[Expr]:
     return [resolve(e) for e in out]
 
 
-def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False) -> Iterator[Position]:
-    """Every execution of an operation for `args`. Raises `TooMany`."""
+def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False) -> tuple[Position, ...]:
+    """Every execution of an operation for `args`, worked out once for all operations of its block. Raises `TooMany`."""
+    key = (positions, site.role.name, *map(id, site.path), site.arms, *sorted(args.items()), high)
+    found = program.facts.get(key)
+    if found is None:
+        try:
+            found = tuple(_positions(program, site, args, high))
+        except TooMany as many:
+            found = many
+        program.facts[key] = found
+    if isinstance(found, TooMany):
+        raise found
+    return found  # type: ignore[return-value]  # what was put in under this key
+
+
+def _positions(program: Program, site: Site, args: Mapping[str, int], high: bool) -> Iterator[Position]:
     resolve = resolver_of(program, site.role.name)
     left = MOST
     for member in range(site.role.members):
