@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import AssumeValues, Expr, For, If, Program
 from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile
 from cake_verify.analyses import ranges
 from cake_verify.analyses.evaluate import apply, evaluate
+from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.sites import Site
 from cake_verify.analyses.trips import resolver_of, written
 
@@ -107,13 +109,8 @@ def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
 def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24) -> Iterator[dict[str, int]]:
     """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try."""
     wanted = sorted(names)
-    facts = [c for a in program.assumes for c in ranges.conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.walk() if n.op == "param"} <= set(wanted)]
-    defined: dict[str, Expr] = {}
-    for c in facts:
-        if c.op == "eq" and c.args[0].op == "param":
-            name = str(c.args[0].attrs["name"])
-            if name not in defined and all(n.attrs.get("name") not in (name, *defined) for n in c.args[1].walk() if n.op == "param"):
-                defined[name] = c.args[1]
+    facts = [c for a in program.assumes for c in conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.walk() if n.op == "param"} <= set(wanted)]
+    defined = definitions(facts, wanted)
     free = [n for n in wanted if n not in defined]
     tried = 0
     for values in islice(product(*(_candidates(program, n, sizes) for n in free)), 4 * limit):

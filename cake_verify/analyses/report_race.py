@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cake_ir.derive.clusters import guarded_loads
-from cake_ir.fault import Fault, Fix
+from cake_ir.fault import Cause, Fault, Fix
 from cake_ir.ops.effects import Arrive, Commit, Drain, Sync, Wait
 from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
@@ -106,6 +106,7 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
     left = next((i for i, (bits, _) in enumerate(m.cp) if bits & missing), None)
     related = [(write.op.span, "copied here")]
     fixes: list[Fix] = []
+    cause: Cause | None = None
     mine = [e for e in r.log[write.number :] if e.member is m]
     closed = next((e for e in mine if r.is_a(e.op, Commit)), None)
     waited = next((e for e in mine if r.is_a(e.op, Drain)), None)
@@ -116,6 +117,11 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
         fixes.append(edits.after(edits.stmt_span(r.plan, copy.op), "lm.cp_commit()"))
         span = copy.op.span
         related = [(s.span, f"reads `{name}`")]
+    elif left is not None and drain is not None and drain.number < write.number:
+        cause = "copied behind the wait"
+        message = f"{call(s.op)} reads `{name}`, which {call(write.op)} fills behind the last `lm.cp_wait`: nothing waits for that copy"
+        span = write.op.spans.get("stage", write.op.span)
+        related = [(drain.op.span, "waits for the copies in front of it"), (s.span, f"reads `{name}`")]
     elif left is not None:
         since = [] if drain is None else [e for e in r.log[drain.number :] if e.member is m and r.is_a(e.op, Commit)]
         pending = max(0, len(m.cp) - left - 1 - len(since))
@@ -138,6 +144,7 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
                 related.append((s.span, f"reads `{name}`"))
     else:
         sync = edits.own_barrier(r.plan.program, m.role)
+        cause = "own copies"
         message = f"{call(s.op)} reads bytes of `{name}` that other threads of {who(r, m)} copied: `lm.cp_wait` covers a thread's own copies only"
         span = s.span
         if drain is not None:
@@ -146,8 +153,8 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
             related.append((s.span, f"reads `{name}`"))
             if sync:
                 fixes.append(edits.after(edits.stmt_span(r.plan, drain.op), f"lm.sync({sync})"))
-    return Fault("S004", message, span, tuple(related), help=title(fixes, "wait for the group, then let all threads meet"), fixes=tuple(fixes),
-                 facts=facts, trace=lines)  # fmt: skip
+    return Fault("S004", message, span, tuple(related), help=title(fixes, "copy into the slot that was read last, or wait behind the copy" if cause == "copied behind the wait" else "wait for the group, then let all threads meet"),
+                 fixes=tuple(fixes), facts=facts, trace=lines, cause=cause)  # fmt: skip
 
 
 # ------------------------------------------------------------------ written before earlier reads have ended
