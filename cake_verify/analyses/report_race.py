@@ -11,6 +11,7 @@ from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
+from cake_verify.analyses.report_landed import handed_in_flight, landed_before
 from cake_verify.analyses.report_site import Site, engine_of, title, view_of
 from cake_verify.analyses.slices import Slice, slices
 from cake_verify.analyses.state import Found, Member
@@ -66,6 +67,12 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
         fixes.append(edits.before(edits.stmt_span(r.plan, freed.op), 'lm.tmem_wait("st")'))
     elif engine == "cp_async" and write.member is m:
         return _copies(r, s, write, missing, lines, facts)
+    elif engine == "cp_async" and (given := handed_in_flight(r, write)) is not None:
+        message = f"{call(given.op)} hands on `{name}` while {call(write.op)} may be in flight: its threads do not wait for what they copied"
+        tensor_core = any(o == s.operand and proxy == "async" for o, _, proxy in r.touches(s.op))
+        related = [(write.op.span, "copied here"), (s.span, f"{who(r, m)} reads it here")]
+        fix = landed_before(r, write, given, tensor_core)
+        return Fault(code, message, given.op.span, tuple(related), fix.title, (fix,), facts, lines)
     elif write.member is m:
         sync = edits.own_barrier(program, m.role)
         message = f"{call(s.op)} reads bytes of `{name}` that other lanes of {who(r, m)} wrote, and nothing makes them meet in between"

@@ -70,6 +70,7 @@ class Settings:
         self.read = self._tensors_read()
         self.branched = read_guards.only_branched(self)
         self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
+        self.least = read_guards.least_of(program, [t for t in self.read if t not in self.bounds and t not in self.prefix])
         self.window, self.stages = self._window()
         self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
         self.dependents, self.defined = fixed_scalars(program, self.integers)
