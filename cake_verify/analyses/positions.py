@@ -12,8 +12,8 @@ from itertools import islice, product
 from typing import Any
 
 from cake_ir.derive.structure import conjuncts
-from cake_ir.program import AssumeValues, Expr, For, If, Program
-from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile
+from cake_ir.program import AssumeValues, Expr, For, If, Program, Scheduler
+from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile, decode_group, group_totals
 from cake_verify.analyses import ranges
 from cake_verify.analyses.evaluate import apply, evaluate
 from cake_verify.analyses.fixed_scalars import definitions
@@ -159,19 +159,25 @@ def around(site: Site, program: Program) -> list[Expr]:
         if isinstance(s, If):
             out.append(s.cond)
         elif s.kind == "tiles":
-            out += program.schedulers[str(s.scheduler)].tiles
+            d = program.schedulers[str(s.scheduler)]
+            out += d.tiles
+            if d.kind == "grouped" and (rows := group_rows(program, d)) is not None:
+                out += rows
         else:
             out += [e for e in (s.lo, s.hi) if e is not None]
     return [resolve(e) for e in out]
 
 
-def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False) -> tuple[Position, ...]:
-    """Every execution of an operation for `args`, worked out once for all operations of its block. Raises `TooMany`."""
-    key = (positions, site.role.name, *map(id, site.path), site.arms, *sorted(args.items()), high)
+def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False, free: bool = False) -> tuple[Position, ...]:
+    """Every execution of an operation for `args`, worked out once for all operations of its block. Raises `TooMany`.
+
+    With `free` a condition on nothing but what memory holds may hold and may not: some memory lets the operation run.
+    """
+    key = (positions, site.role.name, *map(id, site.path), site.arms, *sorted(args.items()), high, free)
     found = program.facts.get(key)
     if found is None:
         try:
-            found = tuple(_positions(program, site, args, high))
+            found = tuple(_positions(program, site, args, high, free))
         except TooMany as many:
             found = many
         program.facts[key] = found
@@ -180,30 +186,75 @@ def positions(program: Program, site: Site, args: Mapping[str, int], high: bool 
     return found  # type: ignore[return-value]  # what was put in under this key
 
 
-def _positions(program: Program, site: Site, args: Mapping[str, int], high: bool) -> Iterator[Position]:
+def _positions(program: Program, site: Site, args: Mapping[str, int], high: bool, free: bool) -> Iterator[Position]:
     resolve = resolver_of(program, site.role.name)
     left = MOST
     for member in range(site.role.members):
-        for p in _inner(program, site, 0, 0, Position(program, args, {}, member, high), resolve):
+        for p in _inner(program, site, 0, 0, Position(program, args, {}, member, high), resolve, free):
             left -= 1
             if left < 0:
                 raise TooMany
             yield p
 
 
-def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, resolve: Any) -> Iterator[Position]:
+def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, resolve: Any, free: bool) -> Iterator[Position]:
     if depth == len(site.path):
         yield p
         return
     s = site.path[depth]
     if isinstance(s, If):
-        holds = p.value(resolve(s.cond))
-        if holds is not None and bool(holds) == site.arms[arm]:
-            yield from _inner(program, site, depth + 1, arm + 1, p, resolve)
+        if _taken(p, resolve(s.cond), site.arms[arm], free):
+            yield from _inner(program, site, depth + 1, arm + 1, p, resolve, free)
         return
     for v, tile, inside in _values(program, s, p, resolve):
         at = Position(program, p.args, {**p.names, s.var: v}, p.member, p.high, tile or p.tile, p.inside and inside)
-        yield from _inner(program, site, depth + 1, arm, at, resolve)
+        yield from _inner(program, site, depth + 1, arm, at, resolve, free)
+
+
+def group_rows(program: Program, d: Scheduler) -> tuple[Expr, Expr] | None:
+    """How many offsets a grouped scheduler has, and the end of the last group at most; None where nothing states them."""
+    stated, tensor = declared_values(program, str(d.offsets)), program.tensors.get(str(d.offsets))
+    if stated is None or tensor is None or not tensor.extents:
+        return None
+    count = tensor.extents[0]
+    return Expr("const", (), {"value": count}) if isinstance(count, int) else Expr("param", (), {"name": count}), stated.hi
+
+
+MOST_GROUPS = 6
+
+
+def _grouped(program: Program, d: Scheduler, n_tiles: int, p: Position) -> Iterator[tuple[Any, tuple[int, ...], bool]]:
+    """The tiles of groups that share all rows there are as evenly as they can."""
+    found = group_rows(program, d)
+    count, end = (evaluate(program, e, p.args) for e in found) if found is not None else (None, None)
+    if not isinstance(count, int) or not isinstance(end, int) or not 2 <= count <= MOST_GROUPS or end < 1 or not d.block:
+        raise TooMany
+    offsets = [(end - 1) * i // (count - 1) for i in range(count)]
+    total = sum(group_totals(offsets, d.block, n_tiles, d.cluster))
+    if total > MOST:
+        raise TooMany
+    for linear in range(total):
+        t = decode_group(linear, offsets, d.block, n_tiles, d.raster, d.swizzle, d.cluster)
+        if t is not None and t.rows > 0 and t.n < n_tiles:
+            yield {"group": t.group, "m": t.m, "n": t.n, "row0": t.row0, "rows": t.rows}, (t.group, t.m, t.n), True
+
+
+def _taken(p: Position, cond: Expr, arm: bool, free: bool) -> bool:
+    """Whether an arm is certainly taken, or with `free` taken for some contents of memory."""
+    parts = conjuncts(cond)
+    held = [None if free and memory_alone(c) else p.value(c) for c in parts]
+    open_ = [free and memory_alone(c) for c in parts]
+    if arm:
+        return all(o or (h is not None and bool(h)) for h, o in zip(held, open_, strict=True))
+    return any(o or (h is not None and not h) for h, o in zip(held, open_, strict=True))
+
+
+def memory_alone(e: Expr) -> bool:
+    """Whether a condition compares what memory holds with launch arguments and numbers only: nothing of where the operation stands."""
+    if e.op == "ld":
+        return True
+    return e.op not in ("var", "field", "role_index", "slot_index", "cta_rank", "cta_id") and bool(e.args) and any(n.op == "ld" for n in e.walk()) and all(
+        memory_alone(a) or not any(n.op in ("ld", "var", "field", "role_index", "slot_index", "cta_rank", "cta_id") for n in a.walk()) for a in e.args)  # fmt: skip
 
 
 def _values(program: Program, loop: For, p: Position, resolve: Any) -> Iterator[tuple[Any, tuple[int, ...], bool]]:
@@ -216,8 +267,11 @@ def _values(program: Program, loop: For, p: Position, resolve: Any) -> Iterator[
         return
     d = program.schedulers[str(loop.scheduler)]
     counts = [p.value(resolve(e)) for e in d.tiles]
-    if d.kind == "grouped" or any(c is None for c in counts):
+    if any(c is None for c in counts):
         raise TooMany
+    if d.kind == "grouped":
+        yield from _grouped(program, d, int(counts[-1]), p)
+        return
     order = TileOrder(tuple(max(0, int(c)) for c in counts), d.names, d.raster, d.swizzle, d.cluster)
     if cluster_total(order) * cluster_size(order) > MOST:
         raise TooMany

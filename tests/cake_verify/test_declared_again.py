@@ -26,3 +26,14 @@ def test_a_declaration_with_init_gives_the_place_a_value() -> None:
 def test_without_init_the_first_read_is_still_a_fault() -> None:
     found = verify_text(TEXT.replace(", init=0.0)", ")")).shown()
     assert [d.code for d in found if d.severity == "error"] == ["D009"]
+
+
+def test_a_fragment_without_init_inside_an_expression_is_nobodys_value() -> None:
+    text = TEXT.replace("o = o * 2.0 + x", 'o = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc") + x')
+    (found,) = [d for d in verify_text(text).shown() if d.severity == "error"]
+    assert found.code == "D009" and found.fixes[0].edits[0].text.strip(", )") == "init=0.0"
+
+
+def test_a_fragment_that_only_lends_its_shape_needs_no_value() -> None:
+    text = TEXT.replace("o = o * 2.0 + x", 'o = o + x * lm.cast(lm.iota(lm.frag(shape=(64, 64), dtype=lm.f32, form="acc"), 0), lm.f32)')
+    assert verify_text(text).verdict == "pass"
