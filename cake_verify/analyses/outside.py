@@ -57,10 +57,13 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     extents = list(reversed(tensor.extents))
     at = [Expr("read") if r else e for e, r in zip(at, read, strict=True)]  # nothing is known of these
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
+    told = {str(n.attrs["tensor"]) for e in conds for n in e.walk() if n.op == "ld"}
+    ends = (False, True) if len(told) == 1 else (False,)  # the greatest numbers of two tensors need not come together
     for args in arguments(program, names, (2,), CHOICES):
-        found = _first(program, site, at, extents, args, names)
-        if found is not None:
-            return found
+        for high in ends:
+            found = _first(program, site, at, extents, args, names, high)
+            if found is not None:
+                return found
     return None
 
 
@@ -70,11 +73,11 @@ def _entries(site: Site) -> list[Expr]:
     return [e for e in found if isinstance(e, Expr)]
 
 
-def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[int | str], args: dict[str, int], names: set[str]) -> Outside | None:
+def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool) -> Outside | None:
     sizes = [e if isinstance(e, int) else args.get(e) for e in extents]
     bad: list[tuple[Position, int, int, int]] = []
     try:
-        for p in positions(program, site, args, free=True):
+        for p in positions(program, site, args, high, free=True):
             if p.inside and (wrong := _past(site, at, sizes, p)) is not None:
                 bad.append((p, *wrong))
     except TooMany:

@@ -12,7 +12,7 @@ from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.sites import Site, covered
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
@@ -42,11 +42,12 @@ def check(program: Program) -> Iterator[Fault]:
         if op.operands.get("mask") is not None or op.attrs.get("clip"):
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
-        if grouped or any(isinstance(s, If) for s in site.path):
+        told = any(n.op == "ld" for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).walk())
+        if grouped or told or any(isinstance(s, If) for s in site.path):
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
                 _gather(through, site, tensor, found)
-            if found is not None or not grouped:
+            if found is not None or not (grouped or told):
                 continue
         for axis, e in enumerate(entries):
             if isinstance(e, Expr) and not isinstance(e.type, FragT):
@@ -62,10 +63,11 @@ _SHOWN = 3
 
 
 def _gather(through: dict[int, Fault], site: Site, tensor: Param, found: Outside) -> None:
-    """One fault for all accesses that a branch lets through: the condition is wrong once."""
-    first = through.setdefault(id(found.guard), fault := _guarded(site, tensor, found))
+    """One fault for all accesses that a branch (or a loop without one) lets through: the condition is wrong once."""
+    by = id(found.guard or (site.loops[-1] if site.loops else site.op))
+    first = through.setdefault(by, fault := _guarded(site, tensor, found))
     if first is not fault and len(first.related) < 3 + _SHOWN:
-        through[id(found.guard)] = replace(first, related=(*first.related, (site.op.span, f"leaves `{tensor.name}` too")))
+        through[by] = replace(first, related=(*first.related, (site.op.span, f"leaves `{tensor.name}` too")))
 
 
 def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
@@ -80,7 +82,7 @@ def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
         span, related = found.loose.span, [(site.op.span, "let through here"), *related]
     elif found.guard is not None:
         related.insert(0, (found.guard.head, "under this condition"))
-    return Fault("S033", message, span, tuple(related), "let the condition keep out what lies outside, or use `clip=True`", fixes,
+    return Fault("S033", message, span, tuple(related), "mask the access, or use `clip=True`" if found.guard is None else "let the condition keep out what lies outside, or use `clip=True`", fixes,
                  {"role": site.role.name, "tensor": tensor.name, "axis": found.axis, "expected": found.extent, "found": found.last})  # fmt: skip
 
 
