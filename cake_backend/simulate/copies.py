@@ -291,7 +291,7 @@ def _cp_async_rows(site: Site) -> Step:
             return
         access.whole(warp, vals, rows=0, align=16)
         cells, pool = access.cells(warp, vals, ("cp.async rows", warp.warp), rows, cols), access.pool(warp.cta)
-        at = index_of(vals[coords_at], {0: cols, 1: numbers(warp, vals, rows)})
+        at = index_of(vals[coords_at], {0: cols, len(vals[coords_at]) - 1: numbers(warp, vals, rows)})
         m.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
         _start(site, warp, tensor, at, pool, cells)
 

@@ -12,6 +12,7 @@ from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
 from cake_ir.derive.clusters import arrival_targets
+from cake_ir.derive.member_meetings import idle_releases
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.sends import send_barriers
 from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, FenceProxy, Flag, GridDependency, Sync, Turn, Wait
@@ -68,7 +69,7 @@ def arrive(site: Site, effect: Arrive) -> Step:
     name = str(site.op.attrs["barrier"])
     b = m.program.barriers[name]
     at = position(site)
-    touched = derived.touches_slots(m.program, m.rings, site.role.name, b) and site.width > 1
+    meets = site.width > 1 and (site.op.id in idle_releases(m.program) or derived.touches_slots(m.program, m.rings, site.role.name, b))
 
     def land(warp: Warp, n: int, arrivals: int) -> None:
         for rank in arrival_targets(m.program, name, warp.cta.rank):
@@ -87,9 +88,9 @@ def arrive(site: Site, effect: Arrive) -> Step:
         elif b.arrive == "cp_async":
             _when_copied(m, site, warp, lambda: land(warp, n, 32))
         elif b.arrive == "member":
-            # One thread arrives. Where the member's threads touched the slot themselves, its named barrier comes first.
+            # One thread arrives. Where the member's threads touched the slot themselves, or may not have come as far, its named barrier comes first.
             meeting = warp.cta.named[f"member {warp.role.name}", warp.member]
-            if touched:
+            if meets:
                 busy = meet(site, warp, meeting, f"the other warps of the member at the release of `{name}`")
                 if busy is not None:
                     return busy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Effect, Issue, Touch
 from cake_ir.ops.spec import Call, OpSpec, P, always
-from cake_ir.ops.vectors import row_vector, vec_chunk
+from cake_ir.ops.vectors import COLUMNS_OF_VEC, NO_COLUMNS, row_vector, vec_chunk
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import NONE, FragT, ScalarT, Type, ViewT
 
@@ -130,6 +130,8 @@ def _fragment(call: Call, form: str, shape: tuple[int, ...], dtype: str) -> Frag
             return row_vector(like, cols if len(shape) == 1 else rows, dtype)
         return FragT("rowvec", cols if len(shape) == 1 else rows, 1, dtype, warps=warps, parent="acc")
     if form == "colvec":
+        if like is not None and "vec" in (like.form, like.parent):
+            call.fault("D002", NO_COLUMNS, "like", help=COLUMNS_OF_VEC)
         return FragT("colvec", 1, cols, dtype, warps=warps, parent=like.form if like else "acc")
     call.fault("D022", f"`{form}` is not a form that memory can be loaded into", "form", help="forms: acc a b vec rowvec colvec rows")
 

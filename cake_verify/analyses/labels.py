@@ -85,7 +85,8 @@ def boxed(plan: Plan, op: Op) -> Box | None:
     elif along == "row":
         row, col = 0, None
     else:
-        row, col = 1 if tensor.rank > 1 else None, 0
+        outer = tensor.rank - 1 if op.name == "cp_async_rows" else 1
+        row, col = outer if tensor.rank > 1 else None, 0
     name = lambda k: _axis(plan, op, tensor.axes, coords, k)  # noqa: E731 - two uses
     return Box(row, col, name(row), name(col), rows, cols)
 

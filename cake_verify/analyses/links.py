@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Program
 from cake_verify.analyses.grid_access import touched
 from cake_verify.analyses.grid_cells import FLAG, READ
-from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.fact import fact
 from cake_ir.program import Assume, Expr, For, Program
 from cake_ir.record import record
@@ -283,10 +284,3 @@ def _assumed(assumes: tuple[Assume, ...], name: str) -> Range:
 
 def _is_param(e: Expr, name: str) -> bool:
     return e.op == "param" and e.attrs["name"] == name
-
-
-def conjuncts(e: Expr) -> list[Expr]:
-    """The conditions that hold where `e` does."""
-    if e.op == "and":
-        return [c for a in e.args for c in conjuncts(a)]
-    return [e]

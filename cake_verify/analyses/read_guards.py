@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cake_ir.program import Expr
+from cake_ir.program import Expr, Program
 from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.trips import NO_VALUE
 
 if TYPE_CHECKING:
@@ -48,14 +49,24 @@ def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:
 
 
 def held(search: Settings, tensor: str, value: int, env: Mapping[str, Any]) -> int:
-    """A value to be read, brought into what `lm.assume_values` says of a tensor whose elements branches look at."""
+    """A value to be read, brought into what `lm.assume_values` says of a tensor whose elements branches look at.
+
+    One that says how often a loop runs keeps to the least that is stated: the greatest comes from arguments that nothing else may tie to it.
+    """
     stated = search.bounds.get(tensor)
     if stated is None:
-        return value
+        least = search.least.get(tensor)
+        return value if least is None else max(value, least)
     lo, hi = (evaluate(search.program, e, env) for e in (stated.lo, stated.hi))
     if not isinstance(lo, int) or not isinstance(hi, int):
         return value
     return max(lo, min(value, hi - 1))
+
+
+def least_of(program: Program, tensors: Iterable[str]) -> dict[str, int]:
+    """The least number that is stated for each of the tensors for which one is."""
+    stated = {t: d.lo for t in tensors if (d := declared_values(program, t)) is not None}
+    return {t: int(e.attrs["value"]) for t, e in stated.items() if e.op == "const" and isinstance(e.attrs["value"], int)}
 
 
 def only_branched(search: Settings) -> list[str]:

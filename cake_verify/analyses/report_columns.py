@@ -107,4 +107,4 @@ def _behind(plan: Plan, c: Clash, offsets: str, facts: dict[str, Any]) -> Fault:
     elif guard is not None and guard.cond.op == "lt":
         fixes = without_offset(guard.cond.args[1])
     message = f"a row of the next sequence is taken in: `{offsets}` divides `{c.one[0]}`, and `{c.one[0]}` = {c.one[1]} lies behind the end of the one that the tile belongs to"
-    return Fault("S034", message, at, tuple(related), "take in only as many rows as the sequence has left", fixes, {**facts, "axis": c.one[0]})
+    return Fault("S034", message, at, tuple(related), "take in only as many rows as the sequence has left", fixes, {**facts, "axis": c.one[0]}, cause="next sequence")

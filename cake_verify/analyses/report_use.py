@@ -10,6 +10,7 @@ from cake_ir.types import TmemT
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.report_deadlock import early_release
+from cake_verify.analyses.report_landed import handed_in_flight, landed_before
 from cake_verify.analyses.report_site import Site, engine_of, view_of
 from cake_verify.analyses.state import Found, Member
 from cake_verify.analyses.words import call, sync_points, trace, who
@@ -33,7 +34,11 @@ def unfenced(r: Replay, found: Found) -> Fault:
         fix = edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({own})")
     if engine_of(r, entry.op) == "cp_async":
         drain = next((e for e in r.log[entry.number :] if e.member is entry.member and r.is_a(e.op, Drain)), None)
-        fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()") if drain else fix
+        if (given := handed_in_flight(r, entry)) is not None:
+            fix = landed_before(r, entry, given, fence=True)
+            message = f"{call(s.op)} {verb} `{name}` through the async proxy: {call(entry.op)} writes when it lands, and its threads do not wait for that in front of a fence"
+        elif drain is not None:
+            fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()")
     span, related = entry.op.span, ((s.span, f"{who(r, s.member)} {verb} it here through the async proxy"),)
     if found.data["missing"] & s.member.F and own:
         span, related = s.span, ((entry.op.span, f"{who(r, entry.member)} writes it here"),)

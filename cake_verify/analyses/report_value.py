@@ -43,7 +43,7 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         decl = plan.program.tmems[c.op.operands["acc"].type.tmem]  # type: ignore[union-attr]  # tensor memory, see the walk
         message = f"{call(c.op)} adds to `{decl.name}`, of which another product has overwritten columns since"
         return Fault("S035", message, decl.spans.get("col", decl.span), ((by.span, "overwrites them here"), (c.op.span, "adds to them here")),
-                     "give each accumulator columns of its own", (), facts)  # fmt: skip
+                     "give each accumulator columns of its own", (), facts, cause="columns overwritten")  # fmt: skip
     if c.kind == "stale":
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {place(c.one)}, and the product belongs to {place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
@@ -182,7 +182,7 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
         message = f"{call(c.op)} multiplies along `{c.one[0]}` of `a` and `{c.other[0]}` of `b`: one operand is not the way round that is meant"
         odd = odd_slice(plan, c.op)
         span = odd.span if odd is not None else span_of(c.op, "b")
-        return Fault("S034", message, span, ((c.op.span, "multiplied here"), *sources(plan, c)), "transpose one of them: `.T`", (), facts)
+        return Fault("S034", message, span, ((c.op.span, "multiplied here"), *sources(plan, c)), "transpose one of them: `.T`", (), facts, cause="operand turned")
     message = f"{call(c.op)} stores rows along `{c.one[0]}` where `{c.op.attrs.get('tensor')}` has `{c.other[0]}`: the tile lies across"
     mma = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role]
     fixes: tuple[Fix, ...] = ()
@@ -193,7 +193,7 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
             fixes = (Fix((Edit(mma[0].spans["a"], str(texts[1])), Edit(mma[0].spans["b"], str(texts[0]))), "likely", "exchange `a` and `b`"),)
     related = (*((o.span, "multiplied here") for o in mma[:1]), *sources(plan, c))
     span, more = (mma[0].span, ((c.op.span, "stored here"), *sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
-    return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts)
+    return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts, cause="operand turned")
 
 
 def _covered_over(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from cake_ir.derive.structure import listed
+from cake_ir.derive.structure import conjuncts, listed
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
@@ -24,7 +24,6 @@ from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off_tiles, off_
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
-from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.setting import Setting
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
@@ -50,6 +49,7 @@ class Settings:
         self.read = self._tensors_read()
         self.branched = read_guards.only_branched(self)
         self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
+        self.least = read_guards.least_of(program, [t for t in self.read if t not in self.bounds and t not in self.prefix])
         self.window, self.stages = self._window()
         self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
         self.dependents, self.defined = fixed_scalars(program, self.integers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Param, Program
@@ -13,7 +14,7 @@ from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
 from cake_verify.analyses.sites import Site, covered
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
@@ -32,6 +33,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
+    through: dict[int, Fault] = {}
     for site in ranges.live(program):
         op = site.op
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
@@ -45,17 +47,33 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         if op.operands.get("mask") is not None or op.attrs.get("clip"):
             continue
-        if any(isinstance(s, If) for s in site.path):
+        grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
+        told = any(n.op == "ld" for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).walk())
+        if grouped or told or any(isinstance(s, If) for s in site.path):
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
-                yield _guarded(site, tensor, found)
-            continue
+                _gather(through, site, tensor, found)
+            if found is not None or not (grouped or told):
+                continue
         for axis, e in enumerate(entries):
             if isinstance(e, Expr) and not isinstance(e.type, FragT):
                 fault = _axis(program, site, tensor, axis, e)
                 if fault:
                     yield fault
                     break
+    yield from through.values()
+
+
+_SHOWN = 3
+"""Further accesses that one condition lets through, beside the first."""
+
+
+def _gather(through: dict[int, Fault], site: Site, tensor: Param, found: Outside) -> None:
+    """One fault for all accesses that a branch (or a loop without one) lets through: the condition is wrong once."""
+    by = id(found.guard or (site.loops[-1] if site.loops else site.op))
+    first = through.setdefault(by, fault := _guarded(site, tensor, found))
+    if first is not fault and len(first.related) < 3 + _SHOWN:
+        through[by] = replace(first, related=(*first.related, (site.op.span, f"leaves `{tensor.name}` too")))
 
 
 def _behind(site: Site, tensor: Param, found: Beyond) -> Fault:
@@ -75,14 +93,15 @@ def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
     """An access that its conditions let through although it leaves the tensor."""
     where = f"an element in front of `{tensor.name}`" if found.last < 0 else f"element {found.last} along axis {found.axis} of `{tensor.name}`"
     message = f"{call(site.op)} touches {where}, which has {found.extent} there, for {found.given}"
-    related = [(tensor.span, "declared here")]
+    span, related = site.op.span, [(tensor.span, "declared here")]
     fixes: tuple[Fix, ...] = ()
-    if found.guard is not None:
+    if found.loose is not None:
+        left, right = (spoken(a) for a in found.loose.args)
+        fixes = (edits.replace(found.loose.span, f"{left} {found.tighter} {right}"),)
+        span, related = found.loose.span, [(site.op.span, "let through here"), *related]
+    elif found.guard is not None:
         related.insert(0, (found.guard.head, "under this condition"))
-        if found.tighter:
-            left, right = (spoken(a) for a in found.guard.cond.args)
-            fixes = (edits.replace(found.guard.cond.span, f"{left} {found.tighter} {right}"),)
-    return Fault("S033", message, site.op.span, tuple(related), "let the condition keep out what lies outside, or use `clip=True`", fixes,
+    return Fault("S033", message, span, tuple(related), "mask the access, or use `clip=True`" if found.guard is None else "let the condition keep out what lies outside, or use `clip=True`", fixes,
                  {"role": site.role.name, "tensor": tensor.name, "axis": found.axis, "expected": found.extent, "found": found.last})  # fmt: skip
 
 
