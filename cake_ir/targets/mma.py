@@ -115,6 +115,13 @@ def _scaled_kind(family: Family, target_name: str, a: str, b: str) -> MmaKind | 
     return f"block scales apply to fp8, fp6 and fp4 operands, not to {a} x {b}"
 
 
+def unpacked_problem(kind: MmaKind, a: str, b: str) -> str | None:
+    """Why e2m1 cannot stand beside a wider operand; ``None`` where it does not."""
+    if kind.name == "mxf8f6f4" and a != b and "e2m1" in (a, b):
+        return f"{kind.name} reads each element from a byte of its own, a view or fragment of e2m1 packs two: {a} x {b} has no operand to read"
+    return None
+
+
 def scale_problem(target_name: str, kind: MmaKind, block: int, dtype: str, layout: str) -> str | None:
     """Why scales of this block, dtype and layout do not fit ``kind``; ``None`` when they do."""
     accepted = [s for s in SCALES.get(target_name, ()) if s.kind == kind.name or (kind.name == "mxf4nvf4" and s.kind == "mxf4")]
