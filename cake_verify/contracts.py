@@ -85,7 +85,7 @@ HELD: dict[str, Held] = {
     "HW088": _h("H004"),
     "HW089": _h("D016", "descriptors are made from the view's layout, each family's by its own encoder"),
     "HW090": _h("H017 S038", "a send names one view and one barrier, of the same CTA"),
-    "HW091": _h("H004 D037 H025", "the number of a scale in its word follows from `first` of `lm.scales`"),
+    "HW091": _h("H004 D037 H025 S045", "the number of a scale in its word follows from `first` of `lm.scales`"),
     "HW092": _h("H023"),
     "HW093": _h("H005", "tile counts are rounded up to whole clusters", "whether a cluster fits a GPC beside others: the driver, at launch"),
     "HW094": _h("S012", "cluster barriers are emitted at entry and exit"),

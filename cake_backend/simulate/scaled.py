@@ -23,6 +23,9 @@ from cake_ir.ops.scales import ATOM, ATOM_ROWS, WORD, atoms
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ScalesT, TmemT
 
+AT_ONCE = 64
+"""Rows of each side in one call of the matrix library: more would wake its threads, which costs more than it brings at these sizes."""
+
 QUARTERS = 4
 """Groups of 32 lanes, each of which reads its own copy of the scales."""
 
@@ -37,8 +40,11 @@ def multiplied(acc: Array | None, a: Array, b: Array, k: int, scale_a: Array, sc
     left, right = (x.astype(np.float64) * np.repeat(s, block, axis=1) for x, s in ((a, scale_a), (b, scale_b)))
     total = np.zeros((len(a), len(b)), np.float32) if acc is None else acc.astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):  # scales reach 2^127
-        for i in range(0, a.shape[1], k):
-            total = total + (left[:, i : i + k] @ right[:, i : i + k].T).astype(np.float32)
+        for r in range(0, len(a), AT_ONCE):
+            for c in range(0, len(b), AT_ONCE):
+                part = total[r : r + AT_ONCE, c : c + AT_ONCE]
+                for i in range(0, a.shape[1], k):
+                    part += (left[r : r + AT_ONCE, i : i + k] @ right[c : c + AT_ONCE, i : i + k].T).astype(np.float32)
     return total
 
 

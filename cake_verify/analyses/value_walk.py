@@ -7,7 +7,6 @@ carry them, and where two meet that cannot both be right the meeting is kept for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from typing import Any
 
 from cake_ir.ops import effects_of
@@ -25,7 +24,7 @@ from cake_verify.analyses.value_masks import mask_end, numbering
 from cake_verify.analyses.value_parts import collected
 from cake_verify.analyses.value_relations import relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
-from cake_verify.analyses.value_tensor import TensorValues
+from cake_verify.analyses.value_tensor import TensorValues, ends_of
 
 
 class ValueWalk(TensorValues):
@@ -35,6 +34,7 @@ class ValueWalk(TensorValues):
         super().__init__(plan)
         self.bounds = Bounds(plan, args or {})
         self.handlers: dict[int, Handler] = {}
+        self.args = args or {}
         for s in plan.sites.values():
             op, targets = s.op, s.stmt.targets if isinstance(s.stmt, Assign) else ()
             if not targets and op.name != "mma" and not plan.code.ops[op.id].trees and _roles_of(op, plan) == ("", ""):
@@ -56,6 +56,8 @@ class ValueWalk(TensorValues):
             handlers[number](m, values)
         for total in self._sums.values():
             self._lose(total)
+        pairs = ((s, self.scaled[i ^ 1]) for i, s in enumerate(self.scaled))  # both operands of a product have scales
+        self.clashes += [c for s, other in pairs if (c := s.judged(other)) is not None]
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
@@ -169,6 +171,8 @@ class ValueWalk(TensorValues):
         depth = _shape(op, "a")[1]
         paired = tmem is not None and op.attrs.get("ctas") == 2
         height, width = _shape(op, "a")[0], _shape(op, "b")[0] * (2 if paired else 1)
+        scales = [(i, self._scales(op, n)) for i, n in enumerate(("scale_a", "scale_b")) if op.operands.get(n) is not None]
+        self.scaled += [s for _, s in scales]
         tensor_of = lambda label: str(self.plan.program.ops[label[2]].attrs.get("tensor"))  # noqa: E731 - two uses
         covered: dict[tuple[str, int, int], set[tuple[int, int]]] = {}
 
@@ -184,8 +188,7 @@ class ValueWalk(TensorValues):
 
         def of_pair(m: Member, v: tuple[Any, ...]) -> None:
             """Each CTA's accumulator is its own rows times the columns of both; the leader's half of these comes first."""
-            ends = [m, copy(m)]
-            ends[1].cta = m.world.ctas[m.cta.rank ^ 1]
+            ends = ends_of(m)
             (first, which), (second, other) = (right(end, v) for end in ends)
             if first[1] and second[1] and first[1] != second[1] and first[1][:2] != second[1][:2]:
                 self._clash("contraction", op, m, v, 1, first[1], second[1])
@@ -234,12 +237,16 @@ class ValueWalk(TensorValues):
                 old = self._frags.get(m.number, {}).get(key, NOTHING)
             total = self._sums.get((owner, key))
             if total is None:
-                total = self._sums[owner, key] = Sum()
+                total = self._sums[owner, key] = Sum(begun=self._fresh())
             before = self.updated.pop((owner, key), None)
             if fresh and before is not None:
                 by = self.clobbered.setdefault(number, {})
                 by[before] = by.get(before, 0) + 1
             part = (which_a, which_b)
+            if begins:
+                total.begun = self._fresh()
+            for i, s in scales:
+                s.used(m, v, total.begun, (a, b)[i], part[i])
             if begins:
                 if total.parts != {part}:  # the same product once more loses nothing
                     self._lose(total)

@@ -67,7 +67,7 @@ def _in_words(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
 
 
 BLOCK_SCALES: tuple[Case, ...] = (
-    corpus("tcgen05_mxf8_gemm", ({"M": 300, "N": 136, "K": 512}, {"M": 300, "N": 72, "K": 128, "ctas": 1}), _in_atoms, params={"STAGES": 2}, ctas=2),
-    corpus("tcgen05_nvf4_pair_gemm", ({"M": 300, "N": 200, "K": 768}, {"M": 600, "N": 72, "K": 256, "ctas": 2}), _in_small_atoms, params={"STAGES": 2}, ctas=4),
-    corpus("mxf8_mma_sync_gemm", ({"M": 300, "N": 136, "K": 512}, {"M": 300, "N": 72, "K": 128, "ctas": 1}), _in_words, params={"BM": 64}, ctas=2),
+    corpus("tcgen05_mxf8_gemm", ({"M": 300, "N": 72, "K": 384}, {"M": 300, "N": 72, "K": 128, "ctas": 1}), _in_atoms, params={"STAGES": 2}, ctas=1),
+    corpus("tcgen05_nvf4_pair_gemm", ({"M": 300, "N": 72, "K": 768}, {"M": 600, "N": 72, "K": 256}), _in_small_atoms, params={"STAGES": 2}, ctas=2),
+    corpus("mxf8_mma_sync_gemm", ({"M": 200, "N": 72, "K": 384}, {"M": 200, "N": 40, "K": 128, "ctas": 1}), _in_words, params={"BM": 64}, ctas=2),
 )  # fmt: skip
