@@ -47,6 +47,7 @@ def tensor_overlap(r: Replay, found: Found) -> Fault:
     program = r.plan.program
     names = [t.tmem for n in ("acc", "a", "b", "scale_a", "scale_b") if (t := region_of(s.op.operands.get(n))) is not None]
     decls = [program.tmems[n] for n in dict.fromkeys(names)]
+    decls = [d for d in decls if any(d is not o and d.col < o.col + o.width and o.col < d.col + d.width for o in decls)] or decls
     message = f"{call(s.op)} writes its result to columns of tensor memory that it reads as an operand: " + " and ".join(f"`{d.name}`" for d in decls) + " overlap"
     return Fault("S007", message, s.op.span, tuple((d.spans.get("cols", d.span), f"columns {d.col} to {d.col + d.width - 1}") for d in decls),
                  "give each region columns of its own", facts={"regions": [d.name for d in decls], "setting": str(r.setting)})  # fmt: skip

@@ -104,7 +104,7 @@ class ValueWalk(TensorValues):
             source = lambda m, v: NOTHING  # noqa: E731
         stages = op.type.stages if isinstance(op.type, FragT) else 1
 
-        same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else None
+        same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else self._own_contents(op) if op.name == "load" else None
 
         keys, number = [(name, k) for name in targets for k in range(stages)], op.id
         fresh = [key for key in keys if key[0] not in own]
@@ -153,6 +153,19 @@ class ValueWalk(TensorValues):
             first = find(v[at])[0]
             cell = self._cells.get(m.cta.rank, {}).get(first)
             return None if cell is None else (cell[4] if isinstance(cell[4], tuple) else (first, cell[4]), v[at][1], v[at][2])
+
+        return contents
+
+    def _own_contents(self, op: Op) -> Callable[[Member, tuple[Any, ...]], Any] | None:
+        """What tells row vectors apart that a program with block scales reads from tensors: the place they come from."""
+        if not isinstance(op.type, FragT) or op.type.form != "rowvec" or not any(x.operands.get("scale_a") is not None for x in self.plan.program.ops):
+            return None
+        at, tensor, number = self._at(op, "coords"), str(op.attrs["tensor"]), op.id
+
+        def contents(m: Member, v: tuple[Any, ...]) -> Any:
+            place = (tensor, v[at], (0, 0))
+            self.loaded[place] = number
+            return place, 0, 0
 
         return contents
 

@@ -66,8 +66,14 @@ def _in_words(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
     return _made(rng, x, E4M3, 32, powers, words, KW=x["K"] // 128)
 
 
+def _in_small_words(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
+    made = _made(rng, x, E2M1, 16, quarters, words, KW=x["K"] // 64)
+    return Filled({**made.tensors, "C": empty(x["M"], x["N"], dtype=np.float32)}, made.scalars, made.expected)
+
+
 BLOCK_SCALES: tuple[Case, ...] = (
     corpus("tcgen05_mxf8_gemm", ({"M": 300, "N": 72, "K": 384}, {"M": 300, "N": 72, "K": 128, "ctas": 1}), _in_atoms, params={"STAGES": 2}, ctas=1),
     corpus("tcgen05_nvf4_pair_gemm", ({"M": 300, "N": 72, "K": 768}, {"M": 600, "N": 72, "K": 256}), _in_small_atoms, params={"STAGES": 2}, ctas=2),
     corpus("mxf8_mma_sync_gemm", ({"M": 200, "N": 72, "K": 384}, {"M": 200, "N": 40, "K": 128, "ctas": 1}), _in_words, params={"BM": 64}, ctas=2),
+    corpus("nvf4_mma_sync_gemm", ({"M": 136, "N": 72, "K": 640}, {"M": 72, "N": 40, "K": 128}), _in_small_words),
 )  # fmt: skip
