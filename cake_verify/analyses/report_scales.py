@@ -73,8 +73,8 @@ def _coords(op: Op) -> Span:
 def _coordinate(load: Op, axis: int) -> Span:
     """Where a coordinate of a load is written."""
     coords = load.operands.get("coords")
-    e = coords[axis] if isinstance(coords, tuple) and axis < len(coords) else None
-    return e.span if e is not None and e.span.line else _coords(load)
+    e = coords[axis] if isinstance(coords, tuple) and axis < len(coords) else load.operands.get("offset")
+    return e.span if isinstance(e, Expr) and e.span.line else _coords(load)
 
 
 def _load_of(plan: Plan, product: Op, operand: str) -> Op | None:

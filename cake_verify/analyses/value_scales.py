@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from cake_ir.ops.scales import WORD
+from cake_ir.ops.scales import ATOM_ROWS, WORD
 from cake_ir.program import Expr, Op
 from cake_ir.types import ViewT
 from cake_verify.analyses.labels import Label, Tile
@@ -64,6 +64,9 @@ def place_of(plan: Plan, load: int | None, contents: Any, row: int, col: int) ->
     if not all(isinstance(c, int) for c in coords):
         return None
     by = (col - at[1], row - at[0])
+    view = plan.program.ops[load].operands.get("view")
+    if len(coords) == 1 and isinstance(view, Expr) and isinstance(view.type, ViewT):
+        return load, (coords[0] + by[0] + by[1] * view.type.cols,)
     return load, tuple(c + (by[i] if i < 2 else 0) for i, c in enumerate(coords))
 
 
@@ -92,8 +95,7 @@ class Scales:
         row, k = tile[0], tile[1]
         if not row or not k:
             return
-        contents = which[0] if isinstance(which, tuple) else None
-        outer = contents[1][2:] if isinstance(contents, tuple) and len(contents) == 3 and isinstance(contents[1], tuple) else ()
+        outer = _outer_of(which)
         if self.labels is not None:
             self._of_rows(m, v, row, self.labels(m, v)[0])
         start = k[1] - self.block * self.first(v)
@@ -141,8 +143,9 @@ class Scales:
             sums.setdefault(u.sum, []).append(u)
         still = self._still(load, uses)
         step: Vector | None = None
+        spare = self._spare(uses)
         for group in sums.values():
-            if not still and len({u.at for u in group}) == 1:
+            if not still and not spare and len({u.at for u in group}) == 1:
                 continue  # one word of each row serves all of K
             for one, other in pairwise(group):
                 by, moved = other.k - one.k, tuple(b - a for a, b in zip(one.at, other.at, strict=True))
@@ -159,20 +162,47 @@ class Scales:
         if step is None or len(axes) != 1:
             return None
         (axis,) = axes
+        if len(step) == 1:  # along one axis rows are counted, too: what is left of a place when both are taken away
+            rows = self._rows(uses)
+            if rows is None:
+                return None
+            left = {u.at[0] * self.span * rows[0] - u.k * step[0] * rows[0] - u.row[-1] * rows[1] * self.span for u in uses}
+            return self._clash("shift-k", load, 0, uses[0]) if len(left) == 1 and left != {0} else None
         return self._shifted("shift-k", load, axis, self.span, step[axis], [(u, u.k) for u in uses])
+
+    def _rows(self, uses: list[Use]) -> tuple[int, int] | None:
+        """By how many rows two uses at one place of K lie apart, and by how many places of a tensor with one axis."""
+        one = uses[0]
+        other = next((u for u in uses if u.k == one.k and u.row[:-1] == one.row[:-1] and u.row != one.row), None)
+        return None if other is None else (other.row[-1] - one.row[-1], other.at[0] - one.at[0])
+
+    def _spare(self, uses: list[Use]) -> bool:
+        """Whether a tensor of one axis has room for more than one atom between those of neighbouring rows."""
+        rows = self._rows(uses) if len(uses[0].at) == 1 else None
+        return rows is not None and abs(rows[1]) > abs(rows[0]) * WORD
+
+    def _beyond(self, load: int, uses: list[Use]) -> bool:
+        """Whether a tensor of one axis goes on behind all places that were used."""
+        tensor = self.plan.program.tensors[str(self.plan.program.ops[load].attrs["tensor"])]
+        if len(uses[0].at) > 1 or len(tensor.extents) != 1:
+            return False
+        size = tensor.extents[0]
+        return (size if isinstance(size, int) else int(self.args.get(size, 1))) > max(u.at[0] for u in uses) + ATOM_ROWS * WORD
 
     def _across(self, load: int, uses: list[Use]) -> ScaleClash | None:
         """Over all accumulations: the same rows have the same scales and others have others, from row 0 on."""
         by_row: dict[Any, Use] = {}
         by_place: dict[Any, Use] = {}
         still = self._still(load, uses)
+        first = {u.k: u.at for u in reversed(uses)}
+        moving = any(u.at != first[u.k] for u in uses)
         for u in uses:
             before = by_row.setdefault((u.row, u.k), u)
             if before.at != u.at:
                 return self._clash("rows", load, _outer(tuple(b - a for a, b in zip(before.at, u.at, strict=True))), before, u)
             twin = by_place.setdefault((u.at, u.k), u)
-            if twin.row != u.row and still:
-                return self._clash("rows", load, still[0], twin, u)
+            if twin.row != u.row and (still or (moving and twin.sum[0] == u.sum[0]) or self._beyond(load, uses)):
+                return self._clash("rows", load, still[0] if still else len(u.at) - 1, twin, u)
         lines: dict[Any, list[Use]] = {}
         for u in uses:
             lines.setdefault((u.k, u.row[:-1]), []).append(u)
@@ -195,6 +225,14 @@ class Scales:
         if len(starts) != 1 or starts == {0}:
             return None
         return self._clash(why, load, axis, uses[0][0], unit=elements // places if elements % places == 0 else 0)
+
+
+def _outer_of(which: Any) -> tuple[int, ...]:
+    """The coordinates, all but the two innermost, from which an operand's contents were loaded; none where that is not known."""
+    x = which[0] if isinstance(which, tuple) and which else None
+    while isinstance(x, tuple) and x and isinstance(x[0], tuple):
+        x = x[0]
+    return x[1][2:] if isinstance(x, tuple) and len(x) == 3 and isinstance(x[1], tuple) else ()
 
 
 def _outer(moved: Vector) -> int:

@@ -48,12 +48,12 @@ def _help(op: Op, problem: str, name: str) -> str:
         return "store the operand with K innermost, or transpose it in a stage of its own"
     if problem.startswith(("M =", "N =", "K =", "m16n8")):
         return "pad the tile to the next size, or split it"
+    if "block-scaled" in problem or problem.startswith("block scales"):
+        return "read the scales from tensor memory with tcgen05" if target(name).has("TCGEN05_BLOCK_SCALED") else "multiply unscaled into a partial accumulator and scale that"
     if "packs two" in problem:
         return "multiply e2m1 by e2m1, or store the operand in a wider type"
     if "accumulat" in problem:
         return "declare the accumulator with one of these dtypes"
-    if "block-scaled" in problem or problem.startswith("block scales"):
-        return "multiply unscaled into a partial accumulator and scale that"
     if problem.startswith(("only a shared-memory", "mma.sync multiplies", "wgmma reads", "tcgen05 reads")):
         return "move the operand to where the instruction reads it"
     if family == "mma_sync" and target(name).has("TCGEN05"):

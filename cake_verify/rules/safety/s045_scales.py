@@ -12,7 +12,7 @@ PAGE = Page(
     why="Everything is synchronised, shapes and dtypes agree, and every sum is wrong by factors that look like noise: a word of scales of the block before, of another tile, or of the other operand.",
     failing=edit(BLOCK_SCALED, ("sa.tma_load(SA, coords=(0, 0, k, 0)", "sa.tma_load(SA, coords=(0, 0, k + 1, 0)")),
     passing=BLOCK_SCALED,
-    limits="Seen where scales are loaded by a tensor map into shared memory, without a box, and where the operand's axes have names. Nothing is said of scales that the kernel computes, "
+    limits="Seen where scales are loaded by a tensor map (without a box), in bulk, or as row vectors, and where the operand's axes have names. Nothing is said of scales that the kernel computes, "
     "and a tensor with one place along an axis may serve all of it.",
     sources=("HW091",),
 )

@@ -91,3 +91,25 @@ def test_tiles_of_a_batch_may_lie_behind_each_other_in_atoms() -> None:
                    ("MB == lm.cdiv(M, 128) and", "MB == 3 * lm.cdiv(M, 128) and"), ("SA, coords=(0, 0, k, t.m)", "SA, coords=(0, 0, k, t.b * lm.cdiv(M, 128) + t.m)"),
                    ("C: LM.tma2d[LM.bf16, \"M\", \"N\"]", "C: LM.tma3d[LM.bf16, 3, \"M\", \"N\"]"), ("C, coords=(t.n * 128, t.m * 128)", "C, coords=(t.n * 128, t.m * 128, t.b)"))  # fmt: skip
     assert verify_text(batched).verdict == "pass"
+
+
+SLICES = edit(CASES[MXF8].text(), ('''                lm.mma(accs.cols(128 * d.index, 128), sa[s], sb[s], init=(k == 0),
+                       scale_a=lm.scales(ta, block=32, dtype=lm.ue8m0, layout="tmem_128x4"), scale_b=lm.scales(tb, block=32, dtype=lm.ue8m0, layout="tmem_128x4"))
+''', '''                for j in lm.static_range(4):
+                    lm.mma(accs.cols(128 * d.index, 128), sa[s].cols(32 * j, 32), sb[s].cols(32 * j, 32), init=(k == 0 and j == 0),
+                           scale_a=lm.scales(ta, block=32, dtype=lm.ue8m0, layout="tmem_128x4", first=j), scale_b=lm.scales(tb, block=32, dtype=lm.ue8m0, layout="tmem_128x4", first=j))
+'''))  # fmt: skip
+"""One product a slice of 32 elements, four of which share an atom."""
+
+BULK = edit(CASES[MXF8].text(), ('SA: LM.tma4d[LM.ue8m0, "MB", "KB", 32, 16].const', 'SA: LM.gmem1d[LM.ue8m0, "SN"].const'), ("KB: LM.i32,", "KB: LM.i32, SN: LM.i32,"),
+            ("ssa.tma_load(SA, coords=(0, 0, k, t.m), stage=s", "ssa.bulk_load(SA, offset=(t.m * kt + k) * 512, n=512, stage=s"), ("    lm.assume(KB ==", "    lm.assume(SN == lm.cdiv(M, 128) * KB * 512)\n    lm.assume(KB =="))  # fmt: skip
+"""Atoms of A lie one behind the other in one axis."""
+
+
+@pytest.mark.parametrize(("text", "old", "new"), [
+    (SLICES, "", ""), (SLICES, "first=j)", "first=0)"), (SLICES, "first=j), scale_b", "first=3 - j), scale_b"),
+    (BULK, "", ""), (BULK, "(t.m * kt + k)", "(t.m * kt)"), (BULK, "(t.m * kt + k)", "(t.m * kt + k + 1)"), (BULK, "(t.m * kt + k)", "k"), (BULK, "(t.m * kt + k)", "(t.n * kt + k)"),
+])  # fmt: skip
+def test_atoms_that_slices_share_and_atoms_of_one_axis_are_followed(text: str, old: str, new: str) -> None:
+    verdict = verify_text(edit(text, (old, new)) if old else text, suggest=False)
+    assert [d.code for d in verdict.errors] == (["S045"] if old else [])
