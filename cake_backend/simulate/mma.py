@@ -106,7 +106,8 @@ def _mma_sync(site: Site) -> Step:
         old = None if start else m.read_place(warp, name, stage, op)
         left, right = a(warp, vals), b(warp, vals)
         if scales is not None:
-            value: Any = scaled(old, left, right, instruction_k(ta.dtype), *(s.read(warp, vals) for s in scales), scales[0].block)
+            of_a, of_b = (s.read(warp, vals) for s in scales)
+            value: Any = scaled(old, left, right, instruction_k(ta.dtype), of_a, of_b, scales[0].block)
         else:
             value = multiplied(old, operand(left, ta.dtype), operand(right, tb.dtype), instruction_k(ta.dtype), t.dtype)
         if t.stages > 1 and isinstance(warp.regs.get(name), list):

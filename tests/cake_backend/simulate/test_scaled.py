@@ -89,7 +89,7 @@ def f(lm, A: LM.gmem2d[LM.{left}], B: LM.gmem2d[LM.{right}], SA: LM.gmem1d[LM.u3
         wb = lm.load(SB, coords=(0,), shape=(16,), form="rowvec", like=b)
         lm.mma(acc, a, b, scale_a=lm.scales(wa, block=32, dtype=lm.ue8m0, layout="frag_row", first=2), scale_b=lm.scales(wb, block=32, dtype=lm.ue8m0, layout="frag_row", first=2))
         lm.store(C, acc, coords=(0, 0))
-'''  # noqa: S608
+'''
     rng = np.random.default_rng(3)
     draw = lambda rows, t: rng.integers(0, 1 << DTYPES[t].bits, (rows, k)).astype(np.uint8)  # noqa: E731
     a, b = draw(32, left), draw(16, right)
