@@ -42,8 +42,10 @@ def scaled(plan: Plan, c: ScaleClash, facts: dict[str, object]) -> Fault:
     at, rows = last.at[c.axis], last.row[-1]
     if c.why == "rows":
         same = one.row == last.row
+        apart = one.row[-1] != rows
+        where = f"rows of `{operand}` from {one.row[-1]} and from {rows} on" if apart else f"`{operand}` of {_at(one.row[:-1])} and of {_at(last.row[:-1])}, outer coordinates,"
         message = (f"{product} scales the same elements of `{operand}` by different scales, `{tensor}` at {_at(one.at)} and at {_at(last.at)}" if same
-                   else f"{product} scales rows of `{operand}` from {one.row[-1]} and from {rows} on by the same scales, `{tensor}` at {_at(last.at)}")  # fmt: skip
+                   else f"{product} scales {where} by the same scales, `{tensor}` at {_at(last.at)}")  # fmt: skip
         return Fault("S045", message, span, related, f"the scales of `{operand}` follow its rows", _like(plan, load, c.axis, data, False, _height(plan, data)), facts)
     if c.why == "same":
         message = f"{product} scales elements of `{operand}` from K = {one.k} and from {last.k} on by the same scales, `{tensor}` at {_at(last.at)}"

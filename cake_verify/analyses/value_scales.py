@@ -161,6 +161,11 @@ class Scales:
         axes = [i for i, x in enumerate(step or ()) if x]
         if step is None or len(axes) != 1:
             return None
+        stretch: dict[Any, Use] = {}
+        for u in uses:
+            before = stretch.setdefault((u.at, u.row), u)
+            if before.k != u.k:
+                return self._clash("same", load, axes[0], before, u, unit=self.span)
         (axis,) = axes
         if len(step) == 1:  # along one axis rows are counted, too: what is left of a place when both are taken away
             rows = self._rows(uses)
