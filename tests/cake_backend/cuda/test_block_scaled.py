@@ -26,7 +26,7 @@ def program(text: str, target: str = "sm_120a", **params: int) -> Program:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
-@pytest.mark.parametrize("first", ["j", "3 - j"])
+@pytest.mark.parametrize("first", ["j", pytest.param("3 - j", marks=pytest.mark.slow)])
 def test_the_text_and_the_simulator_take_the_same_scales(tmp_path: Path, first: str) -> None:
     p = program(CASE.text().replace("first=j", f"first={first}"), BM=64)
     filled = CASE.arguments(0)
@@ -38,6 +38,7 @@ def test_the_text_and_the_simulator_take_the_same_scales(tmp_path: Path, first: 
     assert bool(CASE.wrong(found, filled)) == (first != "j")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
 def test_scales_that_begin_at_different_bytes_are_shifted_into_place(tmp_path: Path) -> None:
     p = program(CASE.text().replace("wb, block=32, dtype=lm.ue8m0, layout=\"frag_row\", first=j", "wb, block=32, dtype=lm.ue8m0, layout=\"frag_row\", first=(j + 1) % 4"), BM=64)

