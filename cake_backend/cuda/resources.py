@@ -152,6 +152,9 @@ def check_supported(program: Program) -> None:
             not_lowered("an MMA of a pair of CTAs", op.spans.get("ctas", op.span), f"it can be verified and simulated; {_RUNS}")
         if op.name == "tma_gather":
             not_lowered("`view.tma_gather`", op.span, "it can be verified and simulated; `view.cp_async_rows` gathers rows on every target")
+    for packed in (*program.views.values(), *program.tensors.values()):
+        if packed.dtype is not None and DTYPES[packed.dtype].bits < 8:
+            not_lowered(f"memory of {packed.dtype}, whose elements are narrower than a byte,", packed.span, f"it can be verified and simulated; {_RUNS}")
     for tmem in program.tmems.values():
         not_lowered("tensor memory", tmem.span, f"it can be verified and simulated; {_RUNS}")
     for barrier in program.barriers.values():

@@ -232,5 +232,3 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
     "view.store": (_view_store,), "view.load": (_view_load,), "view.ldmatrix": (_view_load,), "view.ld": (_view_scalar,),
     "lm.load": (_load,), "lm.store": (_store,), "lm.ld": (_scalar,),
 }  # fmt: skip
-
-REFUSED: dict[str, str] = {}

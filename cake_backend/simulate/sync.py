@@ -7,7 +7,7 @@ from typing import Any
 
 from cake_backend.simulate import derived
 from cake_backend.simulate.barriers import Gate, MBarrier, NamedBarrier, OverArrival
-from cake_backend.simulate.engines import Arrival, Group, MmaUnit, MmaWork
+from cake_backend.simulate.engines import Arrival, CopyWork, Group, MmaUnit, MmaWork
 from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
@@ -197,9 +197,9 @@ def tensor_unit(warp: Warp) -> MmaUnit:
     return warp.unit
 
 
-def enqueue(site: Site, warp: Warp, unit: MmaUnit, execute: Callable[[Group], None], vals: Vals) -> Group:
-    """Put an operation of one thread at the end of its in-order queue."""
-    group = Group(site.op, unit, execute, {warp.warp: vals}, {warp.warp: warp})
+def enqueue(site: Site, warp: Warp, unit: MmaUnit, execute: Callable[[Group], None], vals: Vals, fills: frozenset[int] | None = None) -> Group:
+    """Put an operation of one thread at the end of its queue; `fills` are the columns of tensor memory that a copy writes."""
+    group = Group(site.op, unit, execute, {warp.warp: vals}, {warp.warp: warp}, columns=fills or frozenset(), copy=fills is not None)
     unit.groups.append(group)
     submit_group(site.machine, group, warp)
     return group
@@ -209,11 +209,14 @@ def submit_group(m: Machine, group: Group, warp: Warp) -> MmaWork:
     """Make a group that all its warps have issued ready for execution."""
 
     def run(work: Any) -> None:
+        unit = group.unit
         group.execute(group)
-        group.unit.executed += 1
-        group.unit.wake()
+        group.done = True
+        while unit.executed < len(unit.groups) and unit.groups[unit.executed].done:
+            unit.executed += 1
+        unit.wake()
 
-    work = MmaWork("mma", group.op, warp, run, group=group)
+    work = (CopyWork if group.copy else MmaWork)("mma", group.op, warp, run, group=group)
     group.work = work
     m.submit(work)
     return work

@@ -71,6 +71,9 @@ def _visit(e: Expr, row: Axis, col: Axis, out: Paths, slot: tuple[int | None, in
         axis = 1 if e.op == "frag_cols" else 0
         _visit(e.args[0], _shift(row, axis, e.args[1]), _shift(col, axis, e.args[1]), out, slot)
         return
+    if e.op == "scales":
+        _visit(e.args[0], row, col, out, slot)
+        return
     if e.op == "transpose":
         _visit(e.args[0], _flip(row), _flip(col), out, slot)
         return

@@ -14,7 +14,7 @@ from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import listed, sites
 from cake_ir.derive.transactions import TxSet, transactions
 from cake_ir.program import Assign, Expr, Op, Program
-from cake_ir.types import SlotT, TmemT, ViewT
+from cake_ir.types import ScalesT, SlotT, TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
 from cake_verify.analyses.fragment_paths import Paths, paths
 from cake_verify.analyses.places import register_touches
@@ -158,8 +158,12 @@ class Plan:
         self._lookups[name, stages, phased, row, rows, col, cols] = find
         return find
 
-    def columns(self, t: TmemT) -> Callable[[int], Region]:
-        """A function from a tensor-memory value (its first column) to the atoms of the range."""
+    def columns(self, t: TmemT | ScalesT) -> Callable[[Any], Region]:
+        """A function from a tensor-memory value (its first column; of scales there with the first one's number) to the atoms of the range."""
+        if isinstance(t, ScalesT):
+            assert isinstance(t.source, TmemT)
+            whole = self.columns(t.source)
+            return lambda v: whole(v[0])
         tmem, regions, n = self.program.tmems[t.tmem], self.regions, t.cols
         lanes = max(1, tmem.shape[1])
         width = max(1, n * tmem.width // lanes)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Drain, FenceProxy, GridDependency, Issue, Sync
+from cake_ir.ops.scales import region_of
 from cake_ir.program import Expr, For, If, Op
 from cake_ir.span import Span
-from cake_ir.types import TmemT
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.report_deadlock import early_release
@@ -50,8 +50,9 @@ def tensor_overlap(r: Replay, found: Found) -> Fault:
     """A product whose result lies in columns that it reads as an operand."""
     s = Site(r, found)
     program = r.plan.program
-    names = [e.type.tmem for n in ("acc", "a", "b") if isinstance(e := s.op.operands.get(n), Expr) and isinstance(e.type, TmemT)]
+    names = [t.tmem for n in ("acc", "a", "b", "scale_a", "scale_b") if (t := region_of(s.op.operands.get(n))) is not None]
     decls = [program.tmems[n] for n in dict.fromkeys(names)]
+    decls = [d for d in decls if any(d is not o and d.col < o.col + o.width and o.col < d.col + d.width for o in decls)] or decls
     message = f"{call(s.op)} writes its result to columns of tensor memory that it reads as an operand: " + " and ".join(f"`{d.name}`" for d in decls) + " overlap"
     return Fault("S007", message, s.op.span, tuple((d.spans.get("cols", d.span), f"columns {d.col} to {d.col + d.width - 1}") for d in decls),
                  "give each region columns of its own", facts={"regions": [d.name for d in decls], "setting": str(r.setting)})  # fmt: skip

@@ -14,9 +14,11 @@ from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.report_columns import off_diagonal, told_column
 from cake_verify.analyses.report_halves import halves
 from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of
+from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice
 from cake_verify.analyses.trips import canonical, spoken, written
+from cake_verify.analyses.value_scales import ScaleClash
 from cake_verify.analyses.value_walk import Clash, ValueWalk
 from cake_verify.analyses.words import call, span_of, view_name
 
@@ -44,6 +46,8 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         message = f"{call(c.op)} adds to `{decl.name}`, of which another product has overwritten columns since"
         return Fault("S035", message, decl.spans.get("col", decl.span), ((by.span, "overwrites them here"), (c.op.span, "adds to them here")),
                      "give each accumulator columns of its own", (), facts, cause="columns overwritten")  # fmt: skip
+    if isinstance(c, ScaleClash):
+        return scaled(plan, c, facts)
     if c.kind == "stale":
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {place(c.one)}, and the product belongs to {place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()

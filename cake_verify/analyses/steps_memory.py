@@ -6,6 +6,7 @@ from typing import Any
 
 from cake_ir.derive.issue import hands_over
 from cake_ir.derive.mma_groups import mma_groups
+from cake_ir.derive.pairs import of_pair
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
@@ -297,7 +298,7 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     wgmma = effect.engine == "wgmma"
     joins = number not in mma_groups(plan.program).opens
     fixed = None if callable(reads) or callable(acc) or callable(held) else (reads, acc, held)
-    paired = op.attrs.get("ctas") == 2
+    paired = of_pair(plan.program, op)
 
     def step(m: Member, v: Values) -> Any:
         w = m.world

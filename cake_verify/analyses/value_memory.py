@@ -23,15 +23,19 @@ class MemoryValues(ValueState):
         e, box = op.operands["view"], boxed(self.plan, op)
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
         find, at, number, name = self.plan.lookup(op, "view"), self._at(op, "view"), op.id, e.type.view
-        coords = self.plan.code.ops[op.id].index.get("coords", -1)
+        coords, offset = (self.plan.code.ops[op.id].index.get(n, -1) for n in ("coords", "offset"))
         axis = op.attrs.get("multicast")
         receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
         flip, tensor = e.type.transposed, op.attrs.get("tensor")
 
         def load(m: Member, v: tuple[Any, ...]) -> None:
             row, col = (UNKNOWN, UNKNOWN) if box is None or flip or coords < 0 else labels_at(box, v[coords], number)
-            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number,
-                       (tensor, v[coords], v[at][1:]) if coords >= 0 else None)  # fmt: skip
+            contents = (tensor, v[coords], v[at][1:]) if coords >= 0 else None
+            if self.scaled:
+                if offset >= 0:
+                    contents = (tensor, (v[offset],), v[at][1:])
+                self.loaded[contents] = number
+            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number, contents)
 
         return load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
@@ -25,6 +25,9 @@ from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_relations import Compared, Passed
 from cake_verify.analyses.value_relations import Key as Side
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.value_scales import Scales
 
 Event = tuple[Member, tuple[int, tuple[Any, ...]]]
 Handler = Callable[[Member, tuple[Any, ...]], None]
@@ -50,14 +53,15 @@ class Clash:
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """What has been summed in one accumulator: the last product's operation until somebody reads it, whose it is and how many there were, and
-    the operands of all of them."""
+    """What has been summed in one accumulator: the last product's operation until somebody reads it, whose it is and how many there were, the
+    operands of all of them, and a number for what it has summed since it began."""
 
     unread: int = -1
     member: int = 0
     count: int = 0
     parts: set[Any] = field(default_factory=set)
     read: bool = False
+    begun: int = 0
 
 
 Key = tuple[tuple[str, int] | None, str, int, int]
@@ -108,6 +112,14 @@ class ValueState:
         self.reduced: dict[tuple[str, str, str, str], set[tuple[str, int, int, int]]] = {}
         self.rows_of: dict[tuple[int, str], tuple[Label, Label]] = {}
         self.moves: dict[tuple[int, int], dict[int, set[int]]] = {}
+        self.args: dict[str, Any] = {}
+        self.loaded: dict[Any, int] = {}
+        self.scaled: list[Scales] = []
+
+    def _fresh(self) -> int:
+        """A number that nothing else has."""
+        self._clock += 1
+        return self._clock
 
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:

@@ -7,7 +7,6 @@ carry them, and where two meet that cannot both be right the meeting is kept for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from typing import Any
 
 from cake_ir.ops import effects_of
@@ -40,7 +39,7 @@ from cake_verify.analyses.value_masks import mask_end, numbering
 from cake_verify.analyses.value_parts import collected
 from cake_verify.analyses.value_relations import diagonals, relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
-from cake_verify.analyses.value_tensor import TensorValues
+from cake_verify.analyses.value_tensor import TensorValues, ends_of
 
 
 class ValueWalk(TensorValues):
@@ -50,6 +49,7 @@ class ValueWalk(TensorValues):
         super().__init__(plan)
         self.bounds = Bounds(plan, args or {})
         self.handlers: dict[int, Handler] = {}
+        self.args = args or {}
         for s in plan.sites.values():
             op, targets = s.op, s.stmt.targets if isinstance(s.stmt, Assign) else ()
             if not targets and op.name != "mma" and not plan.code.ops[op.id].trees and _roles_of(op, plan) == ("", ""):
@@ -73,6 +73,8 @@ class ValueWalk(TensorValues):
             self._lose(total)
         for found in diagonals(self) if self.diagonals else ():
             self.off_diagonal(*found)
+        pairs = ((s, self.scaled[i ^ 1]) for i, s in enumerate(self.scaled))  # both operands of a product have scales
+        self.clashes += [c for s, other in pairs if (c := s.judged(other)) is not None]
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
@@ -119,7 +121,7 @@ class ValueWalk(TensorValues):
             source = lambda m, v: NOTHING  # noqa: E731
         stages = op.type.stages if isinstance(op.type, FragT) else 1
 
-        same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else None
+        same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else self._own_contents(op) if op.name == "load" else None
 
         keys, number = [(name, k) for name in targets for k in range(stages)], op.id
         fresh = [key for key in keys if key[0] not in own]
@@ -171,6 +173,19 @@ class ValueWalk(TensorValues):
 
         return contents
 
+    def _own_contents(self, op: Op) -> Callable[[Member, tuple[Any, ...]], Any] | None:
+        """What tells row vectors apart that a program with block scales reads from tensors: the place they come from."""
+        if not isinstance(op.type, FragT) or op.type.form != "rowvec" or not any(x.operands.get("scale_a") is not None for x in self.plan.program.ops):
+            return None
+        at, tensor, number = self._at(op, "coords"), str(op.attrs["tensor"]), op.id
+
+        def contents(m: Member, v: tuple[Any, ...]) -> Any:
+            place = (tensor, v[at], (0, 0))
+            self.loaded[place] = number
+            return place, 0, 0
+
+        return contents
+
     def _mma(self, op: Op) -> Handler:
         left, right = self._operand(op, "a"), self._operand(op, "b")
         acc, number = op.operands["acc"], op.id
@@ -186,6 +201,8 @@ class ValueWalk(TensorValues):
         depth = _shape(op, "a")[1]
         paired = tmem is not None and op.attrs.get("ctas") == 2
         height, width = _shape(op, "a")[0], _shape(op, "b")[0] * (2 if paired else 1)
+        scales = [(i, self._scales(op, n)) for i, n in enumerate(("scale_a", "scale_b")) if op.operands.get(n) is not None]
+        self.scaled += [s for _, s in scales]
         tensor_of = lambda label: str(self.plan.program.ops[label[2]].attrs.get("tensor"))  # noqa: E731 - two uses
         covered: dict[tuple[str, int, int], set[tuple[int, int]]] = {}
 
@@ -201,8 +218,7 @@ class ValueWalk(TensorValues):
 
         def of_pair(m: Member, v: tuple[Any, ...]) -> None:
             """Each CTA's accumulator is its own rows times the columns of both; the leader's half of these comes first."""
-            ends = [m, copy(m)]
-            ends[1].cta = m.world.ctas[m.cta.rank ^ 1]
+            ends = ends_of(m)
             (first, which), (second, other) = (right(end, v) for end in ends)
             if first[1] and second[1] and first[1] != second[1] and first[1][:2] != second[1][:2]:
                 self._clash("contraction", op, m, v, 1, first[1], second[1])
@@ -251,12 +267,16 @@ class ValueWalk(TensorValues):
                 old = self._frags.get(m.number, {}).get(key, NOTHING)
             total = self._sums.get((owner, key))
             if total is None:
-                total = self._sums[owner, key] = Sum()
+                total = self._sums[owner, key] = Sum(begun=self._fresh())
             before = self.updated.pop((owner, key), None)
             if fresh and before is not None:
                 by = self.clobbered.setdefault(number, {})
                 by[before] = by.get(before, 0) + 1
             part = (which_a, which_b)
+            if begins:
+                total.begun = self._fresh()
+            for i, s in scales:
+                s.used(m, v, total.begun, (a, b)[i], part[i])
             if begins:
                 if total.parts != {part}:  # the same product once more loses nothing
                     self._lose(total)
