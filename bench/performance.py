@@ -11,6 +11,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from bench.provenance import LEFT_OUT
+
 RESULTS = Path(__file__).parent / "results"
 FAMILIES = {
     "gemm": ("GEMM, bf16", ("gemm.json", "gemm_m256.json", "gemm_m256_n5120.json", "gemm_m4096_n5120.json")),
@@ -84,7 +86,7 @@ def rows_of(record: dict[str, Any]) -> tuple[list[str], dict[str, list[float]]]:
             continue
         peers = []
         for c in result["contenders"]:
-            if c["kind"] == "cake" or c["name"].endswith("_none"):
+            if c["kind"] == "cake" or c["name"].endswith("_none") or c["error"] == LEFT_OUT:
                 continue
             mode = next((m for m in ("graph", "cold") if c["name"] in mine.get(m, {}).get("speedup_over", {})), None)
             if c["error"]:

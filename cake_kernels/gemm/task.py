@@ -55,8 +55,8 @@ TASK = Task(
     doc="C = A @ B.T for bf16 matrices A[M,K] and B[N,K]; C[M,N] is bf16, sums are f32",
     axes=("M", "N", "K"),
     tensors={
-        "A": Tensor(("M", "K"), "bf16"),
-        "B": Tensor(("N", "K"), "bf16", doc="one row a column of C, so K is contiguous in both operands"),
+        "A": Tensor(("M", "K"), "bf16", widens=True),
+        "B": Tensor(("N", "K"), "bf16", widens=True, doc="one row a column of C, so K is contiguous in both operands"),
         "C": Tensor(("M", "N"), "bf16", "out"),
     },
     scalars={"M": Scalar("i32", "M"), "N": Scalar("i32", "N"), "K": Scalar("i32", "K")},

@@ -46,8 +46,8 @@ TASK = Task(
     doc="Y = X @ W.T for at most 16 rows X[M,K] and weights W[N,K] in bf16; Y[M,N] is bf16, sums are f32",
     axes=("M", "N", "K"),
     tensors={
-        "X": Tensor(("M", "K"), "bf16"),
-        "W": Tensor(("N", "K"), "bf16", doc="weights, read once"),
+        "X": Tensor(("M", "K"), "bf16", widens=True),
+        "W": Tensor(("N", "K"), "bf16", widens=True, doc="weights, read once"),
         "Y": Tensor(("M", "N"), "bf16", "out"),
     },
     scalars={"M": Scalar("i32", "M"), "N": Scalar("i32", "N"), "K": Scalar("i32", "K")},

@@ -49,6 +49,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(pair: tuple[
     assert any(first[n].tobytes() != other[n].tobytes() for n in first)
 
 
+@pytest.mark.parametrize("task", [t for t in TASKS.values() if any(x.widens for x in t.tensors.values())], ids=lambda t: t.name)
+def test_an_input_that_the_oracle_widens_may_come_in_f32(task: Task) -> None:
+    axes = next(s.axes for s in task.shapes if s.kind == "edge")
+    for distribution in task.distributions:
+        inputs = task.inputs(axes, distribution, 5)
+        wide = {n: x.astype(np.float32) if task.tensors[n].widens else x for n, x in inputs.items()}
+        for name, value in task.oracle(inputs, axes, None).items():
+            np.testing.assert_array_equal(task.oracle(wide, axes, None)[name], value)
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=ids)
 def test_sampled_rows_of_the_oracle_equal_the_full_answer(pair: tuple[Task, Distribution]) -> None:
     task, distribution = pair
