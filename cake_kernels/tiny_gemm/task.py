@@ -60,6 +60,7 @@ TASK = Task(
         Shape("edge_one", {"M": 1, "N": 8, "K": 8}, "edge"),
         Shape("edge_ragged", {"M": 15, "N": 56, "K": 520}, "edge"),
         Shape("edge_long_k", {"M": 3, "N": 104, "K": 9224}, "edge"),
+        Shape("edge_no_rows", {"M": 0, "N": 56, "K": 520}, "edge"),
         *(Shape(f"m{m}_n{n}_k{k}", {"M": m, "N": n, "K": k}, "bench") for n, k in SIZES for m in (1, 4, 8, 16)),
     ),
     distributions=(

@@ -128,7 +128,7 @@ def f32_answer(task: Task, inputs: dict[str, np.ndarray], shape: Shape) -> dict[
         return {"C": c.astype(numpy_dtype("bf16"))}
     if task.name == "rmsnorm":
         x = wide["X"]
-        mean = (x * x).reshape(len(x), 32, -1).sum(2, dtype=np.float32).sum(1, dtype=np.float32) / np.float32(x.shape[1])
+        mean = (x * x).reshape(len(x), 32, x.shape[1] // 32).sum(2, dtype=np.float32).sum(1, dtype=np.float32) / np.float32(x.shape[1])
         return {"Y": (x * (1 / np.sqrt(mean + np.float32(1e-6)))[:, None] * wide["W"]).astype(numpy_dtype("bf16"))}
     score = wide["MU_SQ"][:, None] - 2 * np.einsum("bpd,bkd->bpk", wide["X"], wide["MU"], optimize=True)
     score = np.where(np.isnan(score), np.float32(np.inf), score)
