@@ -22,8 +22,10 @@ from typing import Any
 
 import cake_kernels
 from bench.candidates import CANDIDATES, BenchCandidate
-from bench.performance import FAMILIES, RESULTS
+from bench.performance import RESULTS
 from bench.provenance import command
+from bench.search_costs import FILE as SEARCH
+from bench.search_costs import totals
 from cake_backend.cuda.lower import lower
 from cake_backend.judge.source import read_source
 from cake_backend.toolchain import compile_cuda, nvrtc_version
@@ -90,20 +92,6 @@ def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def search_costs() -> list[dict[str, Any]]:
-    """What the recorded runs of each family cost, and how many variants of Cake they tried; runs that did not record it are counted from their rounds."""
-    out = []
-    for family, (title, files) in FAMILIES.items():
-        found = [json.loads((RESULTS / f).read_text()) for f in files if (RESULTS / f).exists()]
-        if not found:
-            continue
-        tried = {c["name"] for record in found for r in record["results"] for c in r["contenders"] if c["kind"] == "cake"}
-        timing = sum(record.get("timing_seconds") or sum(float(r.get("seconds", 0)) for r in record["results"]) for record in found)
-        held = [record["gpu_seconds"] for record in found if "gpu_seconds" in record]
-        out.append({"family": family, "title": title, "variants_tried": len(tried), "timing_seconds": round(timing, 1), "gpu_seconds": round(sum(held), 1) if len(held) == len(found) else None})
-    return out
-
-
 def page(record: dict[str, Any]) -> str:
     """The page from the record and the recorded runs."""
     out = [HEAD.format(**record)]
@@ -115,10 +103,12 @@ def page(record: dict[str, Any]) -> str:
     slowest = max(record["rows"], key=lambda r: r["nvrtc_seconds"])
     out.append(f"\nSlowest to compile: `{slowest['family']}/{slowest['schedule']}`, {slowest['nvrtc_seconds']:.2f} s.\n")
     out.append("## What the search cost\n")
-    out.append("Variants of Cake in the recorded runs, the seconds spent timing them and their peers, and the seconds that the device was held (compiling peers")
-    out.append("and checking outputs included) where a run recorded them.\n")
-    out.append("| family | variants tried | timing s | device held s |\n|---|---|---|---|")
-    out += [f"| {c['title']} | {c['variants_tried']} | {c['timing_seconds']} | {c['gpu_seconds'] if c['gpu_seconds'] is not None else 'not recorded'} |" for c in search_costs()]
+    out.append("All runs of `bench.run` on a GPU so far (`bench/results/search.json`): variants of Cake by name, the seconds spent timing them and their peers, and the")
+    out.append("seconds that the device was held, compiling peers and checking outputs included, in the runs that recorded them.\n")
+    out.append("| family | runs | variants tried | timing s | device held s |\n|---|---|---|---|---|")
+    for family, runs in json.loads(SEARCH.read_text()).items():
+        t = totals(runs)
+        out.append(f"| {family} | {t['runs']} | {t['variants_tried']} | {t['timing_seconds']} | {t['gpu_seconds']} in {t['held_runs']} |")
     return "\n".join(out) + "\n"
 
 
