@@ -78,11 +78,10 @@ def instructions(program: Program, site: Site) -> dict[str, int]:
 
 def meets(program: Program, site: Site) -> str:
     """Whether threads meet at a hardware barrier there: `asked` by a statement of its own, `derived` by lowering, or not (empty)."""
-    op, name = site.op, str(site.op.attrs.get("barrier"))
-    if op.name == "sync" and name in program.named:
-        barrier = program.named[name]
-        warps = sum(r.member_warps if barrier.per_member else r.warps for r in (program.roles[x] for x in barrier.roles))
-        return "asked" if warps > 1 else ""
+    op = site.op
+    name = str(op.attrs.get("sync") or op.attrs.get("barrier"))  # a reduction across warps names where they meet
+    if (op.name == "sync" or op.attrs.get("sync")) and name in program.named:
+        return "asked"
     if name in program.turns:
         return "asked"
     hidden = any(i.kind == "member" and i.name == site.role for i in named_ids(program))
