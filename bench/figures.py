@@ -26,7 +26,7 @@ from bench.performance import RESULTS
 from bench.provenance import command
 from bench.search_costs import FILE as SEARCH
 from bench.search_costs import totals
-from cake_backend.cuda.lower import lower
+from cake_backend.cuda.lower import Lowered, lower
 from cake_backend.judge.source import read_source
 from cake_backend.toolchain import compile_cuda, nvrtc_version
 
@@ -70,13 +70,24 @@ def headlines(families: list[str]) -> list[BenchCandidate]:
     return sorted(found.values(), key=lambda c: (c.family, c.schedule))
 
 
-def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
-    """One row: lines, the compiler's time, and what the kernels (all launches of a plan) take of an SM."""
+def lowered(candidate: BenchCandidate) -> tuple[str, list[Lowered]]:
+    """A candidate's schedule, and what each of its launches is lowered to."""
     text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == (candidate.family, candidate.schedule))
     source = read_source(text, dict(candidate.params), target=candidate.target, task=cake_kernels.tasks()[candidate.family])
     if source.routine is None:
         raise SystemExit(f"{candidate.name}: {source.summary}")
-    done = [lower(program, source=text) for program in source.routine.programs]
+    return text, [lower(program, source=text) for program in source.routine.programs]
+
+
+def counted(candidate: BenchCandidate) -> dict[str, int]:
+    """Lines of a candidate's schedule and of its CUDA."""
+    text, done = lowered(candidate)
+    return {"schedule_lines": schedule_lines(text), "cuda_lines": sum(cuda_lines(one.text) for one in done)}
+
+
+def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
+    """One row: lines, the compiler's time, and what the kernels (all launches of a plan) take of an SM."""
+    done = lowered(candidate)[1]
     seconds, resources = 0.0, []
     for one in done:
         builds = [compile_cuda(one.text, candidate.target, cache=False) for _ in range(repeat)]
@@ -86,7 +97,7 @@ def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
         resources.append(builds[0].resources)
     return {
         "family": candidate.family, "schedule": candidate.schedule, "candidate": candidate.name, "params": dict(candidate.params), "target": candidate.target,
-        "schedule_lines": schedule_lines(text), "cuda_lines": sum(cuda_lines(one.text) for one in done), "nvrtc_seconds": round(seconds, 3),
+        **counted(candidate), "nvrtc_seconds": round(seconds, 3),
         "registers": max(r.registers or 0 for r in resources), "spill_bytes": sum((r.spill_stores or 0) + (r.spill_loads or 0) for r in resources),
         "smem_bytes": max(launch.smem for one in done for launch in one.manifest.launches),
     }  # fmt: skip
@@ -118,10 +129,15 @@ def main() -> int:
     parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"one of {', '.join(families)}, whose rows are recorded again; all, if none is named")
     parser.add_argument("--repeat", type=int, default=3, help="compilations a kernel, of which the median counts")
     parser.add_argument("--page", action="store_true", help="write the page again from the recorded file")
+    parser.add_argument("--lines", action="store_true", help="count lines again and leave what the compiler said, whose times a busy machine would spoil")
     arguments = parser.parse_args()
     if unknown := [f for f in arguments.families if f not in families]:
         parser.error(f"there is no family `{unknown[0]}`: {', '.join(families)}")
-    if not arguments.page:
+    if arguments.lines:
+        record = json.loads(FILE.read_text())
+        record["rows"] = [r | counted(c) for r in record["rows"] for c in headlines([]) if c.name == r["candidate"]]
+        FILE.write_text(json.dumps(record, indent=1) + "\n")
+    elif not arguments.page:
         rows = []
         for c in headlines(arguments.families):
             rows.append(measure(c, arguments.repeat))

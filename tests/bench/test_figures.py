@@ -11,7 +11,7 @@ import pytest
 import cake_kernels
 from bench import figures, sass
 from bench.candidates import CANDIDATES
-from bench.figures import FILE, cuda_lines, headlines, page, schedule_lines
+from bench.figures import FILE, counted, cuda_lines, headlines, page, schedule_lines
 from bench.run_costs import spent
 from bench.search_costs import merged, totals
 
@@ -58,3 +58,8 @@ def test_a_run_counts_once_in_what_the_search_cost() -> None:
     known = merged(merged({}, [later, record]), [record])
     assert [run["date"] for run in known["gemm"]] == ["d1", "d2"]
     assert totals(known["gemm"]) == {"runs": 2, "variants_tried": 2, "timing_seconds": 3.5, "gpu_seconds": 9.0, "held_runs": 1}
+
+
+def test_the_recorded_lines_are_those_of_today() -> None:
+    recorded = {r["candidate"]: {n: r[n] for n in ("schedule_lines", "cuda_lines")} for r in json.loads(FILE.read_text())["rows"]}
+    assert recorded == {c.name: counted(c) for c in headlines([])}, "run `python -m bench.figures --lines`"
