@@ -113,6 +113,13 @@ def attempt(choice: Choice, device: str) -> dict[str, Any]:
                 "status": "INFRA_ERROR", "summary": told[:500], "evidence": "none", "shapes": {}, "outside": [], "fixed": {}, "wrong": []}  # fmt: skip
 
 
+def together(earlier: dict[str, Any], later: dict[str, Any], families: list[str]) -> dict[str, Any]:
+    """A later record, and of an earlier one the runs of the families that were not asked for again."""
+    kept = [r for r in earlier["runs"] if families and r["family"] not in families]
+    runs = sorted([*kept, *later["runs"]], key=lambda r: (r["family"], r["why"], r["name"]))
+    return later | {"runs": runs, "wall_s": round(earlier["wall_s"] + later["wall_s"], 1), "asked": len(kept) + later["asked"], "command": f"{earlier['command']}`, `{later['command']}"}
+
+
 def right(run: dict[str, Any]) -> bool:
     """Whether everything that was tried came out right."""
     return run["status"].startswith("PASSED") and all(not wrong for _, wrong in run["shapes"].values())
@@ -124,6 +131,7 @@ def main() -> int:
     parser.add_argument("--device", default="gpu", help="gpu, or simulate for a rehearsal without one")
     parser.add_argument("--budget", type=float, default=600.0, help="seconds after which nothing further starts")
     parser.add_argument("--parallel", type=int, default=max(1, (os.cpu_count() or 2) - 2))
+    parser.add_argument("--add", type=Path, help="an earlier record, of which the families that are not named here are kept")
     parser.add_argument("families", nargs="*")
     arguments = parser.parse_args()
     begun, runs, wanted = time.monotonic(), [], choices(arguments.families)
@@ -143,6 +151,8 @@ def main() -> int:
             "device": next((r["device"] for r in runs if r.get("device")), None), "asked": len(wanted), "wall_s": round(time.monotonic() - begun, 1),
             "not_started": sorted({c.name for c in wanted} - {r["name"] for r in runs}), "runs": sorted(runs, key=lambda r: (r["family"], r["why"], r["name"])),
         }  # fmt: skip
+        if arguments.add is not None:
+            record = together(json.loads(arguments.add.read_text()), record, arguments.families)
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(record, separators=(",", ":"), default=str) + "\n")  # after each: a later fault must lose nothing
     pool.shutdown(wait=True)

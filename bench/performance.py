@@ -20,7 +20,7 @@ FAMILIES = {
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
     "tiny_gemm-late": ("The same before Cake's kernels let the next launch start early", ("tiny_gemm-late.json",)),
     "kmeans_assign": ("k-means assignment", ("kmeans.json",)),
-    "kmeans_assign-cute": ("k-means assignment beside CuTe DSL, an earlier build", ("kmeans-cute.json",)),
+    "kmeans_assign-cute": ("k-means assignment beside CuTe DSL", ("kmeans-cute.json",)),
     "attention": ("attention forward, bf16", ("attention.json",)),
     "attention-shuffle": ("attention forward with a lowering that was withdrawn", ("attention-shuffle.json",)),
     "rmsnorm": ("RMSNorm, bf16", ("rmsnorm.json",)),
@@ -37,7 +37,7 @@ NOTES = {
     "of what that one may write. FlashInfer's programs are those of its table for a bias, in their form without one.",
     "tiny_gemm-late": "An earlier build, whose releases to the copy engine had no proxy fence (`docs/decisions/0003`).",
     "kmeans_assign": "What binds, and which schedules lost: `docs/kmeans.md`.",
-    "kmeans_assign-cute": "The only run with CuTe DSL's wheel: before the fences of `docs/decisions/0003` and with `argmin` column by column.",
+    "kmeans_assign-cute": "A run of its own, because CuTe DSL's wheels are large; for one problem alone, without the hand-written kernels.",
     "attention": "`lagN`: the reference maximum lags behind, and N columns are exponentiated before it is known whether a row has to move. What binds, and what each change\n"
     "was worth: `docs/attention.md`. FlashAttention-2 was left out of the run (`--exclude`).",
     "attention-shuffle": f"{SHUFFLE} (`docs/decisions/0004`): D = 64 lost by it. The run ended before its last five shapes. Kept as the evidence.",

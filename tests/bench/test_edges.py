@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import cake_kernels
-from bench.edges import Choice, choices, right, run_one, smallest_timed, winners
+from bench.edges import Choice, choices, right, run_one, smallest_timed, together, winners
 from bench.edges_page import page
 from bench.gpu_tests import outcomes
+from bench.performance import RESULTS
+
+ROOT = Path(__file__).parents[2]
 
 RUN = {"name": "softmax/hopper", "family": "softmax", "schedule": "hopper", "why": "default", "status": "PASSED_UNTIMED", "summary": "right",
        "shapes": {"sim_6x4096": [5, 0], "drawn afresh": [2, 0]}, "outside": [], "fixed": {"N": 4096}}  # fmt: skip
@@ -41,6 +45,22 @@ def test_the_page_counts_cases_and_names_what_was_wrong() -> None:
     told = page(edges, {"command": "pytest", "passed": 3, "skipped": 0, "failed": ["test_x::test_y"], "seconds": 2.0})
     assert not right(wrong) and "12 cases, 1 wrong" in told and "| `hopper` | its own | 2 | 7 | 0 | other N |" in told
     assert "**1**: INCORRECT_NUMERICAL" in told and "failed: `test_x::test_y`" in told and "`sim_6x4096` (ROWS 6, N 4096)" in told
+
+
+def test_the_recorded_run_tried_everything_and_all_of_it_was_right() -> None:
+    edges, tests = (json.loads((RESULTS / name).read_text()) for name in ("edges.json", "gpu-tests.json"))
+    assert (ROOT / "docs" / "correctness.md").read_text() == page(edges, tests), "run `python -m bench.edges_page > docs/correctness.md`"
+    assert all(right(r) and r["evidence"] == "measured" for r in edges["runs"]) and not edges["not_started"] and not tests["failed"]
+    for task in cake_kernels.tasks().values():
+        met = {name for r in edges["runs"] if r["family"] == task.name for name in r["shapes"]}
+        assert not {s.name for s in task.shapes if s.kind != "bench"} - met, "every shape that is not timed was tried by somebody"
+
+
+def test_a_later_run_of_one_family_keeps_the_others(tmp_path: Path) -> None:
+    earlier = {"runs": [RUN, {**RUN, "name": "gone", "family": "gemm_fp8"}], "wall_s": 60.0, "asked": 2, "command": "first"}
+    later = {"runs": [{**RUN, "name": "new", "family": "gemm_fp8"}], "wall_s": 5.0, "asked": 1, "command": "second", "date": "d", "not_started": []}
+    found = together(earlier, later, ["gemm_fp8"])
+    assert [r["name"] for r in found["runs"]] == ["new", "softmax/hopper"] and found["wall_s"] == 65.0 and found["command"] == "first`, `second"
 
 
 def test_outcomes_of_a_report(tmp_path: Path) -> None:
