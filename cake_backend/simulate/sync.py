@@ -128,9 +128,14 @@ def join(m: Machine, warp: Warp, bar: NamedBarrier, what: str) -> Any:
 
 def sync(site: Site, effect: Sync) -> Step:
     name = str(site.op.attrs.get("barrier") or site.op.attrs["sync"])
-    per_member = site.machine.program.named[name].per_member
+    barrier = site.machine.program.named[name]
+    per_member = barrier.per_member
+    counted = site.role.name in barrier.roles
 
     def step(warp: Warp, vals: Vals) -> Any:
+        if not counted:  # on an H200 warps beyond the count are left waiting, or end the kernel (HW073, HW075)
+            told = f"`{warp.role.name}` comes to `{name}`, which counts {' and '.join(f'`{r}`' for r in barrier.roles)}"
+            raise Abort(site.machine.located("X002", told, site.op, warp=warp, barrier=name))
         met = warp.cta.named.get((name, warp.member if per_member else 0))
         if met is None:
             raise Abort(site.machine.located("X002", f"member {warp.member} of `{warp.role.name}` comes to `{name}`, which counts fewer members", site.op, warp=warp, barrier=name))
