@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from cake_ir.derive.structure import nodes
+from cake_ir.derive.structure import listed, nodes
 from cake_ir.fault import Fault
 from cake_ir.ops import SPECS, spec_of
-from cake_ir.program import Assign, Expr, Program, statements
+from cake_ir.program import Assign, Expr, Program
 from cake_ir.span import Span
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TENSOR_MEMORY, edit
@@ -41,8 +41,8 @@ def check(program: Program) -> Iterator[Fault]:
         elif paired and op.name == "tmem_copy":
             yield from _note(spec.spelling, op.span, told, " beside MMAs of a pair of CTAs")
         yield from _pure(found[op.id], told)
-    for block in program.body:
-        for s in statements(block.body):
+    for _, body in listed(program):
+        for s in body:
             if isinstance(s, Assign) and isinstance(s.value, Expr):  # another name for a view or a region is no operation
                 yield from _pure(s.value.walk(), told)
 
