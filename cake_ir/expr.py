@@ -38,7 +38,10 @@ class Expr:
         """This node and all below it, children first, at the end of `into`."""
         into = [] if into is None else into
         for a in self.args:
-            a.walk(into)
+            if a.args:
+                a.walk(into)
+            else:
+                into.append(a)
         into.append(self)
         return into
 

@@ -7,6 +7,7 @@ type and a span. Mappings inside nodes are never changed after construction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from cake_ir.expr import Const, Expr, Operand
 from cake_ir.record import record
@@ -287,6 +288,13 @@ class Let:
 Decl = Launch | Assume | AssumeValues | SmemPool | View | Tmem | Role | Pipeline | Barrier | NamedBarrier | Turns | ClusterBarrier | Scheduler | Let
 
 
+_TABLES: dict[type, str] = {
+    SmemPool: "pools", View: "views", Tmem: "tmems", Role: "roles", Pipeline: "rings", Barrier: "barriers", NamedBarrier: "named", Turns: "turns",
+    Scheduler: "schedulers", Let: "lets",
+}  # fmt: skip
+"""The dictionaries of a program, by what they index."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """One specialised schedule for one target.
@@ -321,18 +329,13 @@ class Program:
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the frozen class's own initialiser
-        by = lambda cls: {getattr(d, "name"): d for d in self.decls if isinstance(d, cls)}  # noqa: B009, E731
+        by: dict[type, dict[str, Any]] = {cls: {} for cls in _TABLES}
+        for d in self.decls:
+            if type(d) in by:
+                by[type(d)][getattr(d, "name")] = d  # noqa: B009 - declarations of these kinds have one
         put("launch", next((d for d in self.decls if isinstance(d, Launch)), None) or Launch("tiles", (1, 1), 1, self.span))
-        put("pools", by(SmemPool))
-        put("views", by(View))
-        put("tmems", by(Tmem))
-        put("roles", by(Role))
-        put("rings", by(Pipeline))
-        put("barriers", by(Barrier))
-        put("named", by(NamedBarrier))
-        put("turns", by(Turns))
-        put("schedulers", by(Scheduler))
-        put("lets", by(Let))
+        for cls, name in _TABLES.items():
+            put(name, by[cls])
         put("assumes", tuple(d for d in self.decls if isinstance(d, Assume)))
         put("tensors", {p.name: p for p in self.params if p.kind != "scalar"})
         put("scalars", {p.name: p for p in self.params if p.kind == "scalar"})

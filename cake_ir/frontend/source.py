@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable
 
 from cake_ir.fault import Fault, FaultError
 from cake_ir.span import Span
@@ -23,35 +24,39 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _OPEN = re.compile(r"[(\[{]|[)\]}]")
 
 
+class _Spans(dict[ast.AST, Span]):
+    """The characters of each node that was asked for, since every variant of a schedule asks again; no node is looked up twice in Python."""
+
+    __slots__ = ("lines", "wide")
+
+    def __init__(self, lines: list[str], wide: bool) -> None:
+        self.lines, self.wide = lines, wide
+
+    def _column(self, line: int, byte: int) -> int:
+        if line > len(self.lines):
+            return byte + 1
+        return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
+
+    def __missing__(self, node: ast.AST) -> Span:
+        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
+        if self.wide:
+            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
+        else:
+            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]  # as above
+        self[node] = span
+        return span
+
+
 class Source:
     """One text, its lines, and the conversion of syntax-tree positions to spans."""
 
-    __slots__ = ("_spans", "_wide", "filename", "lines", "text")
+    __slots__ = ("filename", "lines", "span", "text")
 
     def __init__(self, text: str, filename: str) -> None:
         self.text = text
         self.filename = filename
         self.lines = _LINE_END.split(text)  # as Python's tokenizer ends lines
-        self._wide = not text.isascii()
-        self._spans: dict[ast.AST, Span] = {}
-
-    def _column(self, line: int, byte: int) -> int:
-        if not self._wide or line > len(self.lines):
-            return byte + 1
-        return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
-
-    def span(self, node: ast.AST) -> Span:
-        """The node's characters; remembered, since every variant of a schedule asks again."""
-        found = self._spans.get(node)
-        if found is not None:
-            return found
-        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
-        if self._wide:
-            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
-        else:
-            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]  # as above
-        self._spans[node] = span
-        return span
+        self.span: Callable[[ast.AST], Span] = _Spans(self.lines, not text.isascii()).__getitem__
 
     def at(self, span: Span) -> str:
         """The text of a span that lies on one line, else its first line's part."""

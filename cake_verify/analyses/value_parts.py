@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from cake_ir.fact import fact
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.fragment_paths import paths
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
 
@@ -64,8 +63,8 @@ def collected(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
     tree = trees.get("value") if op.name == "compute" else trees.get("x") if op.name == "reduce_across" else None
     if tree is None:
         return None
-    names = list(dict.fromkeys(leaf.name for leaf in paths(tree).leaves))
-    over = [(kind, list(dict.fromkeys(leaf.name for leaf in paths(n).leaves))) for kind, n in _kinds_of_tree(op, tree)]
+    names = list(dict.fromkeys(leaf.name for leaf in plan.paths(tree).leaves))
+    over = [(kind, list(dict.fromkeys(leaf.name for leaf in plan.paths(n).leaves))) for kind, n in _kinds_of_tree(op, tree)]
 
     def combined(m: Member, v: tuple[Any, ...]) -> None:
         parts, number = walk.parts, m.number

@@ -186,7 +186,7 @@ class ValueState:
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
             mine = self._frags.get(m.number, _NONE)
-            if self._sums or self.updated:
+            if used and (self._sums or self.updated):
                 self._reads(m, v, used)
             row = col = start
             tiles = [mine.get(fixed or (name, v[slot] % stages), NOTHING) for fixed, name, slot, stages in keys]
