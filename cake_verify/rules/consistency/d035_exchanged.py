@@ -84,7 +84,8 @@ def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], 
 
 
 def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], a: int, b: int) -> bool:
-    """Whether what moves along each axis, a tile's field, a round or a number of a table, counts tiles of the other axis's extent."""
+    """Whether what moves along each axis, a tile's field, a round or a number of a table, counts tiles of the other axis's extent: both do, or one does
+    and the other counts nothing that is known."""
     terms = [[t for t, n in forms[k][1].items() if n] for k in (a, b)]
     if any(len(x) != 1 for x in terms) or not tensor.extents or terms[0] == terms[1]:
         return False
@@ -92,7 +93,8 @@ def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     if not all(isinstance(e, str) for e in extents) or extents[0] == extents[1]:
         return False
     counted = [_counted(program, site, x[0]) for x in terms]
-    return counted == extents[::-1]
+    crossed = [c == e for c, e in zip(counted, extents[::-1], strict=True)]
+    return any(crossed) and all(x or not c for x, c in zip(crossed, counted, strict=True))
 
 
 def _counted(program: Program, site: Site, term: str) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
+from cake_verify.analyses import edits
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import fixes
 from cake_verify.analyses.positions import arguments, parameters
+from cake_verify.analyses.short_rounds import Short, short_rounds
 from cake_verify.analyses.sites import Site, covered, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
@@ -21,7 +23,7 @@ from cake_verify.rules.safety.texts import NAMED
 PAGE = Page(
     code="Q012",
     title="tiles that end before the tensor does",
-    statement="Where one store writes a tensor, and its coordinate steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent.",
+    statement="Where one store writes a tensor, and its coordinate steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent. A loop over tiles that a length cuts comes to the tile in which that ends.",
     why="A count that rounds down, or divides by another tile than the one that is stored, leaves the rest of the output as it was: right for multiples of the tile, wrong for everything else.",
     failing=edit(NAMED, ("tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128))", "tiles=(M // 64, lm.cdiv(N, 128))")),
     passing=NAMED,
@@ -30,6 +32,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
+    yield from (_cut(found) for found in short_rounds(program))
     told: set[Span] = set()  # rounds that end early leave out a part of every tensor that they store
     for stores in stores_by_tensor(program):
         s = stores[0]
@@ -46,6 +49,15 @@ def check(program: Program) -> Iterator[Fault]:
                     yield fault
                 told.add(fault.span)
                 break
+
+
+def _cut(found: Short) -> Fault:
+    """A loop that never comes to the tile which its length ends in."""
+    rounds = f"{found.missing} round{'s' if found.missing > 1 else ''}"
+    message = f"this loop ends {rounds} before the length that its tiles are cut by does: what is left of it is never {'stored' if found.op.name != 'compute' else 'taken in'}"
+    hi = found.loop.hi
+    mends = (edits.replace(hi.span, spoken(hi.args[0])),) if hi is not None and hi.op == "sub" and hi.args[1].op == "const" and hi.span.line else ()
+    return Fault("Q012", message, found.loop.head, ((found.at, "cut here"),), "go on to the last tile", mends, {"role": found.role, "missing": found.missing})
 
 
 def _fixed(program: Program, s: Site, tensor: Param, axis: int, e: Expr, size: int) -> Fault | None:

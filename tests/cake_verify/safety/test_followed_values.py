@@ -18,6 +18,7 @@ REFUSED = [
     ("softmax_two_pass", 'coords=(j * BLOCK, t.r), shape=(BLOCK,), clip=True, fill=-1e30, cache', 'coords=((j + 1) * BLOCK, t.r), shape=(BLOCK,), clip=True, fill=-1e30, cache', "S034", "stores what was loaded"),
     ("allgather_ring", "coords=(0, (t.b * PARTS + t.p) * 64, t.p)", "coords=((t.b * PARTS + t.p) * 64, 0, t.p)", "S033", "axis 0 of `Y`"),
     ("gelu_one_role", "tma_store(Y, coords=(i * 64, t.m * 64))", "tma_store(Y, coords=(t.m * 64, i * 64))", "D035", "each other's place"),
+    ("gelu_one_role", "tile.tma_load(X, coords=(i * 64, t.m * 64)", "tile.tma_load(X, coords=(t.m * 64, i * 64)", "D035", "each other's place"),
     ("gemm_blocksparse", "coords=(t.n * BN, c * 64)", "coords=(c * 64, t.n * BN)", "D035", "each other's place"),
     ("moe_gather_up", "for k in lm.range(kt):", "for k in lm.range(kt - 1):", "S035", "leave out `K`"),
     ("retrieve_topk", "for i in lm.static_range(TOP):", "for i in lm.static_range(TOP - 1):", "Q012", "nothing writes `VAL` from 3 on"),
