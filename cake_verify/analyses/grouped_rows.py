@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cake_ir.fault import Fix
+from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import edits, evaluate, trips
@@ -62,12 +63,25 @@ def misplaced(program: Program, stores: Sequence[Site]) -> Misplaced | None:
 def _grouped(program: Program, s: Site) -> tuple[For, Scheduler] | None:
     """The loop over grouped tiles around a store of rows and columns whose second coordinate counts rows from the tile's first on."""
     coords = s.op.operands.get("coords")
-    if not isinstance(coords, tuple) or len(coords) != 2 or not (_copied(s) or _masked(s)):
+    if not isinstance(coords, tuple) or not (_placed(s) if rows_placed(coords) else len(coords) == 2 and (_copied(s) or _masked(s))):
         return None
     for loop in s.loops:
         if loop.kind == "tiles" and isinstance(loop.var_type, TileT) and program.schedulers[str(loop.scheduler)].kind == "grouped":
             return loop, program.schedulers[str(loop.scheduler)]
     return None
+
+
+def _placed(s: Site) -> bool:
+    """Whether a tile's rows are placed by one row vector, all in a line: `t.row0 + lm.iota(o, 0)`."""
+    coords = s.op.operands.get("coords")
+    return s.op.name == "store" and isinstance(coords, tuple) and [isinstance(c.type, FragT) for c in coords].count(True) == 1
+
+
+def _row_of(s: Site) -> Expr:
+    """The coordinate that counts rows."""
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    return next((c for c in coords[2:] if isinstance(c.type, FragT)), coords[1])
 
 
 def _copied(s: Site) -> bool:
@@ -94,6 +108,9 @@ def _rows(program: Program, s: Site, loop: For, tile: Mapping[str, int], member:
             bound = sites(program).results.get((s.role.name, str(mask.attrs["name"])), ())
             value = bound[0].op.operands.get("value") if len(bound) == 1 else None
             mask = value if isinstance(value, Expr) else mask
+        if isinstance(mask, Expr) and mask.op in ("lt", "le"):  # row numbers that count up from the first one's
+            first, end = (_value(program, s, loop, a, tile, member) for a in mask.args)
+            return None if first is None or end is None else (held, int(end - first) + (mask.op == "le"))
         if isinstance(mask, Expr) and mask.op != "in_bounds":
             return None
         count = mask.args[1] if isinstance(mask, Expr) else None
@@ -107,14 +124,13 @@ class _Unknown(Exception):
 
 def _intervals(program: Program, s: Site, loop: For, tile: Mapping[str, int], member: int) -> list[tuple[int, int]] | None:
     """The rows from the tile's first on that a member's store writes in all rounds of the loops that its row follows; None where that is unknown."""
-    coords = s.op.operands["coords"]
-    assert isinstance(coords, tuple)
+    row = _row_of(s)
     resolve = trips.resolver_of(program, s.role.name)
-    followed = {str(n.attrs["name"]) for e in (coords[1], *(c.cond for c in s.path if isinstance(c, If))) for n in resolve(e).walk() if n.op == "var"}
+    followed = {str(n.attrs["name"]) for e in (row, *(c.cond for c in s.path if isinstance(c, If))) for n in resolve(e).walk() if n.op == "var"}
     found = []
     try:
         for at in _rounds(program, s, loop, tile, member, followed, 0, 0):
-            first, rows = _value(program, s, loop, coords[1], at, member), _rows(program, s, loop, at, member)
+            first, rows = _value(program, s, loop, row, at, member), _rows(program, s, loop, at, member)
             if first is None or rows is None:
                 return None
             found.append((int(first), int(first) + max(0, min(rows[1], rows[0]))))
@@ -159,7 +175,13 @@ def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int
         if name in program.lets:
             return _value(program, s, loop, program.lets[name].value, tile, member, depth - 1) if depth else None
         bound = sites(program).bindings.get((s.role.name, name), ())
-        return _value(program, s, loop, bound[0].value, tile, member, depth - 1) if len(bound) == 1 and depth else None
+        if len(bound) == 1 and depth:
+            return _value(program, s, loop, bound[0].value, tile, member, depth - 1)
+        made = sites(program).results.get((s.role.name, name), ())
+        value = made[0].op.operands.get("value") if len(made) == 1 and isinstance(e.type, FragT) and e.type.form == "rowvec" else None
+        return _value(program, s, loop, value, tile, member, depth - 1) if isinstance(value, Expr) and depth else None
+    if e.op == "iota":  # of a row vector of row numbers, the first
+        return None if e.attrs.get("axis") != 0 else _value(program, s, loop, e.args[1], tile, member, depth) if len(e.args) > 1 else 0
     values = [_value(program, s, loop, a, tile, member, depth) for a in e.args]
     found = evaluate.apply(e.op, values)
     return found if isinstance(found, int | float) else None

@@ -90,3 +90,31 @@ def test_rows_stored_one_by_one_are_the_tiles(rows: str) -> None:
 def test_a_list_has_no_place_behind_its_last() -> None:
     (found,) = errors(TOP.replace("static_range(4)", "static_range(5)"))
     assert found.code == "D038" and "place 4 of a list of 4" in found.message
+
+
+PLACED = """
+@cake.schedule(target="sm_80")
+def placed(lm, X: LM.gmem3d[LM.f32, "T", "H", 16], CU: LM.gmem1d[LM.i32, "NS1"], Y: LM.gmem3d[LM.f32, "T", "H", 16], T: LM.i32, H: LM.i32, NS1: LM.i32):
+    lm.launch(grid="persistent")
+    lm.assume_values(CU, 0, T + 1, sorted=True)
+    work = lm.role(warps=range(0, 1))
+    sched = lm.scheduler(kind="grouped", tiles=(H,), offsets=CU, block=32)
+    with work:
+        for t in lm.tiles(sched):
+            o = lm.frag(shape=(32, 16), dtype=lm.f32, form="acc", init=1.0)
+            row = lm.iota(o, 0)
+            x = lm.load(X, coords=(0, t.n, t.row0 + row), shape=(32, 16), form="acc", mask=row < t.rows)
+            lm.store(Y, o + x, coords=(0, t.n, t.row0 + row), mask=MASK)
+"""
+
+
+def test_rows_that_a_row_vector_places_are_the_tiles() -> None:
+    assert verify_text(PLACED.replace("MASK", "row < t.rows")).verdict == "pass"
+    for mask in ("row < t.rows + 1", "row <= t.rows", "row < t.rows - 1"):
+        assert [d.code for d in errors(PLACED.replace("MASK", mask))] == ["Q001"]
+
+
+def test_errors_on_one_line_are_told_once() -> None:
+    text = CONV.replace("lm.range(t.rows)", "lm.range(t.rows + 1)").replace("t.m > 0", "t.m >= 0")
+    lines = [d.span.line for d in errors(text)]
+    assert len(lines) == len(set(lines))
