@@ -1,6 +1,6 @@
 """Accesses of global memory against the extents that parameters declare, with the numbers of one run.
 
-Copies through a tensor map are clipped by hardware, though one that writes may not start in front of the tensor, and `clip=True` clips; everything
+Loads in bulk are never clipped. Copies through a tensor map are clipped by hardware, though one that writes may not start in front of the tensor, and `clip=True` clips; everything
 else touches what its coordinates, shape and mask say. A mask counts where it compares positions (`lm.iota(.., base=b) < n`, `lm.in_bounds(..)`); of others nothing is said.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cake_ir.program import Expr, If, Op, Program
+from cake_ir.program import Expr, If, Op, Param, Program
 from cake_ir.types import FragT, ScalarT
 from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.plan import Plan
@@ -119,6 +119,8 @@ class Bounds:
         code = self.plan.code.ops[op.id]
         if tensor is not None and op.name in ("tma_store", "tma_reduce"):
             return self._corner(op, code.index.get("coords", -1))
+        if tensor is not None and op.name == "bulk_load":
+            return self._stretch(op, tensor)
         if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "atomic", "ld") or op.attrs.get("clip") or not tensor.extents:
             return None
         coords = op.operands.get("coords")
@@ -151,6 +153,20 @@ class Bounds:
                 if isinstance(extent, int) and isinstance(first, int) and not 0 <= first <= first + n <= extent and len(self.found) < 8:
                     self.found.append((op, m, k, first + n - 1 if first >= 0 else first, extent))
                     return
+
+        return check
+
+    def _stretch(self, op: Op, tensor: Param) -> Read | None:
+        """The check of a load in bulk from a tensor of one axis: nothing clips it."""
+        index, extent = self.plan.code.ops[op.id].index, tensor.extents[0] if len(tensor.extents) == 1 else None
+        at, count, size = index.get("offset", -1), index.get("n", -1), extent if isinstance(extent, int) else self.args.get(str(extent))
+        if at < 0 or count < 0 or not isinstance(size, int) or not self._plain(op, (op.operands["offset"], op.operands["n"])):
+            return None
+
+        def check(m: Member, v: tuple[Any, ...]) -> None:
+            first, n = v[at], v[count]
+            if n and not 0 <= first <= first + n <= size and not (self.plan.ranks > 1 and first >= size) and len(self.found) < 8:
+                self.found.append((op, m, 0, first + n - 1 if first >= 0 else first, size))
 
         return check
 
