@@ -67,6 +67,8 @@ def reason(error: str) -> str:
     """Why a peer has no time, in few words."""
     if error.startswith("wrong"):
         return "not timed (outside the tolerance)"
+    if error.startswith("below the physical floor"):
+        return f"refused ({error})"
     kind, _, text = error.partition(": ")
     if kind == "ModuleNotFoundError":
         return "not installed in this run"
