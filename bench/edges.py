@@ -15,7 +15,6 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 
 import cake_kernels
 from bench.candidates import CANDIDATES
-from bench.performance import FAMILIES, RESULTS, best
+from bench.performance import winners
 from bench.provenance import command
 
 RUN_SECONDS = 60.0
@@ -48,16 +47,6 @@ def choices(families: list[str]) -> list[Choice]:
     found += [Choice(name, c.family, c.schedule, "fastest", dict(c.params), c.target) for name in dict.fromkeys(winners()) if (c := known.get(name))]
     order = {"attention": 0, "kmeans_assign": 1, "gemm": 2, "gemm_fp8": 3}
     return sorted((c for c in found if not families or c.family in families), key=lambda c: order.get(c.family, 4))
-
-
-def winners() -> Iterator[str]:
-    """Names of the fastest right variant of every shape of the tables of today (not of those kept as evidence)."""
-    for key, (_, files) in FAMILIES.items():
-        for file in files if "-" not in key else ():
-            path = RESULTS / file
-            for result in json.loads(path.read_text())["results"] if path.exists() else ():
-                if (mine := best(result["contenders"])) is not None:
-                    yield mine["name"]
 
 
 def smallest_timed(choice: Choice, text: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ import torch
 import cake_kernels
 from bench.cake_runner import BuiltCandidate, enqueue_all, find_built
 from bench.harness import Contender, ContextLost, failed, measure, table
+from bench.impossible import refuse
 from bench.peers import BASELINES, PEERS, Sets
 from bench.provenance import LEFT_OUT, command
 from bench.run_costs import spent
@@ -185,10 +186,11 @@ def run_shape(task: Task, shape: Shape, arguments: argparse.Namespace, gpu: Gpu,
     for c in contenders:
         checker.guard(c, "before")
     done = measure(contenders, len(sets), rounds=arguments.rounds, seed=arguments.seed, telemetry=telemetry.sample, budget_s=arguments.budget)
-    for c in contenders:
-        checker.guard(c, "after")
     work = task.work(shape.axes)
     limit = floor(work, task.unit, gpu.info)
+    refuse(contenders, limit)
+    for c in contenders:
+        checker.guard(c, "after")
     rows = table(contenders, flops=work["flops"], nbytes=work["bytes_read"] + work["bytes_written"], baselines=BASELINES[task.name])
     for row in rows:
         for mode in ("cold", "graph"):

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import cake_kernels
-from bench.edges import Choice, choices, right, run_one, smallest_timed, together, winners
+from bench.edges import Choice, choices, right, run_one, smallest_timed, together
 from bench.edges_page import page
 from bench.gpu_tests import outcomes
-from bench.performance import RESULTS
+from bench.performance import RESULTS, winners
 
 ROOT = Path(__file__).parents[2]
 

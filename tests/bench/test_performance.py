@@ -21,6 +21,7 @@ def test_every_shape_has_at_least_twenty_rounds_of_right_outputs(family: str) ->
         for result in json.loads((RESULTS / file).read_text())["results"]:
             assert result["rounds"] >= 20, (file, result["shape"])
             assert not [c["error"] for c in result["contenders"] if c["kind"] == "cake" and c["error"]], (file, result["shape"])
+            assert all(c[mode]["floor_over_time"] <= 1 for c in result["contenders"] for mode in ("cold", "graph") if mode in c), (file, result["shape"])
 
 
 def test_a_peer_that_was_not_asked_to_run_is_in_no_table() -> None:
