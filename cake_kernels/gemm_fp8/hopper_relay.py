@@ -4,12 +4,12 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, BN=56, ASTAGES=3, BSTAGES=4, CTAS=2, GRID=132, LATE=2, HINT="stream", UNROLL=1, KMAX=128):
+                   *, MEMBERS=2, BN=56, ASTAGES=3, BSTAGES=4, CTAS=2, CLUSTER=1, GRID=132, LATE=2, AHEAD=0, HINT="stream", UNROLL=1, KMAX=128):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; tiles of 64 rows, one a CTA; members take the blocks of K in turn.
 
     At least GRID tiles, so that every SM has one CTA of a launch and never two; those beyond N multiply zeros.
     """
-    lm.launch(grid="tiles", ctas_per_sm=CTAS)
+    lm.launch(grid="tiles", cluster=(1, CLUSTER), ctas_per_sm=CTAS)
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and KB <= KMAX and N % 8 == 0 and MP % 4 == 0)
     if UNROLL > 1:
@@ -38,13 +38,13 @@ def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     load_a = lm.role(warps=range(4 * MEMBERS + 1, 4 * MEMBERS + 2))
     ring_a = lm.pipeline(stages=ASTAGES)
     full_a = lm.barrier(pipeline=ring_a, prod=[load_a], cons=[math], arrive="tx")
-    empty_a = lm.barrier(pipeline=ring_a, prod=[math], cons=[load_a], arrive="warp", primed=True)
+    empty_a = lm.barrier(pipeline=ring_a, prod=[math], cons=[load_a], arrive="warp", primed=True, scope="cluster" if CLUSTER > 1 else "cta")
     ring_b = lm.pipeline(stages=BSTAGES)
     full_b = lm.barrier(pipeline=ring_b, prod=[load_b], cons=[math], arrive="tx")
     empty_b = lm.barrier(pipeline=ring_b, prod=[math], cons=[load_b], arrive="warp", primed=True)
     all_math = lm.named_barrier(math)
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64), lm.max(lm.cdiv(N, BN), GRID)))
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64), lm.max(lm.cdiv(N, BN), GRID)), cluster=(1, CLUSTER))
     kt = lm.cdiv(KB, MEMBERS)
 
     with load_b:
@@ -53,6 +53,13 @@ def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 s = lm.step(ring_b)
                 lm.wait(empty_b, stage=s)
                 qb.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=full_b, cache=HINT)
+                if AHEAD > 0:
+                    if k + AHEAD < kt:                                        # asked of memory before there is a slot for it
+                        qb.tma_prefetch(B, coords=((k + AHEAD) * BK, t.n * BN))
+                if AHEAD > BSTAGES:
+                    if k == BSTAGES - 1:
+                        for j in lm.range(BSTAGES, lm.min(AHEAD, kt)):
+                            qb.tma_prefetch(B, coords=((j) * BK, t.n * BN))
                 if k == lm.max(kt - LATE, 0):
                     lm.pdl_launch()                                              # the next launch's weights follow this one's
 
@@ -62,7 +69,7 @@ def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
             for k in lm.range(kt):
                 s = lm.step(ring_a)
                 lm.wait(empty_a, stage=s)
-                qa.tma_load(A, coords=(k * BK, t.m * 64), stage=s, barrier=full_a)
+                qa.tma_load(A, coords=(k * BK, t.m * 64), stage=s, barrier=full_a, multicast="n" if CLUSTER > 1 else None)
                 for i in lm.static_range(MEMBERS):
                     scale_a.cols(64 * i, 64).tma_load(SA, coords=(t.m * 64, k * MEMBERS + i), stage=s, barrier=full_a)
 

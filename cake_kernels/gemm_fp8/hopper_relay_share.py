@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                          C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                         *, SPLIT=2, MEMBERS=2, BN=32, ASTAGES=3, BSTAGES=5, CTAS=2, GRID=66, LATE=2, HINT="stream", UNROLL=1, KMAX=64):
+                         *, SPLIT=2, MEMBERS=2, BN=32, ASTAGES=3, BSTAGES=5, CTAS=2, GRID=66, LATE=2, AHEAD=0, HINT="stream", UNROLL=1, KMAX=64):
     """Tiles of 64 rows; member i of CTA t.k multiplies blocks (t.k * share + k) * MEMBERS + i of K; each CTA adds up a slice of the columns.
 
     At least GRID clusters, so that every SM has one CTA of a launch and never two; those beyond N multiply zeros.
@@ -54,6 +54,13 @@ def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3
                 s = lm.step(ring_b)
                 lm.wait(empty_b, stage=s)
                 qb.tma_load(B, coords=((t.k * share + k) * BK, t.n * BN), stage=s, barrier=full_b, cache=HINT)
+                if AHEAD > 0:
+                    if k + AHEAD < share:                                        # asked of memory before there is a slot for it
+                        qb.tma_prefetch(B, coords=((t.k * share + k + AHEAD) * BK, t.n * BN))
+                if AHEAD > BSTAGES:
+                    if k == BSTAGES - 1:
+                        for j in lm.range(BSTAGES, lm.min(AHEAD, share)):
+                            qb.tma_prefetch(B, coords=((t.k * share + j) * BK, t.n * BN))
                 if k == lm.max(share - LATE, 0):
                     lm.pdl_launch()                                              # the next launch's weights follow this one's
 

@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_relay_wide(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                         C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                        *, ASTAGES=4, BSTAGES=3, CTAS=2, GRID=132, LATE=2, HINT="stream", UNROLL=1, KMAX=128):
+                        *, ASTAGES=4, BSTAGES=3, CTAS=2, GRID=132, LATE=2, AHEAD=0, HINT="stream", UNROLL=1, KMAX=128):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; one warpgroup a tile, 64 columns at a time, whose scale is one number.
 
     At least GRID tiles, so that every SM has one CTA of a launch and never two; those beyond N multiply zeros.
@@ -42,6 +42,13 @@ def gemm_fp8_relay_wide(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3,
                 s = lm.step(ring_b)
                 lm.wait(empty_b, stage=s)
                 qb.tma_load(B, coords=(k * 128, t.n * 192), stage=s, barrier=full_b, cache=HINT)
+                if AHEAD > 0:
+                    if k + AHEAD < KB:                                        # asked of memory before there is a slot for it
+                        qb.tma_prefetch(B, coords=((k + AHEAD) * 128, t.n * 192))
+                if AHEAD > BSTAGES:
+                    if k == BSTAGES - 1:
+                        for j in lm.range(BSTAGES, lm.min(AHEAD, KB)):
+                            qb.tma_prefetch(B, coords=((j) * 128, t.n * 192))
                 if k == lm.max(KB - LATE, 0):
                     lm.pdl_launch()                                              # the next launch's weights follow this one's
 
