@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, BN=56, ASTAGES=3, BSTAGES=4, CTAS=2, CLUSTER=1, GRID=132, LATE=2, AHEAD=0, HINT="stream", UNROLL=1, KMAX=128):
+                   *, MEMBERS=2, BN=56, ASTAGES=3, BSTAGES=4, CTAS=2, CLUSTER=1, GRID=132, LATE=2, AHEAD=0, TURN=0, WARM=False, HINT="stream", UNROLL=1, KMAX=128):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; tiles of 64 rows, one a CTA; members take the blocks of K in turn.
 
     At least GRID tiles, so that every SM has one CTA of a launch and never two; those beyond N multiply zeros.
@@ -49,29 +49,36 @@ def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
 
     with load_b:
         for t in lm.tiles(sched):
+            at = t.n // CLUSTER * TURN % kt                                      # tiles start at different blocks: not all of them at the same lines of A
             for k in lm.range(kt):
                 s = lm.step(ring_b)
                 lm.wait(empty_b, stage=s)
-                qb.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=full_b, cache=HINT)
+                qb.tma_load(B, coords=(at * BK, t.n * BN), stage=s, barrier=full_b, cache=HINT)
                 if AHEAD > 0:
-                    if k + AHEAD < kt:                                        # asked of memory before there is a slot for it
-                        qb.tma_prefetch(B, coords=((k + AHEAD) * BK, t.n * BN))
+                    if k + AHEAD < kt:                                           # asked of memory before there is a slot for it
+                        qb.tma_prefetch(B, coords=((at + AHEAD) % kt * BK, t.n * BN))
                 if AHEAD > BSTAGES:
                     if k == BSTAGES - 1:
-                        for j in lm.range(BSTAGES, lm.min(AHEAD, kt)):
-                            qb.tma_prefetch(B, coords=((j) * BK, t.n * BN))
+                        for j in lm.range(1, lm.min(AHEAD, kt) - BSTAGES + 1):
+                            qb.tma_prefetch(B, coords=((at + j) % kt * BK, t.n * BN))
+                at = 0 if at + 1 == kt else at + 1
                 if k == lm.max(kt - LATE, 0):
                     lm.pdl_launch()                                              # the next launch's weights follow this one's
 
     with load_a:
+        if WARM:
+            for t in lm.tiles(sched):
+                qa.tma_prefetch(A, coords=(t.n % kt * BK, t.m * 64))             # each tile asks memory for one block of all tiles' activations
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
         for t in lm.tiles(sched):
+            at = t.n // CLUSTER * TURN % kt
             for k in lm.range(kt):
                 s = lm.step(ring_a)
                 lm.wait(empty_a, stage=s)
-                qa.tma_load(A, coords=(k * BK, t.m * 64), stage=s, barrier=full_a, multicast="n" if CLUSTER > 1 else None)
+                qa.tma_load(A, coords=(at * BK, t.m * 64), stage=s, barrier=full_a, multicast="n" if CLUSTER > 1 else None)
                 for i in lm.static_range(MEMBERS):
-                    scale_a.cols(64 * i, 64).tma_load(SA, coords=(t.m * 64, k * MEMBERS + i), stage=s, barrier=full_a)
+                    scale_a.cols(64 * i, 64).tma_load(SA, coords=(t.m * 64, at * MEMBERS + i), stage=s, barrier=full_a)
+                at = 0 if at + 1 == kt else at + 1
 
     with math:
         line = lm.frag(shape=(KMAX,), dtype=lm.f32, form="vec")
@@ -86,13 +93,15 @@ def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                 found2 = lm.load(SB, coords=(next_row,), shape=(KMAX,), like=line, mask=lm.iota(line, axis=0) < KB)
                 scale_b2.cols(KMAX * math.index, KMAX).store(found2)
             lm.sync(own)
+            at = t.n // CLUSTER * TURN % kt
             for k in lm.range(lm.cdiv(kt, UNROLL)):
                 for u in lm.static_range(UNROLL):
                     a = lm.step(ring_a)
                     b = lm.step(ring_b)
-                    sb = scale_b.cols(KMAX * math.index, KMAX).ld((k * UNROLL + u) * MEMBERS + math.index)
+                    sb = scale_b.cols(KMAX * math.index, KMAX).ld(at * MEMBERS + math.index)
                     if not ONE:
-                        sb2 = scale_b2.cols(KMAX * math.index, KMAX).ld((k * UNROLL + u) * MEMBERS + math.index)
+                        sb2 = scale_b2.cols(KMAX * math.index, KMAX).ld(at * MEMBERS + math.index)
+                    at = 0 if at + 1 == kt else at + 1
                     lm.wait(full_b, stage=b)
                     lm.wait(full_a, stage=a)
                     lm.mma(part, qa[a].cols(128 * math.index, 128), qb[b].cols(128 * math.index, 128), init=True)

@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                          C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                         *, SPLIT=2, MEMBERS=2, BN=32, ASTAGES=3, BSTAGES=5, CTAS=2, GRID=66, LATE=2, AHEAD=0, HINT="stream", UNROLL=1, KMAX=64):
+                         *, SPLIT=2, MEMBERS=2, BN=32, ASTAGES=3, BSTAGES=5, CTAS=2, GRID=66, LATE=2, AHEAD=0, LOCAL=False, HINT="stream", UNROLL=1, KMAX=64):
     """Tiles of 64 rows; member i of CTA t.k multiplies blocks (t.k * share + k) * MEMBERS + i of K; each CTA adds up a slice of the columns.
 
     At least GRID clusters, so that every SM has one CTA of a launch and never two; those beyond N multiply zeros.
@@ -17,7 +17,7 @@ def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3
 
     BK, W = 128 * MEMBERS, BN // SPLIT
     ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
-    SLOTS = SPLIT * MEMBERS - 1                                                  # sums that a CTA gets beside those in its first member's registers
+    SLOTS = SPLIT - 1 if LOCAL else SPLIT * MEMBERS - 1                          # sums that a CTA gets beside those in its first member's registers
     a_bytes, b_bytes, i_bytes = ASTAGES * 64 * BK, BSTAGES * lm.cdiv(BN * BK, 1024) * 1024, SLOTS * 64 * W * 4
     s_at = a_bytes + b_bytes + i_bytes
     t_at = s_at + ASTAGES * MEMBERS * 256
@@ -29,7 +29,10 @@ def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3
     scale_b = pool.view(offset=t_at, shape=(MEMBERS * KMAX,), dtype=lm.f32)
     if not ONE:
         scale_b2 = pool.view(offset=t_at + MEMBERS * KMAX * 4, shape=(MEMBERS * KMAX,), dtype=lm.f32)
-    smem_c = pool.view(offset=0, shape=(64, W), dtype=lm.bf16,                   # takes the place of the operands
+    p_bytes = (MEMBERS - 1) * 64 * BN * 4 if LOCAL else 0                        # the members' sums and the result take the place of the operands
+    if p_bytes > 0:
+        partial = pool.view(offset=0, shape=(64, BN), dtype=lm.f32, stage=MEMBERS - 1, swizzle="128b" if BN % 32 == 0 else "64b" if BN % 16 == 0 else "32b")
+    smem_c = pool.view(offset=p_bytes, shape=(64, W), dtype=lm.bf16,
                        swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b" if W % 16 == 0 else None)
 
     math = lm.role(warps=range(0, 4 * MEMBERS), members=MEMBERS)
@@ -109,13 +112,26 @@ def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3
                     else:
                         acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb2)
             box = lm.step(mail)
-            mine = lm.cta_rank() * MEMBERS + math.index                          # every member sends each CTA its slice; the first member keeps its own
-            for q in lm.static_range(SPLIT):
-                if mine != q * MEMBERS:
-                    slot = (mine + SPLIT * MEMBERS - q * MEMBERS - 1) % (SPLIT * MEMBERS)
-                    inbox.rows(slot * 64, 64).send(acc.cols(W * q, W), cta=q, barrier=arrived, stage=box)
+            if not LOCAL:
+                mine = lm.cta_rank() * MEMBERS + math.index                      # every member sends each CTA its slice; the first member keeps its own
+                for q in lm.static_range(SPLIT):
+                    if mine != q * MEMBERS:
+                        slot = (mine + SPLIT * MEMBERS - q * MEMBERS - 1) % (SPLIT * MEMBERS)
+                        inbox.rows(slot * 64, 64).send(acc.cols(W * q, W), cta=q, barrier=arrived, stage=box)
             lm.sync(all_math)                                                    # nobody multiplies any more
+            if p_bytes > 0:
+                if math.index > 0:
+                    partial[math.index - 1].store(acc)
+                lm.sync(all_math)
             if math.index == 0:
+                if p_bytes > 0:
+                    for i in lm.static_range(MEMBERS - 1):
+                        acc = acc + partial[i].load(form="acc", like=acc)
+                if LOCAL:
+                    for q in lm.static_range(SPLIT):
+                        if lm.cta_rank() != q:
+                            slot = (lm.cta_rank() + SPLIT - q - 1) % SPLIT
+                            inbox.rows(slot * 64, 64).send(acc.cols(W * q, W), cta=q, barrier=arrived, stage=box)
                 lm.wait(arrived, stage=box)
                 found = inbox.rows(0, 64).load(form="acc")
                 if SLOTS > 1:
