@@ -3,14 +3,15 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
-                   C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, BN=56, ASTAGES=3, BSTAGES=4, CTAS=2, CLUSTER=1, GRID=132, LATE=2, AHEAD=0, TURN=0, WARM=False, HINT="stream", UNROLL=1, KMAX=128):
+                   C: LM.gmem2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
+                   *, MEMBERS=2, BN=56, ASTAGES=3, BSTAGES=4, CTAS=2, CLUSTER=1, GRID=132, LATE=2, AHEAD=0, TURN=0, WARM=False, ROWS=1, HINT="stream", UNROLL=1, KMAX=128):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; tiles of 64 rows, one a CTA; members take the blocks of K in turn.
 
     At least GRID tiles, so that every SM has one CTA of a launch and never two; those beyond N multiply zeros.
     """
     lm.launch(grid="tiles", cluster=(1, CLUSTER), ctas_per_sm=CTAS)
     lm.assume(K > 0)
+    lm.assume(M <= 64 * ROWS)
     lm.assume(KB * 128 == K and KB <= KMAX and N % 8 == 0 and MP % 4 == 0)
     if UNROLL > 1:
         lm.assume(KB % (UNROLL * MEMBERS) == 0)
@@ -44,7 +45,7 @@ def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     empty_b = lm.barrier(pipeline=ring_b, prod=[math], cons=[load_b], arrive="warp", primed=True)
     all_math = lm.named_barrier(math)
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64), lm.max(lm.cdiv(N, BN), GRID)), cluster=(1, CLUSTER))
+    sched = lm.scheduler(kind="grid", tiles=(ROWS, lm.max(lm.cdiv(N, BN), GRID)), cluster=(1, CLUSTER))
     kt = lm.cdiv(KB, MEMBERS)
 
     with load_b:
@@ -124,9 +125,6 @@ def gemm_fp8_relay(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                     for i in lm.static_range(MEMBERS - 1):
                         acc = acc + partial[i].load(form="acc", like=acc)
                 smem_c.store(lm.cast(acc, lm.bf16))
-                lm.fence_proxy()
                 lm.sync(own)
                 lm.pdl_wait()
-                smem_c.tma_store(C, coords=(t.n * BN, t.m * 64))
-        if math.index == 0:
-            lm.store_wait(pending=0)
+                lm.store(C, smem_c.load(form="vec"), coords=(t.n * BN, t.m * 64), clip=True)
