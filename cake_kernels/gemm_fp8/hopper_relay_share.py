@@ -3,14 +3,15 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
-                         C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                         *, SPLIT=2, MEMBERS=2, BN=32, ASTAGES=3, BSTAGES=5, CTAS=2, GRID=66, LATE=2, AHEAD=0, LOCAL=False, HINT="stream", UNROLL=1, KMAX=64):
+                         C: LM.gmem2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
+                         *, SPLIT=2, MEMBERS=2, BN=32, ASTAGES=3, BSTAGES=5, CTAS=2, GRID=66, LATE=2, AHEAD=0, LOCAL=False, WARM=False, ROWS=1, HINT="stream", UNROLL=1, KMAX=64):
     """Tiles of 64 rows; member i of CTA t.k multiplies blocks (t.k * share + k) * MEMBERS + i of K; each CTA adds up a slice of the columns.
 
     At least GRID clusters, so that every SM has one CTA of a launch and never two; those beyond N multiply zeros.
     """
     lm.launch(grid="tiles", cluster=(SPLIT, 1), ctas_per_sm=CTAS)
     lm.assume(K > 0)
+    lm.assume(M <= 64 * ROWS)
     lm.assume(KB * 128 == K and KB <= KMAX and N % 8 == 0 and MP % 4 == 0)
     if UNROLL > 1:
         lm.assume(KB % (UNROLL * SPLIT * MEMBERS) == 0)
@@ -48,7 +49,7 @@ def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3
     arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
     all_math = lm.named_barrier(math)
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="grid", tiles=(SPLIT, lm.cdiv(M, 64), lm.max(lm.cdiv(N, BN), GRID)), names=("k", "m", "n"), cluster=(SPLIT, 1))
+    sched = lm.scheduler(kind="grid", tiles=(SPLIT, ROWS, lm.max(lm.cdiv(N, BN), GRID)), names=("k", "m", "n"), cluster=(SPLIT, 1))
     share = lm.cdiv(KB, SPLIT * MEMBERS)
 
     with load_b:
@@ -68,6 +69,9 @@ def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3
                     lm.pdl_launch()                                              # the next launch's weights follow this one's
 
     with load_a:
+        if WARM:
+            for t in lm.tiles(sched):
+                qa.tma_prefetch(A, coords=((t.k * share + t.n % share) * BK, t.m * 64))
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
         for t in lm.tiles(sched):
             for k in lm.range(share):
@@ -140,9 +144,6 @@ def gemm_fp8_relay_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3
                 for q in lm.static_range(SPLIT):
                     if lm.cta_rank() == q:
                         smem_c.store(lm.cast(acc.cols(W * q, W) + found, lm.bf16))
-                lm.fence_proxy()
                 lm.sync(own)
                 lm.pdl_wait()
-                smem_c.tma_store(C, coords=(t.n * BN + W * lm.cta_rank(), t.m * 64))
-        if math.index == 0:
-            lm.store_wait(pending=0)
+                lm.store(C, smem_c.load(form="vec"), coords=(t.n * BN + W * lm.cta_rank(), t.m * 64), clip=True)
