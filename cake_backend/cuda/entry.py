@@ -12,7 +12,7 @@ from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
 from cake_backend.cuda.launch_manifest import dtype_of, modes
-from cake_backend.cuda.preamble import CLUSTER_ARRIVE, CLUSTER_RANK, CLUSTER_SYNC, CLUSTER_WAIT, DEMAND, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
+from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, DEMAND, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
 from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
 from cake_backend.cuda.rings import counts_slots, names_last
@@ -20,7 +20,6 @@ from cake_backend.cuda.scalars import CTYPE, scalar
 from cake_backend.manifest import Param
 from cake_ir.derive.arrivals import arrivals
 from cake_ir.derive.issue import issue_roles
-from cake_ir.derive.meeting import sending_roles
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.sends import send_barriers
@@ -178,10 +177,7 @@ def _prologue(ctx: Context) -> None:
                 ctx.out.line(line)
             if barriers and modern:
                 ctx.out.line(f"{ctx.use(mbarrier.FENCE_INIT)}();")
-    if _meets_late(program):
-        ctx.out.line(f"{ctx.use(CLUSTER_ARRIVE)}();")
-        ctx.out.line("__syncthreads();")
-    elif size(ctx) > 1:
+    if size(ctx) > 1:
         ctx.out.line(f"{ctx.use(CLUSTER_SYNC)}();")
     elif barriers:
         ctx.out.line("__syncthreads();")
@@ -211,16 +207,8 @@ def _roles(ctx: Context) -> None:
             head = f"if ({condition})" if i == 0 else "else" if last else f"else if ({condition})"
             with ctx.out.chained(head, first=i == 0):
                 _role(ctx, b, role, variable, unit)
-    if size(ctx) > 1 and not _meets_late(program):
+    if size(ctx) > 1:
         ctx.out.line(f"{ctx.use(CLUSTER_SYNC)}();")
-
-
-def _meets_late(program: Program) -> bool:
-    """Whether only the roles that send wait for the cluster, at their beginning, and nobody at the end.
-
-    On an H200 that takes 0.4 to 0.7 us off a kernel of 7 to 18 us; asked of 8-bit products, with which it was timed.
-    """
-    return bool(sending_roles(program)) and _narrow_products(program)
 
 
 def _range(variable: str, lo: int, hi: int, end: int) -> str:
@@ -263,9 +251,6 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
         ctx.out.line(f"u32 {counter} = 0;")
         state.env[f"ring {ring}"] = Slot(counter)
     sync.prime_turns(ctx)
-    late = _meets_late(program)
-    if late and role.name in sending_roles(program):
-        ctx.out.line(f"{ctx.use(CLUSTER_WAIT)}();")
     if single:
         elect = f"{ctx.use(ELECT_ONE)}()" if ctx.has("ELECT_SYNC") else "(threadIdx.x & 31u) == 0"
         first = _first_warp(role)
@@ -275,8 +260,6 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
     else:
         control.body(ctx, b.body)
     sync.drain_turns(ctx)
-    if late and role.name not in sending_roles(program):
-        ctx.out.line(f"{ctx.use(CLUSTER_WAIT)}();")  # nothing needs it here, but each arrival of a thread has its wait
     ctx.out = ids
     _thread_numbers(ctx, role, variable, unit, used(inner))
     out.extend(ids)
