@@ -19,8 +19,6 @@ from cake_backend.cuda.preamble import (
     CLUSTER_WAIT,
     DEMAND,
     ELECT_ONE,
-    NAMED_ARRIVE,
-    NAMED_SYNC,
     SETMAXNREG_DEC,
     SETMAXNREG_INC,
     SHARED_ADDRESS,
@@ -36,9 +34,6 @@ from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.shared_memory import GUARANTEED
-from cake_ir.derive.structure import sites
-from cake_ir.ops import effects_of
-from cake_ir.ops.effects import GridDependency, Issue
 from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -60,7 +55,6 @@ def emit(ctx: Context) -> Signature:
     memory = shared_memory(program)
     ctx.work = memory.work
     _addresses(ctx, memory.pools, memory.barriers)
-    ctx.out = values = outer.child()
     _uniform_values(ctx)
     roles = outer.child()
     ctx.out = roles
@@ -68,9 +62,9 @@ def emit(ctx: Context) -> Signature:
     ctx.out = prologue = outer.child()
     _prologue(ctx)
     ctx.out = head = outer.child()
-    _base(ctx, memory.alignment, used(top, values, roles, prologue))
+    _base(ctx, memory.alignment, used(top, roles, prologue))
     body = outer.child()
-    for part in (head, top, prologue, values, roles) if _opener(ctx) else (head, top, values, prologue, roles):
+    for part in (head, top, prologue, roles):
         body.extend(part)
     prune(body)
     signature = _signature(ctx, used(body))
@@ -164,9 +158,8 @@ def _prologue(ctx: Context) -> None:
     program = ctx.program
     modern = ctx.has("TMA")
     barriers = program.barriers or ctx.work
-    opener = _opener(ctx)
     if ctx.maps.params or barriers:
-        with ctx.out.block(f"if (threadIdx.x == {32 * opener.warp_lo if opener else 0})"):
+        with ctx.out.block("if (threadIdx.x == 0)"):
             for name in ctx.maps.params:
                 ctx.out.line(f"{ctx.use(tma.PREFETCH_MAP)}(&{name});")
             for name, barrier in program.barriers.items():
@@ -187,40 +180,13 @@ def _prologue(ctx: Context) -> None:
                 ctx.out.line(line)
             if barriers and modern:
                 ctx.out.line(f"{ctx.use(mbarrier.FENCE_INIT)}();")
-    if late_senders(ctx) or opener:
-        if size(ctx) > 1:
-            ctx.out.line(f"{ctx.use(CLUSTER_ARRIVE)}();")
-        if opener:
-            with ctx.out.block(f"if ((threadIdx.x >> 5) == {opener.warp_lo})"):
-                ctx.out.line("__syncwarp();")
-                ctx.out.line(f"{ctx.use(NAMED_ARRIVE)}<0, {program.threads}>();")
-            with ctx.out.block("else"):
-                ctx.out.line(f"{ctx.use(NAMED_SYNC)}<0, {program.threads}>();")
-        else:
-            ctx.out.line("__syncthreads();")
+    if late_senders(ctx):
+        ctx.out.line(f"{ctx.use(CLUSTER_ARRIVE)}();")
+        ctx.out.line("__syncthreads();")
     elif size(ctx) > 1:
         ctx.out.line(f"{ctx.use(CLUSTER_SYNC)}();")
     elif barriers:
         ctx.out.line("__syncthreads();")
-
-
-def _opener(ctx: Context) -> Role | None:
-    """The role whose first warp initialises the barriers and goes on without the others: one that fetches before the kernel before has ended.
-
-    What it fetches first is asked for 0.2 us earlier so, of 5 to 10 us that such kernels take on an H200; asked of 8-bit products, with which it was timed.
-    """
-    program = ctx.program
-    if program.launch.grid != "tiles" or not narrow_products(program) or not program.barriers or ctx.work or (size(ctx) > 1 and not late_senders(ctx)):
-        return None
-    for role in (b.role for b in program.body if b.role in issue_roles(program)):
-        for site in (s for s in sites(program) if s.role == role):
-            effects = effects_of(site.op, program)
-            if any(isinstance(e, GridDependency) and e.kind == "wait" for e in effects):
-                break
-            if any(isinstance(e, Issue) for e in effects):
-                waits = any(isinstance(e, GridDependency) and e.kind == "wait" for op in program.ops for e in effects_of(op, program))
-                return program.roles[role] if waits else None
-    return None
 
 
 # ------------------------------------------------------------------ roles
