@@ -13,16 +13,17 @@ from typing import Any
 
 import cake_kernels
 from bench.candidates import CANDIDATES
+from bench.performance import winners
 from cake_backend.judge.building import Built, build_routine
 from cake_backend.judge.source import read_source
 
 
-def build_all(out: Path, families: list[str], timeout: float = 120.0) -> int:
-    """Build every candidate of the families; returns how many could not be built."""
+def build_all(out: Path, families: list[str], timeout: float = 120.0, only: frozenset[str] | None = None) -> int:
+    """Build every candidate of the families, or those named `only`; returns how many could not be built."""
     texts = {(s.family, s.name): s.text for s in cake_kernels.schedules()}
     failures = 0
     for c in CANDIDATES:
-        if families and c.family not in families:
+        if (families and c.family not in families) or (only is not None and c.name not in only):
             continue
         text = texts[c.family, c.schedule]
         source = read_source(text, dict(c.params), target=c.target, task=cake_kernels.tasks()[c.family])
@@ -57,9 +58,11 @@ def write(folder: Path, built: Built, record: dict[str, Any]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--winners", action="store_true", help="only what won a shape of the recorded results, and the headlines: enough to time everything again in one session")
     parser.add_argument("families", nargs="*")
     arguments = parser.parse_args()
-    return 1 if build_all(arguments.out, arguments.families) else 0
+    only = frozenset((*winners(), *(c.name for c in CANDIDATES if c.main))) if arguments.winners else None
+    return 1 if build_all(arguments.out, arguments.families, only=only) else 0
 
 
 if __name__ == "__main__":

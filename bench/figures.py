@@ -22,9 +22,11 @@ from typing import Any
 
 import cake_kernels
 from bench.candidates import CANDIDATES, BenchCandidate
-from bench.performance import FAMILIES, RESULTS
+from bench.performance import RESULTS
 from bench.provenance import command
-from cake_backend.cuda.lower import lower
+from bench.search_costs import FILE as SEARCH
+from bench.search_costs import totals
+from cake_backend.cuda.lower import Lowered, lower
 from cake_backend.judge.source import read_source
 from cake_backend.toolchain import compile_cuda, nvrtc_version
 
@@ -68,13 +70,24 @@ def headlines(families: list[str]) -> list[BenchCandidate]:
     return sorted(found.values(), key=lambda c: (c.family, c.schedule))
 
 
-def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
-    """One row: lines, the compiler's time, and what the kernels (all launches of a plan) take of an SM."""
+def lowered(candidate: BenchCandidate) -> tuple[str, list[Lowered]]:
+    """A candidate's schedule, and what each of its launches is lowered to."""
     text = next(s.text for s in cake_kernels.schedules() if (s.family, s.name) == (candidate.family, candidate.schedule))
     source = read_source(text, dict(candidate.params), target=candidate.target, task=cake_kernels.tasks()[candidate.family])
     if source.routine is None:
         raise SystemExit(f"{candidate.name}: {source.summary}")
-    done = [lower(program, source=text) for program in source.routine.programs]
+    return text, [lower(program, source=text) for program in source.routine.programs]
+
+
+def counted(candidate: BenchCandidate) -> dict[str, int]:
+    """Lines of a candidate's schedule and of its CUDA."""
+    text, done = lowered(candidate)
+    return {"schedule_lines": schedule_lines(text), "cuda_lines": sum(cuda_lines(one.text) for one in done)}
+
+
+def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
+    """One row: lines, the compiler's time, and what the kernels (all launches of a plan) take of an SM."""
+    done = lowered(candidate)[1]
     seconds, resources = 0.0, []
     for one in done:
         builds = [compile_cuda(one.text, candidate.target, cache=False) for _ in range(repeat)]
@@ -84,24 +97,10 @@ def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
         resources.append(builds[0].resources)
     return {
         "family": candidate.family, "schedule": candidate.schedule, "candidate": candidate.name, "params": dict(candidate.params), "target": candidate.target,
-        "schedule_lines": schedule_lines(text), "cuda_lines": sum(cuda_lines(one.text) for one in done), "nvrtc_seconds": round(seconds, 3),
+        **counted(candidate), "nvrtc_seconds": round(seconds, 3),
         "registers": max(r.registers or 0 for r in resources), "spill_bytes": sum((r.spill_stores or 0) + (r.spill_loads or 0) for r in resources),
         "smem_bytes": max(launch.smem for one in done for launch in one.manifest.launches),
     }  # fmt: skip
-
-
-def search_costs() -> list[dict[str, Any]]:
-    """What the recorded runs of each family cost, and how many variants of Cake they tried; runs that did not record it are counted from their rounds."""
-    out = []
-    for family, (title, files) in FAMILIES.items():
-        found = [json.loads((RESULTS / f).read_text()) for f in files if (RESULTS / f).exists()]
-        if not found:
-            continue
-        tried = {c["name"] for record in found for r in record["results"] for c in r["contenders"] if c["kind"] == "cake"}
-        timing = sum(record.get("timing_seconds") or sum(float(r.get("seconds", 0)) for r in record["results"]) for record in found)
-        held = [record["gpu_seconds"] for record in found if "gpu_seconds" in record]
-        out.append({"family": family, "title": title, "variants_tried": len(tried), "timing_seconds": round(timing, 1), "gpu_seconds": round(sum(held), 1) if len(held) == len(found) else None})
-    return out
 
 
 def page(record: dict[str, Any]) -> str:
@@ -115,10 +114,12 @@ def page(record: dict[str, Any]) -> str:
     slowest = max(record["rows"], key=lambda r: r["nvrtc_seconds"])
     out.append(f"\nSlowest to compile: `{slowest['family']}/{slowest['schedule']}`, {slowest['nvrtc_seconds']:.2f} s.\n")
     out.append("## What the search cost\n")
-    out.append("Variants of Cake in the recorded runs, the seconds spent timing them and their peers, and the seconds that the device was held (compiling peers")
-    out.append("and checking outputs included) where a run recorded them.\n")
-    out.append("| family | variants tried | timing s | device held s |\n|---|---|---|---|")
-    out += [f"| {c['title']} | {c['variants_tried']} | {c['timing_seconds']} | {c['gpu_seconds'] if c['gpu_seconds'] is not None else 'not recorded'} |" for c in search_costs()]
+    out.append("All runs of `bench.run` on a GPU so far (`bench/results/search.json`): variants of Cake by name, the seconds spent timing them and their peers, and the")
+    out.append("seconds that the device was held, compiling peers and checking outputs included, in the runs that recorded them.\n")
+    out.append("| family | runs | variants tried | timing s | device held s |\n|---|---|---|---|---|")
+    for family, runs in json.loads(SEARCH.read_text()).items():
+        t = totals(runs)
+        out.append(f"| {family} | {t['runs']} | {t['variants_tried']} | {t['timing_seconds']} | {t['gpu_seconds']} in {t['held_runs']} |")
     return "\n".join(out) + "\n"
 
 
@@ -128,10 +129,15 @@ def main() -> int:
     parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"one of {', '.join(families)}, whose rows are recorded again; all, if none is named")
     parser.add_argument("--repeat", type=int, default=3, help="compilations a kernel, of which the median counts")
     parser.add_argument("--page", action="store_true", help="write the page again from the recorded file")
+    parser.add_argument("--lines", action="store_true", help="count lines again and leave what the compiler said, whose times a busy machine would spoil")
     arguments = parser.parse_args()
     if unknown := [f for f in arguments.families if f not in families]:
         parser.error(f"there is no family `{unknown[0]}`: {', '.join(families)}")
-    if not arguments.page:
+    if arguments.lines:
+        record = json.loads(FILE.read_text())
+        record["rows"] = [r | counted(c) for r in record["rows"] for c in headlines([]) if c.name == r["candidate"]]
+        FILE.write_text(json.dumps(record, indent=1) + "\n")
+    elif not arguments.page:
         rows = []
         for c in headlines(arguments.families):
             rows.append(measure(c, arguments.repeat))

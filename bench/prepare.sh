@@ -1,7 +1,7 @@
 #!/bin/bash
 # On a machine with network and NVRTC (no GPU needed): fill the folder that travels to the GPU machine.
 #   bash bench/prepare.sh [FOLDER] [HAND_KERNELS]
-# FOLDER (default .carry) gets whl/ (the peers' wheels for Python 3.12), whl-cute/ (CuTe DSL, 75 MB), cubins/ (Cake's candidates), with nvcc
+# WINNERS=1 builds only what won a shape before, and the headlines: what one session can time again. FOLDER (default .carry) gets whl/ (the peers' wheels for Python 3.12), whl-cute/ (CuTe DSL, 75 MB), cubins/ (Cake's candidates), with nvcc
 # flashinfer/ (FlashInfer's generated programs for the tiny GEMM shapes) and, where HAND_KERNELS names a folder
 # of hand-written kernels with its build.py, hopper/ with the variants that are compared, compiled with nvcc.
 set -e
@@ -21,7 +21,7 @@ if command -v nvcc >/dev/null; then
   rm -rf "$scratch"
 fi
 rm -rf "$folder/cubins"
-"$python" -m bench.build --out "$folder/cubins"
+"$python" -m bench.build --out "$folder/cubins" ${WINNERS:+--winners}
 if [ -n "$hand" ]; then
   rm -rf "$folder/hopper" && mkdir -p "$folder/hopper"
   cp "$hand"/*.py "$hand"/*.cu "$hand"/*.cuh "$folder/hopper/" && chmod -R u+w "$folder/hopper"

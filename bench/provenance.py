@@ -1,9 +1,12 @@
-"""How a result was made: the command, with the folders of that machine replaced by the ones that the documentation names."""
+"""How a result was made: the command, with the folders of that machine replaced by the ones that the documentation names, and what was left out of it."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+LEFT_OUT = "left out of this run"
+"""The error of a contender that was not asked to run, and which no table shows."""
 
 
 def command(module: str) -> str:

@@ -22,14 +22,15 @@ import torch
 import cake_kernels
 from bench.cake_runner import BuiltCandidate, enqueue_all, find_built
 from bench.harness import Contender, ContextLost, failed, measure, table
+from bench.impossible import refuse
 from bench.peers import BASELINES, PEERS, Sets
-from bench.provenance import command
+from bench.provenance import LEFT_OUT, command
 from bench.run_costs import spent
 from cake_backend.judge.check import SAMPLED_ROWS, Reference, sample_rows
 from cake_backend.judge.device.driver import Gpu
 from cake_backend.judge.device.telemetry import Telemetry
 from cake_backend.judge.floors import floor
-from cake_backend.task import Shape, Task, numpy_dtype
+from cake_backend.task import Shape, Task, Tensor, numpy_dtype
 
 LEAST_SETS, MAX_SETS = 3, 112
 COLD_BYTES = 256 << 20
@@ -83,20 +84,21 @@ def to_numpy(t: torch.Tensor, dtype: str) -> np.ndarray[Any, Any]:
     return t.contiguous().view(wide).cpu().numpy().view(numpy_dtype(dtype))
 
 
+def for_oracle(tensor: torch.Tensor, declared: Tensor) -> np.ndarray[Any, Any]:
+    """An input as the oracle gets it: in f32 where the task says that it only widens it."""
+    return tensor.float().cpu().numpy() if declared.widens else to_numpy(tensor, declared.dtype)
+
+
 class Checker:
     """The oracle's answer for the first input set, on all rows or a sample."""
 
     def __init__(self, task: Task, shape: Shape, sets: Sets, seed: int) -> None:
         self.task, self.shape, self.sets = task, shape, sets
-        inputs = {n: self.input(sets[0][n], t.dtype) for n, t in task.tensors.items() if t.mode != "out"}
+        inputs = {n: for_oracle(sets[0][n], t) for n, t in task.tensors.items() if t.mode != "out"}
         self.kept = {n: sets[0][n].clone() for n, t in task.tensors.items() if t.mode == "inout"}
         row = task.layouts(shape.axes)[next(n for n, t in task.tensors.items() if t.mode != "in")].nbytes // task.rows(shape.axes)
         self.rows = sample_rows(task, shape.axes, np.random.default_rng(seed), max(96, min(SAMPLED_ROWS, ROW_BYTES // row)))  # long rows: fewer
         self.reference = Reference(task, shape.axes, inputs, self.rows)
-
-    def input(self, tensor: torch.Tensor, dtype: str) -> np.ndarray[Any, Any]:
-        """An input for the oracle; matrices that it only multiplies come as f32, which NumPy widens twenty times faster than bf16."""
-        return tensor.float().cpu().numpy() if dtype == "bf16" and self.task.name in ("gemm", "gemm_nn", "tiny_gemm") else to_numpy(tensor, dtype)
 
     def check(self, contender: Contender) -> dict[str, Any]:
         """Poison, run on set 0, compare what was written; outputs that a contender does not write are left out for peers."""
@@ -176,16 +178,19 @@ def run_shape(task: Task, shape: Shape, arguments: argparse.Namespace, gpu: Gpu,
     sets = make_sets(task, shape, arguments.seed)
     contenders = cake_contenders(task, shape, sets, arguments.built, gpu, arguments.main_only) + PEERS[task.name](sets, gpu, shape.axes)
     for c in contenders:
-        if c.name in arguments.exclude:
+        if c.name in arguments.faulted:
             c.error = "faulted earlier in this run, left out"
+        elif c.name in arguments.exclude:
+            c.error = LEFT_OUT
     checker = Checker(task, shape, sets, arguments.seed)
     for c in contenders:
         checker.guard(c, "before")
     done = measure(contenders, len(sets), rounds=arguments.rounds, seed=arguments.seed, telemetry=telemetry.sample, budget_s=arguments.budget)
-    for c in contenders:
-        checker.guard(c, "after")
     work = task.work(shape.axes)
     limit = floor(work, task.unit, gpu.info)
+    refuse(contenders, limit)
+    for c in contenders:
+        checker.guard(c, "after")
     rows = table(contenders, flops=work["flops"], nbytes=work["bytes_read"] + work["bytes_written"], baselines=BASELINES[task.name])
     for row in rows:
         for mode in ("cold", "graph"):
@@ -230,7 +235,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of timing a shape")
     parser.add_argument("--main-only", action="store_true", help="leave out the candidates that only show a cliff")
-    parser.add_argument("--exclude", action="append", default=[], help="contender to leave out (given when the process restarts itself)")
+    parser.add_argument("--exclude", action="append", default=[], help="contender to leave out")
+    parser.add_argument("--faulted", action="append", default=[], help="contender that faulted (given when the process restarts itself)")
     parser.add_argument("--seed", type=int, default=int(time.time()) & 0xFFFF)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
@@ -248,7 +254,7 @@ def main() -> int:
         except ContextLost as lost:
             # a fault is sticky: start this process again without the contender that caused it
             print(f"{lost.name} FAULTED and is left out from here on: {lost.reason}", flush=True)
-            os.execv(sys.executable, [sys.executable, "-m", "bench.run", *sys.argv[1:], "--exclude", lost.name])
+            os.execv(sys.executable, [sys.executable, "-m", "bench.run", *sys.argv[1:], "--faulted", lost.name])
         print_shape(task.name, results[-1])
         torch.cuda.empty_cache()
         if arguments.out:  # written after every shape: a later fault must not lose an earlier result

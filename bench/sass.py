@@ -2,8 +2,8 @@
 
 From the program: for each innermost run-time loop of a role, how many tensor-core instructions, copies by TMA and waits for MMA groups one pass
 has. From the cubin: what the loops of the machine code hold. A loop of the schedule must be found again (once, or unrolled or peeled by a
-whole number), and nothing may stand in a loop that the schedule did not ask for: local memory, a device-wide barrier, a wait for groups
-behind every MMA. Without a disassembler (a wheel, or a toolkit) it says so and fails.
+whole number), and nothing may stand in a loop that the schedule did not ask for: local memory, a device-wide barrier, a hardware barrier
+where nothing meets, a wait for groups behind every MMA. Without a disassembler (a wheel, or a toolkit) it says so and fails.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any
 
 import cake_kernels
 from bench.candidates import CANDIDATES, BenchCandidate
+from bench.figures import headlines
 from cake_backend.cuda.resources import layout_of
 from cake_backend.judge.building import build_routine
 from cake_backend.judge.source import read_source
 from cake_backend.toolchain.sass import SassReport, find_disassembler, read_sass
 from cake_ir.boxes import tma_boxes
 from cake_ir.derive.clusters import axis_of
+from cake_ir.derive.named_ids import named_ids
 from cake_ir.derive.structure import Site, sites
 from cake_ir.ops.mma import instruction_k
 from cake_ir.program import Expr, For, Op, Program
@@ -71,7 +73,22 @@ def instructions(program: Program, site: Site) -> dict[str, int]:
         return {"WARPGROUP.DEPBAR": 1}
     if op.name == "tma_load":
         return {"UTMALDG": _boxes(program, op)}
-    return {}
+    return {"BAR": 1} if meets(program, site) == "asked" else {}
+
+
+def meets(program: Program, site: Site) -> str:
+    """Whether threads meet at a hardware barrier there: `asked` by a statement of its own, `derived` by lowering, or not (empty)."""
+    op = site.op
+    name = str(op.attrs.get("sync") or op.attrs.get("barrier"))  # a reduction across warps names where they meet
+    if (op.name == "sync" or op.attrs.get("sync")) and name in program.named:
+        return "asked"
+    if name in program.turns:
+        return "asked"
+    hidden = any(i.kind == "member" and i.name == site.role for i in named_ids(program))
+    if hidden and (op.name in ("signal", "spin") or (op.name == "arrive" and program.barriers[name].arrive == "member")):
+        return "derived"
+    inside = [e for v in op.operands.values() for x in (v if isinstance(v, tuple) else (v,)) if isinstance(x, Expr) for e in x.walk()]
+    return "derived" if op.name in ("cluster_sync", "sync") or any(e.attrs.get("sync") for e in inside) else ""
 
 
 def _products(program: Program, role: str, op: Op) -> dict[str, int]:
@@ -100,11 +117,15 @@ def problems(program: Program, report: SassReport) -> list[str]:
     out = []
     wanted = asked(program)
     for a in wanted:
-        for name in ("HGMMA", "HMMA", "UTMALDG"):
+        for name in ("HGMMA", "HMMA", "UTMALDG", "BAR"):
             n = a.counts.get(name, 0)
             if not n:
                 continue
             held = [loop.counts.get(name, 0) for loop in report.loops] if a.line else [report.counts.get(name, 0)]
+            if name == "BAR":  # one that each member has for itself stands there once a member; a grid of tiles has no loop over them
+                if max([*held, report.counts.get(name, 0) if program.launch.grid == "tiles" or not a.innermost else 0]) < n:
+                    out.append(f"the loop in line {a.line} of `{a.role}` meets {n} times a pass; the loops of the machine code hold {max(held, default=0)} BAR at most")
+                continue
             if not any(h >= n and (h % n == 0 or not a.innermost) and h <= MOST_COPIES * n for h in held):
                 out.append(f"the loop in line {a.line} of `{a.role}` asks for {n} {name} a pass; the loops of the machine code hold {sorted(set(held) - {0}) or 'none'}")
     total = Counter[str]()
@@ -119,12 +140,15 @@ def problems(program: Program, report: SassReport) -> list[str]:
     fenced = any(s.op.attrs.get("order") == "cluster" or s.op.name in ("signal", "spin", "atomic") for s in sites(program)) or any(
         s.kind == "counter" for s in program.schedulers.values()
     )
+    meeting = any(meets(program, s) for s in sites(program) if any(x.kind != "static" for x in s.loops)) or any(s.kind == "counter" for s in program.schedulers.values())
     for loop in report.loops:
         where = f"the loop over generated lines {loop.lines[0]} to {loop.lines[1]}" if loop.lines else "a loop"
         if local := loop.counts.get("LDL", 0) + loop.counts.get("STL", 0):
             out.append(f"{where} accesses local memory {local} times")
         if loop.counts.get("MEMBAR.GPU", 0) and not fenced:
             out.append(f"{where} has a device-wide memory barrier, the schedule asks for none")
+        if loop.counts.get("BAR", 0) and not meeting:
+            out.append(f"{where} has {loop.counts['BAR']} hardware barriers, and no threads meet in a loop of the schedule")
         mmas, waits = loop.counts.get("HGMMA", 0), loop.counts.get("WARPGROUP.DEPBAR", 0)
         if mmas > 1 and waits >= mmas > _fewest_mmas_a_wait(wanted):
             out.append(f"{where} waits {waits} times for {mmas} MMAs: the groups are serialised")
@@ -169,8 +193,9 @@ def main() -> int:
         print("no disassembler: install nvidia-cuda-nvdisasm or a CUDA toolkit", file=sys.stderr)
         return 2
     bad = looked = 0
+    first = {c.name for c in headlines(arguments.families)}  # one of every schedule, headline or not
     for c in CANDIDATES:
-        if (arguments.families and c.family not in arguments.families) or not (c.main or arguments.all):
+        if (arguments.families and c.family not in arguments.families) or not (c.main or arguments.all or c.name in first):
             continue
         found, totals = check(c)
         held = "; ".join(" ".join(f"{k} {v}" for k, v in t["counts"].items()) for t in totals.values())

@@ -77,9 +77,12 @@ def bind(
     for guard in manifest.guards:
         if (told := unmet(guard, values, layouts)) is not None:
             raise OutsideDomain(told, guard.line)
+    launches = [_launch(launch, manifest, layouts, values) for launch in manifest.launches]
+    read = {p["map"] for launch in launches if launch["tiles"] for p in launch["params"] if p["kind"] == "tmap"}
     return {
-        "launches": [_launch(launch, manifest, layouts, values) for launch in manifest.launches],
-        "maps": [_map(i, m, layouts[m.tensor]) for i, m in enumerate(manifest.maps)],
+        "launches": launches,
+        # a launch without tiles is none: an empty batch needs no map of its empty tensors, which the copy engine would refuse
+        "maps": [_map(i, m, layouts[m.tensor]) if i in read or 0 not in layouts[m.tensor].shape else None for i, m in enumerate(manifest.maps)],
         "tensors": {
             name: {**layouts[name].to_json(), "mode": spec.mode} for name, spec in manifest.tensors.items()
         },
@@ -160,6 +163,8 @@ def _launch(
     tiles, size = tile_count(launch.grid, values), prod(launch.cluster)
     if tiles % size:
         raise BindError(f"`{launch.entry}`: {tiles} CTAs are no multiple of the cluster of {size}")
+    if not _writes_anything(launch, manifest, layouts):
+        tiles = 0
     return {
         "entry": launch.entry,
         "block": launch.block,
@@ -173,6 +178,13 @@ def _launch(
         "module": launch.module,
         "params": [_param(p, manifest, layouts, values) for p in launch.params],
     }
+
+
+def _writes_anything(launch: Launch, manifest: Manifest, layouts: Mapping[str, TensorLayout]) -> bool:
+    """Whether any tensor or workspace that a launch may write has an element: without one it has nothing to do, however many tiles it makes."""
+    named = {manifest.maps[p.map or 0].tensor if p.kind == "tmap" else p.tensor for p in launch.params if p.kind in ("tmap", "ptr")}
+    written = [n for n in named if n is not None and (n not in manifest.tensors or manifest.tensors[n].mode in ("out", "inout"))]
+    return not written or any(0 not in layouts[n].shape for n in written)
 
 
 def _param(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, Array]
 
 Axes = Mapping[str, int]
+FLOATS = ("bf16", "f16", "f32")
 SHAPE_KINDS = ("sim", "check", "edge", "bench")
 
 
@@ -34,7 +35,8 @@ class TaskError(ValueError):
 class Tensor:
     """A tensor argument: `dims` are expressions over the task's axes, outermost first.
 
-    mode is `in`, `out` or `inout`. An `optional` output may be left out by a candidate.
+    mode is `in`, `out` or `inout`. An `optional` output may be left out by a candidate. `widens` says of a floating input that the
+    oracle first converts it to float64, so that a caller may hand it over in f32, which NumPy converts much faster than bf16.
     """
 
     dims: tuple[str | int, ...]
@@ -42,10 +44,13 @@ class Tensor:
     mode: str = "in"
     optional: bool = False
     doc: str = ""
+    widens: bool = False
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPE_BYTES or self.mode not in ("in", "out", "inout"):
             raise TaskError(f"a tensor of {self.dtype} with mode {self.mode}")
+        if self.widens and (self.mode == "out" or self.dtype not in FLOATS):
+            raise TaskError(f"a tensor of {self.dtype} with mode {self.mode} that widens: only a floating input does")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,11 @@ FINDINGS: dict[str, str] = {
     "does not pass. One arrival that takes more than is left of a phase, and a phase whose bytes are missing when the count is used up again, end the kernel.",
     "copy_start": "Loads and stores start on 16 bytes, in every rank and for both widths: a start between is an illegal instruction, on either side of the tensor's edge. A load may start in front of the tensor "
     "if that is a multiple of 16 bytes; a store may not start there at all (S033). H024 asks for just that.",
-    "leaving_the_cluster": "Reading, writing, arriving at or copying to a block that has left ends the kernel, each of them, and works while the block is there: the cluster barrier at the end, which is derived, is needed.",
+    "named_barriers": "Whole warps are counted: a half of a warp that comes counts as all of it, and the halves may come at two places. A count of 0 is the whole block; one that is no multiple of 32, or that participants do "
+    "not agree on, is an illegal instruction; one above the block or above 1,024 never completes. An id of 16 or 17 in a register passes, as some other id. A warp too few never completes, and of one too many it is "
+    "left waiting. Two arrivals of a producer complete a phase of two warps without the consumer, who then waits for good: one id carries no second hand-over before the first is over, also where a producer merely runs ahead "
+    "(S010, turns with an id a member). The barrier of the whole block counts only warps that still run.",
+    "leaving_the_cluster": "Reading, writing, arriving at, copying or multicasting to a block that has left ends the kernel, each of them, and works while the block is there: the cluster barrier at the end, which is derived, is needed.",
     "wgmma_descriptors": "With the 128-byte swizzle the leading offset is not read, the stride between atoms is. Without swizzle the leading offset runs along K and the stride along the rows. A tile that starts inside an atom needs no base offset if its chunks "
     "are exchanged by their address (what the copy engine writes), and the row within the atom where they are exchanged by the row of the tile.",
     "merged_products": "The assembler (13.0) drops one of several equal wgmma only in the kernel's first straight-line block: behind any branch, loop or wait, or with a fence between, all "

@@ -134,12 +134,17 @@ def bound_setting(manifest: Manifest, case: Case, setting: int) -> dict[str, Any
 
 
 def write_arguments(case: Case, path: Path) -> None:
-    """Every setting's tensors before the launch (`I.in.NAME`) and, where it changed them, after the simulation (`I.want.NAME`), as bytes."""
+    """Every setting's tensors before the launch (`I.in.NAME`) and, where it changed them, after the simulation (`I.want.NAME`), as bytes.
+
+    Words that blocks only follow each other by may hold anything afterwards: they are named `I.free.NAME`.
+    """
     arrays: dict[str, Any] = {}
     for i in range(len(case.settings)):
         base = good(case.name, i)
         for name, tensor in base.filled.tensors.items():
             arrays[f"{i}.in.{name}"] = before = np.frombuffer(np.ascontiguousarray(tensor).tobytes(), np.uint8)
+            if name not in base.outputs:
+                arrays[f"{i}.free.{name}"] = before
             after = np.frombuffer(np.ascontiguousarray(base.outputs.get(name, tensor)).tobytes(), np.uint8)
             if not np.array_equal(before, after):
                 arrays[f"{i}.want.{name}"] = after

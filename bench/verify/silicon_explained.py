@@ -10,15 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 NOT_SHOWN: Mapping[tuple[str, str], str] = {
+    ("X001", "S005"): "the elected warp releases the slot before the other three are through their wait, and by the documents they may miss the phase; here the four "
+    "warps of a warpgroup start a product together",
     ("X003", "S011"): "the block ends under a running store: in 30,000 such blocks whose shared memory was overwritten at once no word was wrong "
     "(docs/hardware.md), so the device seems to hold it; no document says that it must",
     ("X003", "S025"): "the block ends under loads or copy arrivals that nobody waits for: they land in shared memory that nobody reads any more",
     ("X004", "S003"): "the second copy writes the bytes of the first again, so a reader sees the right ones at any time; with other data it would not",
+    ("X004", "H012"): "as where the slot is released early: the product has ended before the refill lands",
+    ("X004", "S004"): "the product reads a tile whose copy was issued ahead of one that the member does wait for, and copies of one thread landed in order",
     ("X004", "S005"): "a product of at most 64 x 256 x 64 ends before a refill can land, which takes about 600 ns, also beside a kernel that "
     "keeps the tensor cores busy; with larger slots or more members the margin shrinks",
     ("X004", "S011"): "a store has read its 4 to 16 KiB before threads have made the next values, also under a flood of writes; the window is the store's latency",
     ("X005", "S005"): "the assembler noticed (C7517, C7519) and waits after every product: right numbers, several times slower, refused as such by the build gate",
     ("X006", "D014"): "the launch rounds shared memory up, the bytes behind the pool exist and belong to nobody",
+    ("X006", "S033"): "rows behind the tensor are read and stored nowhere; here they are a guard band, in a program perhaps no memory at all",
     ("X006", "S032"): "the missing slot's bytes lie in the pool behind the view and nothing else is there",
     ("X008", "S006"): "stores had left the queue before the copy or the product read: with a queue of conflicting stores the same code without the fence reads "
     "28 % old words, with it none (docs/hardware.md, HW070)",
@@ -34,15 +39,21 @@ ALARMS: Mapping[str, str] = {
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
     "D014": "the slot that reaches behind the pool is never used",
     "Q001": "both members store the same values to the same place",
+    "S015": "a turn that is passed on without having been held arrives at the next member's barrier all the same: with turns of equal length the counts still fit; where a member falls a "
+    "round behind, two arrivals complete a phase alone and the waiter stays (docs/hardware.md, HW075)",
     "Q007": "launch and scheduler disagree about the cluster; with these tile counts every tile is still walked",
     "H006": "the assembler refuses the register count as well",
     "H012": "two products in flight on one path and one on the other: right numbers, but the assembler may serialise all",
 }
 VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
 FIXED: Mapping[str, str] = {
+    "gemm_drawn_tiles/named-participants/1": "the simulator let every warp that comes to a named barrier of another role pass by itself; on silicon they hang (HW075), and the simulator says so now (X002)",
+    "allgather_ring/multicast/3": "launch and scheduler disagree about the cluster's shape, which Q007 refuses: the simulator gives each block the tile of its rank, the generated text that of its place in the launch's cluster",
     "segment_mean/swizzle/2": "a fault of the lowering, found here: rows that start inside a swizzle had no turn of their own; fixed, with tests on the emulator and on addresses, and clean in 20 runs with swizzles of 32, 64 and 128 bytes",
 }
 ELSEWHERE: Mapping[str, str] = {
+    "retrieve_topk/drop-fill-mask/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
+    "retrieve_topk/wrong-base/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "gemm_deep/drop-fence/0": "shown in another run: without delays it stored old words on its first launch (bench/results/verify-others.json, `alone`)",
 }
 

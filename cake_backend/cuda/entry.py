@@ -11,7 +11,7 @@ from cake_backend.cuda.context import Context, Rect, RoleState, Scalar, Slot
 from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
-from cake_backend.cuda.launch_manifest import dtype_of, modes
+from cake_backend.cuda.launch_manifest import dtype_of
 from cake_backend.cuda.preamble import (
     CLUSTER_ARRIVE,
     CLUSTER_RANK,
@@ -35,6 +35,7 @@ from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.shared_memory import GUARANTEED
 from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
+from cake_ir.tensor_modes import modes
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _DECLARATION = re.compile(r"(?:const )?(?:u32|int|u64|float|bool) (\w+) = [^;]*;")

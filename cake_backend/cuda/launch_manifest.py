@@ -6,26 +6,8 @@ from cake_backend.cuda.context import Context
 from cake_backend.cuda.manifest_text import host_text, stripped
 from cake_backend.manifest import DTYPE_BYTES, Grid, Guard, Launch, Manifest, Param, TensorParam
 from cake_ir.program import Expr, Program
+from cake_ir.tensor_modes import modes
 from cake_ir.types import ViewT
-
-_WRITES = {"tma_store": "w", "bulk_store": "w", "store": "w", "tma_reduce": "rw", "atomic": "rw", "signal": "w"}
-
-
-def modes(program: Program) -> dict[str, str]:
-    """How each tensor is used: `in`, `out`, `inout` or `const`."""
-    used: dict[str, set[str]] = {name: set() for name in program.tensors}
-    for op in program.ops:
-        tensor = op.attrs.get("tensor") or op.attrs.get("flags")
-        if isinstance(tensor, str) and tensor in used:
-            used[tensor] |= set(_WRITES.get(op.name, "r"))
-    for s in program.schedulers.values():
-        if s.counter is not None:
-            used[s.counter] |= {"r", "w"}
-    out = {}
-    for name, how in used.items():
-        written = "out" if "r" not in how else "inout"
-        out[name] = written if "w" in how else "const" if program.tensors[name].const else "in"
-    return out
 
 
 def dtype_of(program: Program, tensor: str) -> str:

@@ -61,7 +61,7 @@ def arrive(ctx: Context, op: Op) -> None:
     if kind == "cp_async":
         ctx.out.line(f"{ctx.use(mbarrier.CP_ASYNC_ARRIVE)}({address});")
         return
-    if kind not in ("warp", "member", "thread"):
+    if kind not in ("warp", "member", "thread", "tx"):
         not_lowered(f'an arrival on a barrier with arrive="{kind}"', op.span)
     if op.id in ctx.role.fenced_releases:
         ctx.out.line(f"{ctx.use(tma.FENCE_PROXY)}();")
@@ -73,7 +73,7 @@ def arrive(ctx: Context, op: Op) -> None:
         member_sync(ctx, op.span)
     if kind == "warp":
         ctx.out.line("__syncwarp();")
-    who = {"warp": "lane", "member": "thread", "thread": ""}[kind]
+    who = {"warp": "lane", "member": "thread", "thread": "", "tx": "thread"}[kind]  # beside the bytes of copies: one thread a member, whom nobody waits for
     if peers > 1:
         arrive_remote(ctx, op, address, who, peers)
         return
@@ -87,7 +87,7 @@ def _local(ctx: Context) -> mbarrier.Device:
 
 def _arrive_alone(ctx: Context, op: Op, address: str, kind: str) -> None:
     """One elected thread runs the role: it arrives for every warp or thread that the count expects."""
-    count = {"warp": ctx.role.warps, "member": 1, "thread": ctx.role.threads}[kind]
+    count = {"warp": ctx.role.warps, "thread": ctx.role.threads}.get(kind, 1)
     if ctx.program.barriers[str(op.attrs["barrier"])].scope == "cluster" and targets_of(ctx, str(op.attrs["barrier"])) > 1:
         for _ in range(count):
             arrive_remote(ctx, op, address, "", targets_of(ctx, str(op.attrs["barrier"])))

@@ -20,8 +20,11 @@ MAX_BYTES = 256 * 2**20
 
 
 def buffer_bytes(launches: Sequence[tuple[int, int]]) -> int:
-    """Bytes that hold every record of the launches, given as (CTAs, threads a CTA); 0 where that would be unreasonably much."""
-    need = max((ctas * -(-block // 32) * WORDS * 4 for ctas, block in launches), default=0)
+    """Bytes that hold every record of the launches, given as (CTAs, threads a CTA); 0 where that would be unreasonably much.
+
+    A launch without CTAs takes the room of one, so that there is an address to pass.
+    """
+    need = max((max(ctas, 1) * -(-block // 32) * WORDS * 4 for ctas, block in launches), default=0)
     return need if need <= MAX_BYTES else 0
 
 

@@ -117,7 +117,7 @@ def make_plan(
     if options.shapes == ():
         shapes += drawn_shapes(task, params, options.heldout, draw, covers)
     order = {"sim": 0, "edge": 1, "check": 2, "heldout": 3, "bench": 4}
-    shapes.sort(key=lambda s: order[_kind(s)])
+    shapes.sort(key=lambda s: (empty(task, s), order[_kind(s)]))  # an empty shape tries no data, so it must not be the first
     cases: list[Case] = []
     for i, shape in enumerate(shapes):
         kind = _kind(shape)
@@ -140,6 +140,12 @@ def make_plan(
                 )
             )
     return Plan(tuple(cases), draw.getrandbits(12), seal)
+
+
+def empty(task: Task, shape: Shape) -> bool:
+    """Whether a shape leaves no output element to compute."""
+    layouts = task.layouts(shape.axes)
+    return all(0 in layouts[n].shape for n, t in task.tensors.items() if t.mode != "in")
 
 
 def _kind(shape: Shape) -> str:

@@ -18,7 +18,7 @@ from cake_backend.judge.check import Reference
 from cake_backend.judge.device.buffers import poison_pattern
 from cake_backend.judge.domain import Domain, assumptions
 from cake_backend.judge.numerics import count_poison
-from cake_backend.judge.plan import SEED_BITS, Options, drawn_shapes, wanted_shapes
+from cake_backend.judge.plan import SEED_BITS, Options, drawn_shapes, empty, wanted_shapes
 from cake_backend.judge.routine import Routine
 from cake_backend.judge.status import Status
 from cake_backend.manifest import DTYPE_BYTES
@@ -146,6 +146,7 @@ def _small_shapes(routine: Routine, task: Task, options: Options, draw: random.R
         return small
     if not options.shapes:
         taken += drawn_shapes(task, routine.tunables, 64, draw, domain.covers)  # the smallest of many is a small one
+    taken = [s for s in taken if not empty(task, s)]  # no work is the least of all, and shows nothing
     least = min(taken, key=lambda s: task.work(s.axes)["flops"], default=None)
     return [least] if least is not None and task.work(least.axes)["bytes_read"] <= MAX_BYTES else []
 

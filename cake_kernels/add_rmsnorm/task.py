@@ -57,7 +57,8 @@ def _large_residual(rng: np.random.Generator, axes: Mapping[str, int]) -> dict[s
 
 def _special(rng: np.random.Generator, axes: Mapping[str, int]) -> dict[str, Array]:
     made = _normal(rng, axes)
-    made["X"][axes["ROWS"] // 2] = -made["R"][axes["ROWS"] // 2]
+    middle = slice(axes["ROWS"] // 2, axes["ROWS"] // 2 + 1)
+    made["X"][middle] = -made["R"][middle]
     return made | {"X": sprinkle(rng, made["X"], (np.nan,), 1e-6)}
 
 
@@ -83,6 +84,7 @@ TASK = Task(
         Shape("rows_1500x8192", {"ROWS": 1500, "D": 8192}),
         Shape("edge_one_row", {"ROWS": 1, "D": 4096}, "edge"),
         Shape("edge_133_rows", {"ROWS": 133, "D": 4096}, "edge"),
+        Shape("edge_no_rows", {"ROWS": 0, "D": 4096}, "edge"),
         Shape("bench_16384x7168", {"ROWS": 16384, "D": 7168}, "bench"),
         Shape("bench_16384x4096", {"ROWS": 16384, "D": 4096}, "bench"),
         Shape("bench_65536x2048", {"ROWS": 65536, "D": 2048}, "bench"),

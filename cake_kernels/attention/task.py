@@ -115,6 +115,7 @@ TASK = Task(
         *_both("edge_one", "edge", 1, 1, 1, 1),
         *_both("edge_129", "edge", 2, 1, 3, 129),
         *_both("edge_1000", "edge", 1, 2, 1, 1000),
+        *_both("edge_no_batch", "edge", 0, 2, 1, 300),
         *(
             Shape(f"bench_{s}_d{d}{'_causal' if causal else ''}", _axes(16384 // s, h, 1, s, d, causal), "bench")
             for d, h in ((128, 16), (64, 32))

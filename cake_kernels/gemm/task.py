@@ -55,8 +55,8 @@ TASK = Task(
     doc="C = A @ B.T for bf16 matrices A[M,K] and B[N,K]; C[M,N] is bf16, sums are f32",
     axes=("M", "N", "K"),
     tensors={
-        "A": Tensor(("M", "K"), "bf16"),
-        "B": Tensor(("N", "K"), "bf16", doc="one row a column of C, so K is contiguous in both operands"),
+        "A": Tensor(("M", "K"), "bf16", widens=True),
+        "B": Tensor(("N", "K"), "bf16", widens=True, doc="one row a column of C, so K is contiguous in both operands"),
         "C": Tensor(("M", "N"), "bf16", "out"),
     },
     scalars={"M": Scalar("i32", "M"), "N": Scalar("i32", "N"), "K": Scalar("i32", "K")},
@@ -69,6 +69,7 @@ TASK = Task(
         Shape("edge_thin", {"M": 1, "N": 8, "K": 8}, "edge"),
         Shape("edge_ragged", {"M": 129, "N": 264, "K": 72}, "edge"),
         Shape("edge_long_k", {"M": 130, "N": 248, "K": 4104}, "edge"),
+        Shape("edge_no_rows", {"M": 0, "N": 264, "K": 128}, "edge"),
         Shape("square_4096", {"M": 4096, "N": 4096, "K": 4096}, "bench"),
         Shape("square_8192", {"M": 8192, "N": 8192, "K": 8192}, "bench"),
         Shape("m2048_n4096_k4096", {"M": 2048, "N": 4096, "K": 4096}, "bench"),

@@ -100,6 +100,7 @@ TASK = Task(
         Shape("edge_thin", {"M": 1, "N": 8, "K": 128}, "edge"),
         Shape("edge_ragged", {"M": 129, "N": 264, "K": 256}, "edge"),
         Shape("edge_long_k", {"M": 67, "N": 312, "K": 4224}, "edge"),
+        Shape("edge_no_rows", {"M": 0, "N": 264, "K": 1024}, "edge"),
         *(Shape(f"m{m}_n{n}_k{k}", {"M": m, "N": n, "K": k}, "bench") for m in (64, 256, 4096) for n, k in LLM),
         Shape("square_4096", {"M": 4096, "N": 4096, "K": 4096}, "bench"),
         Shape("square_8192", {"M": 8192, "N": 8192, "K": 8192}, "bench"),

@@ -34,7 +34,7 @@ TASK = Task(
     name="gemm_nn",
     doc="C = A @ B for bf16 matrices A[M,K] and B[K,N]; C[M,N] is bf16, sums are f32",
     axes=GEMM.axes,
-    tensors={**GEMM.tensors, "B": Tensor(("K", "N"), "bf16", doc="N is contiguous")},
+    tensors={**GEMM.tensors, "B": Tensor(("K", "N"), "bf16", widens=True, doc="N is contiguous")},
     scalars=GEMM.scalars,
     shapes=tuple(s for s in GEMM.shapes if s.kind != "bench" or s.name in ("square_4096", "square_8192", "m2048_n4096_k4096")),
     distributions=tuple(Distribution(d.name, _turned(d.make), d.exact, d.doc) for d in GEMM.distributions),

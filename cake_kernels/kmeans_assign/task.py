@@ -133,6 +133,8 @@ TASK = Task(
         Shape("long", {"NB": 1, "NP": 5000, "NK": 1000, "D": 512}),
         Shape("edge_d64", {"NB": 2, "NP": 257, "NK": 4, "D": 64}, "edge"),
         Shape("edge_d512", {"NB": 1, "NP": 1, "NK": 260, "D": 512}, "edge"),
+        Shape("edge_no_batch", {"NB": 0, "NP": 300, "NK": 20, "D": 128}, "edge"),
+        Shape("edge_no_points", {"NB": 2, "NP": 0, "NK": 20, "D": 64}, "edge"),
         Shape("assign_2m", {"NB": 32, "NP": 65536, "NK": 1024, "D": 128}, "bench"),
         Shape("assign_2m_one", {"NB": 1, "NP": 2097152, "NK": 1024, "D": 128}, "bench"),
         Shape("assign_8k_b32", {"NB": 32, "NP": 8192, "NK": 256, "D": 128}, "bench"),

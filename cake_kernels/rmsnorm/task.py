@@ -53,7 +53,7 @@ def _outliers(rng: np.random.Generator, axes: Mapping[str, int]) -> dict[str, Ar
 
 def _special(rng: np.random.Generator, axes: Mapping[str, int]) -> dict[str, Array]:
     x = sprinkle(rng, normal(rng, (axes["ROWS"], axes["D"])), (np.nan,), 1e-6)
-    x[axes["ROWS"] // 2] = 0
+    x[axes["ROWS"] // 2 : axes["ROWS"] // 2 + 1] = 0
     return _with_weights(rng, axes, x)
 
 
@@ -78,6 +78,7 @@ TASK = Task(
         Shape("rows_1500x8192", {"ROWS": 1500, "D": 8192}),
         Shape("edge_one_row", {"ROWS": 1, "D": 4096}, "edge"),
         Shape("edge_133_rows", {"ROWS": 133, "D": 4096}, "edge"),
+        Shape("edge_no_rows", {"ROWS": 0, "D": 4096}, "edge"),
         Shape("bench_16384x7168", {"ROWS": 16384, "D": 7168}, "bench"),
         Shape("bench_16384x4096", {"ROWS": 16384, "D": 4096}, "bench"),
         Shape("bench_65536x2048", {"ROWS": 65536, "D": 2048}, "bench"),

@@ -54,7 +54,7 @@ def _outliers(rng: np.random.Generator, axes: Mapping[str, int]) -> dict[str, Ar
 def _zeros(rng: np.random.Generator, axes: Mapping[str, int]) -> dict[str, Array]:
     x = normal(rng, (axes["M"], 2, axes["N"]))
     x[:, 1, :GROUP] = 0
-    x[axes["M"] // 2] = 0
+    x[axes["M"] // 2 : axes["M"] // 2 + 1] = 0
     return {"X": x}
 
 
@@ -76,6 +76,7 @@ TASK = Task(
         Shape("rows_333x14336", {"M": 333, "N": 14336}),
         Shape("edge_one_row", {"M": 1, "N": 128}, "edge"),
         Shape("edge_129x384", {"M": 129, "N": 384}, "edge"),
+        Shape("edge_no_rows", {"M": 0, "N": 1024}, "edge"),
         Shape("bench_8192x14336", {"M": 8192, "N": 14336}, "bench"),
         Shape("bench_16384x2048", {"M": 16384, "N": 2048}, "bench"),
         Shape("bench_64x14336", {"M": 64, "N": 14336}, "bench"),

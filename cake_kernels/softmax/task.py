@@ -53,7 +53,7 @@ def _masked(rng: np.random.Generator, axes: Mapping[str, int]) -> dict[str, Arra
     x = normal(rng, (axes["ROWS"], axes["N"]))
     kept = rng.integers(1, axes["N"] + 1, axes["ROWS"])
     x[np.arange(axes["N"]) >= kept[:, None]] = -np.inf
-    x[axes["ROWS"] // 2, 0] = np.nan
+    x[axes["ROWS"] // 2 : axes["ROWS"] // 2 + 1, 0] = np.nan
     return {"X": x}
 
 
@@ -73,6 +73,7 @@ TASK = Task(
         Shape("edge_one_row", {"ROWS": 1, "N": 4096}, "edge"),
         Shape("edge_one_long_row", {"ROWS": 1, "N": 32768}, "edge"),
         Shape("edge_one_longest_row", {"ROWS": 1, "N": 131072}, "edge"),
+        *(Shape(f"edge_no_rows_{n}", {"ROWS": 0, "N": n}, "edge") for n in (4096, 131072)),
         Shape("bench_16384x4096", {"ROWS": 16384, "N": 4096}, "bench"),
         Shape("bench_8192x32768", {"ROWS": 8192, "N": 32768}, "bench"),
         Shape("bench_128x131072", {"ROWS": 128, "N": 131072}, "bench"),

@@ -46,8 +46,8 @@ TASK = Task(
     doc="Y = X @ W.T for at most 16 rows X[M,K] and weights W[N,K] in bf16; Y[M,N] is bf16, sums are f32",
     axes=("M", "N", "K"),
     tensors={
-        "X": Tensor(("M", "K"), "bf16"),
-        "W": Tensor(("N", "K"), "bf16", doc="weights, read once"),
+        "X": Tensor(("M", "K"), "bf16", widens=True),
+        "W": Tensor(("N", "K"), "bf16", widens=True, doc="weights, read once"),
         "Y": Tensor(("M", "N"), "bf16", "out"),
     },
     scalars={"M": Scalar("i32", "M"), "N": Scalar("i32", "N"), "K": Scalar("i32", "K")},
@@ -60,6 +60,7 @@ TASK = Task(
         Shape("edge_one", {"M": 1, "N": 8, "K": 8}, "edge"),
         Shape("edge_ragged", {"M": 15, "N": 56, "K": 520}, "edge"),
         Shape("edge_long_k", {"M": 3, "N": 104, "K": 9224}, "edge"),
+        Shape("edge_no_rows", {"M": 0, "N": 56, "K": 520}, "edge"),
         *(Shape(f"m{m}_n{n}_k{k}", {"M": m, "N": n, "K": k}, "bench") for n, k in SIZES for m in (1, 4, 8, 16)),
     ),
     distributions=(

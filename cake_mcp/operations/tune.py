@@ -76,7 +76,7 @@ class Tuned:
         }  # fmt: skip
 
     def standing(self) -> list[Variant]:
-        """Those that were not dropped: the timed ones, fastest first, then by predicted group, what is not ranked last."""
+        """Those that were not dropped: the timed ones, fastest first, then by predicted group and seconds, what is not ranked last."""
         return sorted((v for v in self.variants if not v.dropped), key=_place)
 
     def to_json(self) -> dict[str, Any]:
@@ -318,7 +318,8 @@ def _place(v: Variant) -> tuple[int, float, float, str]:
     if seconds is not None:
         rounds = len(v.entry.seconds) if v.entry is not None else 0
         return 0, -min(rounds, 20), seconds, v.label
-    return 1, v.group if v.group is not None else 1e9, 0.0, v.label
+    predicted = ((v.prediction or {}).get("seconds") or {}).get("mid")  # a tie in a group, but nobody expects the slower one on top
+    return 1, v.group if v.group is not None else 1e9, predicted if predicted is not None else 1e9, v.label
 
 
 def row(v: Variant, place: int) -> dict[str, Any]:

@@ -13,8 +13,10 @@ import pytest
 import cake_kernels
 from bench.build import build_all
 from bench.candidates import CANDIDATES
+from bench.performance import winners
 from bench.report import lines
 from cake_backend.manifest import Manifest
+from cake_backend.toolchain import nvrtc_version
 from cake_ir.frontend import parse, specialise
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,3 +77,12 @@ def test_a_report_has_a_row_for_every_contender() -> None:
     }  # fmt: skip
     text = "\n".join(lines(record))
     assert "| s | a | 1000.0 | 1000.0 | 1 | 2 | 0.500 | peer 1.250 |" in text and "| s | b | wrong |" in text
+
+
+@pytest.mark.skipif(nvrtc_version() == "nvrtc unavailable", reason="needs NVRTC")
+def test_what_won_a_shape_can_be_built_alone(tmp_path: Path) -> None:
+    names = {c.name for c in CANDIDATES}
+    assert len(set(winners()) & names) > 30
+    one = next(c.name for c in CANDIDATES if c.family == "silu_mul_quant" and c.name in set(winners()))
+    assert build_all(tmp_path, [], only=frozenset({one})) == 0
+    assert [f.name for f in tmp_path.iterdir()] == [one] and (tmp_path / one / "kernel.cubin").stat().st_size

@@ -11,8 +11,9 @@ import pytest
 import cake_kernels
 from bench import figures, sass
 from bench.candidates import CANDIDATES
-from bench.figures import FILE, cuda_lines, headlines, page, schedule_lines
+from bench.figures import FILE, counted, cuda_lines, headlines, page, schedule_lines
 from bench.run_costs import spent
+from bench.search_costs import merged, totals
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,3 +50,16 @@ def test_a_run_says_what_it_cost_and_how_many_variants_it_tried() -> None:
         {"seconds": 2.0, "contenders": [{"name": "a", "kind": "cake"}, {"name": "b", "kind": "cake"}]},
     ]
     assert spent(results, 9.87) == {"gpu_seconds": 9.9, "timing_seconds": 3.2, "variants_tried": 2}
+
+
+def test_a_run_counts_once_in_what_the_search_cost() -> None:
+    record = {"family": "gemm", "date": "d1", "results": [{"seconds": 1.5, "contenders": [{"name": "a", "kind": "cake"}, {"name": "p", "kind": "peer"}]}]}
+    later = {**record, "date": "d2", "timing_seconds": 2.0, "gpu_seconds": 9.0, "results": [{"seconds": 2.0, "contenders": [{"name": n, "kind": "cake"} for n in "ab"]}]}
+    known = merged(merged({}, [later, record]), [record])
+    assert [run["date"] for run in known["gemm"]] == ["d1", "d2"]
+    assert totals(known["gemm"]) == {"runs": 2, "variants_tried": 2, "timing_seconds": 3.5, "gpu_seconds": 9.0, "held_runs": 1}
+
+
+def test_the_recorded_lines_are_those_of_today() -> None:
+    recorded = {r["candidate"]: {n: r[n] for n in ("schedule_lines", "cuda_lines")} for r in json.loads(FILE.read_text())["rows"]}
+    assert recorded == {c.name: counted(c) for c in headlines([])}, "run `python -m bench.figures --lines`"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.verify import silicon_page
 from bench.verify.others import report as others
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,18 @@ def test_enough_mutants_ran_and_every_disagreement_has_a_cause() -> None:
 def test_the_verifier_passes_nothing_bad_but_other_values() -> None:
     missed = [d["key"] for d in SILICON["disagreements"] if d["kind"] in ("control fails", "verifier missed")]
     assert missed == []
+
+
+def test_the_schedules_that_joined_later_were_tried_too() -> None:
+    later = json.loads((RESULTS / "verify-silicon-later.json").read_text())
+    assert later["all"]["ran"] >= 140 and later["controls"]["mutants"] == 20 and later["runs_each"] >= 20 and not later["stopped"]
+    assert "clean" in later["controls"]["outcomes"] and later["all"]["bad_on_silicon"] == later["all"]["bad_and_flagged"]
+    assert later["unexplained"] == [] and not [d for d in later["disagreements"] if d["kind"] in ("control fails", "verifier missed")]
+
+
+def test_the_page_of_silicon_is_the_one_of_its_results() -> None:
+    found = [(name, json.loads((RESULTS / name).read_text())) for name in silicon_page.REPORTS]
+    assert silicon_page.page(found) == (DOCS / "silicon.md").read_text(), "run `python -m bench.verify.silicon_page > docs/silicon.md`"
 
 
 def test_flags_between_blocks_were_tried_on_silicon_too() -> None:

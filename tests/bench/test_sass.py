@@ -89,3 +89,14 @@ def test_a_convergence_barrier_that_is_used_twice_makes_no_loop() -> None:
         ("EXIT", None, ""),
     ]  # fmt: skip
     assert not natural_loops(split_blocks(code, {".L_x_0": 4, ".L_x_1": 3, ".L_x_2": 9, ".L_x_3": 8}))
+
+
+@needs_tools
+def test_a_meeting_that_is_not_in_the_machine_code_is_missed_and_one_that_nobody_asked_for_is_said() -> None:
+    asked_for = {a.line: a.counts["BAR"] for a in asked(program("gemm/hopper")) if a.line and a.counts["BAR"]}
+    assert asked_for, "the epilogue of a GEMM meets before and behind its stores"
+    without = replace(report("gemm/hopper"), counts={**report("gemm/hopper").counts, "BAR": 0})
+    for i in range(len(without.loops)):
+        without = changed(without, i, {"BAR": 0})
+    assert any("meets" in p and "BAR at most" in p for p in problems(program("gemm/hopper"), without))
+    assert any("no threads meet in a loop" in p for p in problems(program("silu_mul_quant/hopper_rows"), report("gemm/hopper")))

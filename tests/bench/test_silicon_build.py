@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bench.verify.cases import CASES
-from bench.verify.silicon_build import build
+from bench.verify.silicon_build import build, write_arguments
 from bench.verify.silicon_child import fault_kind, setting_of
 from bench.verify.silicon_compare import differs
 from bench.verify.silicon_delays import DELAY, delayed
@@ -154,3 +154,9 @@ def test_the_report_names_every_disagreement_with_its_change() -> None:
 def test_other_numbers_that_a_verifier_cannot_know_are_listed_apart() -> None:
     (m,) = joined([row("g/wrong-tile/0", "pass", "harmful", "numbers")], [{"key": "g/wrong-tile/0", "outcome": "mismatch", "detail": ""}])
     assert m["kind"] == "values only"
+
+
+def test_words_that_blocks_follow_each_other_by_may_hold_anything_afterwards(tmp_path: Path) -> None:
+    write_arguments(CASES["gemm_stream_k"], tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as arguments:
+        assert "0.free.READY" in arguments and "0.want.READY" not in arguments and "0.want.C" in arguments and "0.free.C" not in arguments

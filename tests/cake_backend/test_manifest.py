@@ -89,10 +89,21 @@ def test_tensor_maps_count_from_the_innermost() -> None:
     assert (a["dims"], a["strides"], a["box"]) == ([256, 300], [512], [64, 128])
 
 
-def test_an_empty_axis_gives_an_empty_grid() -> None:
-    data = edited("launches/0/params", [])
-    data["maps"] = []
-    assert gemm(0, 200, 256, data)["launches"][0]["tiles"] == 0
+def test_an_empty_axis_gives_an_empty_grid_and_no_map_of_what_is_empty() -> None:
+    bound = gemm(0, 200, 256)
+    assert bound["launches"][0]["tiles"] == 0
+    assert [m is None for m in bound["maps"]] == [True, False, True]
+
+
+def test_a_launch_whose_outputs_are_empty_has_nothing_to_do() -> None:
+    bound = gemm(0, 200, 256, edited("launches/0/grid", {"kind": "persistent", "tiles": ["cdiv(N, 256)"], "cluster": [2]}))
+    assert bound["launches"][0]["tiles"] == 0, "the tiles are along N, and no element of C is there"
+
+
+def test_an_empty_tensor_that_a_launch_reads_is_refused() -> None:
+    data = edited("guards", [])
+    with pytest.raises(BindError, match="tensor map 0 of `A`: the tensor is empty"):
+        gemm(300, 200, 0, data)
 
 
 def test_a_guard_that_fails_names_its_line_and_values() -> None:

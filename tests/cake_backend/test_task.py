@@ -32,6 +32,13 @@ def test_exact_names_bind() -> None:
     assert GEMM.check_parameters([*GOOD[:2], replace(GOOD[2], dtype=None), *GOOD[3:]]) == (), "an undeclared dtype is the task's"
 
 
+def test_only_a_floating_input_widens() -> None:
+    assert Tensor((4,), "bf16", widens=True).widens and GEMM.tensors["A"].widens
+    for dtype, mode in (("i32", "in"), ("bf16", "out"), ("e4m3", "in")):
+        with pytest.raises(TaskError, match="only a floating input does"):
+            Tensor((4,), dtype, mode, widens=True)
+
+
 @pytest.mark.parametrize(
     ("change", "message", "nearest"),
     [

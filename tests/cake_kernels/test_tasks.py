@@ -49,6 +49,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(pair: tuple[
     assert any(first[n].tobytes() != other[n].tobytes() for n in first)
 
 
+@pytest.mark.parametrize("task", [t for t in TASKS.values() if any(x.widens for x in t.tensors.values())], ids=lambda t: t.name)
+def test_an_input_that_the_oracle_widens_may_come_in_f32(task: Task) -> None:
+    axes = next(s.axes for s in task.shapes if s.kind == "edge")
+    for distribution in task.distributions:
+        inputs = task.inputs(axes, distribution, 5)
+        wide = {n: x.astype(np.float32) if task.tensors[n].widens else x for n, x in inputs.items()}
+        for name, value in task.oracle(inputs, axes, None).items():
+            np.testing.assert_array_equal(task.oracle(wide, axes, None)[name], value)
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=ids)
 def test_sampled_rows_of_the_oracle_equal_the_full_answer(pair: tuple[Task, Distribution]) -> None:
     task, distribution = pair
@@ -118,7 +128,7 @@ def f32_answer(task: Task, inputs: dict[str, np.ndarray], shape: Shape) -> dict[
         return {"C": c.astype(numpy_dtype("bf16"))}
     if task.name == "rmsnorm":
         x = wide["X"]
-        mean = (x * x).reshape(len(x), 32, -1).sum(2, dtype=np.float32).sum(1, dtype=np.float32) / np.float32(x.shape[1])
+        mean = (x * x).reshape(len(x), 32, x.shape[1] // 32).sum(2, dtype=np.float32).sum(1, dtype=np.float32) / np.float32(x.shape[1])
         return {"Y": (x * (1 / np.sqrt(mean + np.float32(1e-6)))[:, None] * wide["W"]).astype(numpy_dtype("bf16"))}
     score = wide["MU_SQ"][:, None] - 2 * np.einsum("bpd,bkd->bpk", wide["X"], wide["MU"], optimize=True)
     score = np.where(np.isnan(score), np.float32(np.inf), score)

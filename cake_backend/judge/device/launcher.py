@@ -116,7 +116,7 @@ def prepare(
     The steps are the bytes between the report regions of two launches of one plan.
     """
     modules = [module] if isinstance(module, Module) else module
-    maps = [encode_map(m, addresses[m["tensor"]]) for m in bound["maps"]]
+    maps = [encode_map(m, addresses[m["tensor"]]) if m is not None else None for m in bound["maps"]]
     sizes = {name: spec["nbytes"] for name, spec in {**bound["tensors"], **bound["workspaces"]}.items()}
     out = []
     for i, launch in enumerate(bound["launches"]):
@@ -132,6 +132,8 @@ def _prepare(
     d = bindings()
     kernel = module.kernel(launch["entry"])
     keep: list[Any] = [maps]
+    if launch["tiles"] == 0:
+        return Prepared(launch["entry"], 0, kernel, None, launch["block"], keep, None)
     pointers = (ctypes.c_void_p * max(1, len(launch["params"])))()
     for i, p in enumerate(launch["params"]):
         kind = p["kind"]
@@ -175,8 +177,7 @@ def _prepare(
     grid = launch["tiles"]
     if launch["persistent"]:
         grid = min(grid, resident_ctas(module.gpu, kernel, config, block, smem, cluster, launch["ctas_per_sm"]))
-    if grid:
-        config.gridDimX = grid
+    config.gridDimX = grid
     return Prepared(launch["entry"], grid, kernel, config, block, keep, pointers)
 
 

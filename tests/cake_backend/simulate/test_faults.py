@@ -228,3 +228,21 @@ def test_a_tensor_copy_starts_on_16_bytes() -> None:
         args = {"A": normal(1, m, k), "B": normal(2, n, k), "C": nan(m, n)}
         run = simulate(p, args, {"M": m, "N": n, "K": k})
         assert {f.code for f in run.faults} == ({code} if code else set())
+
+
+STRANGER = """
+@cake.schedule(target="sm_90a")
+def stranger(lm, Y: LM.gmem1d[LM.i32, 32]):
+    work = lm.role(warps=range(0, 2))
+    other = lm.role(warps=range(2, 3))
+    own = lm.named_barrier(other)
+    with work:
+        lm.sync(own)
+    with other:
+        lm.sync(own)
+"""
+
+
+def test_a_warp_that_a_named_barrier_does_not_count_may_not_come_to_it() -> None:
+    run = simulate(program(STRANGER), {"Y": np.zeros(32, np.int32)}, {})
+    assert [f.code for f in run.faults] == ["X002"] and "`work` comes to `own`, which counts `other`" in run.faults[0].message

@@ -205,7 +205,7 @@ def products() -> Iterator[tuple[str, str]]:
 
 def handshakes() -> Iterator[tuple[str, str]]:
     """Arrivals of each kind inside a CTA and over a cluster, turns, flags, named and cluster barriers, dependent launches."""
-    for kind in ("warp", "member", "thread", "cp_async"):
+    for kind in ("warp", "member", "thread", "tx", "cp_async"):
         for scope in ("cta", "cluster"):
             body = ["v[s].cp_async(X, coords=(0, 0))"] if kind == "cp_async" else []
             head = [f'lm.launch(grid="tiles"{", cluster=(2, 1)" if scope == "cluster" else ""})', "pool = lm.smem(16384)", "v = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, stage=2)", "a = lm.role(warps=range(0, 4))", "b = lm.role(warps=range(4, 8))", "ring = lm.pipeline(stages=2)"]

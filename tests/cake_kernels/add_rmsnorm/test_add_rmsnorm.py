@@ -40,7 +40,7 @@ def answer(inputs: dict[str, np.ndarray], *, rounded: bool = True) -> dict[str, 
     total = x + r
     kept = total.astype(numpy_dtype("bf16"))
     h = kept.astype(np.float32) if rounded else total + r
-    scale = 1 / np.sqrt((h * h).reshape(len(h), 32, -1).sum(2, dtype=np.float32).mean(1) / np.float32(h.shape[1] // 32) + np.float32(1e-6))
+    scale = 1 / np.sqrt((h * h).reshape(len(h), 32, h.shape[1] // 32).sum(2, dtype=np.float32).mean(1) / np.float32(h.shape[1] // 32) + np.float32(1e-6))
     return {"R": kept, "Y": (h * scale[:, None] * w).astype(kept.dtype)}
 
 

@@ -48,7 +48,8 @@ def textbook(inputs: dict[str, np.ndarray], axes: dict[str, int], row: int) -> l
 def test_the_oracle_agrees_with_plain_loops(shape: Shape) -> None:
     for distribution in (d for d in TASK.distributions if d.name != "special"):
         inputs = TASK.inputs(shape.axes, distribution, 5)
-        for row in {0, TASK.rows(shape.axes) // 2, TASK.rows(shape.axes) - 1}:
+        last = TASK.rows(shape.axes) - 1
+        for row in {0, last // 2, last} if last >= 0 else ():  # an empty batch has none
             found = TASK.oracle(inputs, shape.axes, np.array([row]))["O"][0]
             np.testing.assert_allclose(found, textbook(inputs, shape.axes, row), rtol=1e-9, atol=1e-12)
 

@@ -40,9 +40,9 @@ def answer(x: np.ndarray, *, through_bf16: bool = False, group: int = 128, trunc
     v = gate / (1 + np.exp(-gate)) * up
     if through_bf16:
         v = v.astype(numpy_dtype("bf16")).astype(np.float32)
-    amax = np.abs(v).reshape(len(v), -1, group).max(2)
+    amax = np.abs(v).reshape(len(v), v.shape[1] // group, group).max(2)
     scale = np.repeat(np.maximum(amax, np.float32(1e-4)) / np.float32(448), group // 128, 1)
-    q = (v.reshape(len(v), -1, 128) / scale[:, :, None]).reshape(v.shape)
+    q = (v.reshape(len(v), v.shape[1] // 128, 128) / scale[:, :, None]).reshape(v.shape)
     if truncate:
         q = np.trunc(q * 4096) / 4096 * np.float32(0.94)
     return {"Q": q.astype(numpy_dtype("e4m3")), "SCALE": scale}
