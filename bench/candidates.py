@@ -181,10 +181,23 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("128x192_turns", "hopper_turns", wide, mixed, True),
         ("128x192", "hopper_turns", {**wide, "LEAD": 0}, mixed, True),
         ("128x192_tables", "hopper_tables", {}, ("m256_n24576_*",), True),  # 256 tiles
+        ("128x192_tables_rows", "hopper_tables", {"ROWS": 2}, ("m256_n24576_*",), False),
+        ("128x192_tables_late", "hopper_tables", {"LEAD": 96}, ("m256_n24576_*",), False),
         ("128x112_single", "hopper_single", {}, ("m256_n7168_k2048",), True),  # 128 tiles
+        ("128x112_single_rows", "hopper_single", {"ROWS": 2}, ("m256_n7168_k2048",), False),
+        ("128x112_single_warm", "hopper_single", {"WARM": True}, ("m256_n7168_k2048",), False),
+        ("128x112_single_late", "hopper_single", {"LEAD": 96}, ("m256_n7168_k2048",), False),
+        ("128x112_single_late_rows", "hopper_single", {"LEAD": 96, "ROWS": 2}, ("m256_n7168_k2048",), False),
         ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), True),
-        ("share2_128x128", "hopper_share", {}, ("m256_n4096_*",), True),  # 64 clusters
+        ("share2_128x128", "hopper_share", {"FIRST": 0}, ("m256_n4096_*",), True),  # 64 clusters
+        ("share2_128x128_rows", "hopper_share", {"FIRST": 0, "ROWS": 2}, ("m256_n4096_*",), False),
+        ("share2_128x128_first", "hopper_share", {"KMAX": 56}, ("m256_n4096_*",), False),
+        ("share2_128x128_first_rows", "hopper_share", {"KMAX": 56, "ROWS": 2}, ("m256_n4096_*",), False),
+        ("share2_128x128_late", "hopper_share", {"FIRST": 0, "LEAD": 96}, ("m256_n4096_*",), False),
+        ("share2_128x128_first_late", "hopper_share", {"LEAD": 96}, ("m256_n4096_*",), False),
+        ("share2_128x128_half", "hopper_share", {"LEAD": 64}, ("m256_n4096_*",), False),
         ("split_64x64_m2", "hopper_split", {"UNROLL": 4, "KMAX": 64, "ROWS": 4, "FIRST": 1}, ("m256_n2112_*",), True),  # 132 tiles
+        ("split_64x64_m2_two", "hopper_split", {"UNROLL": 4, "KMAX": 64, "ROWS": 4, "FIRST": 2}, ("m256_n2112_*",), False),
         ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6, "UNROLL": 4, "ROWS": 1, **stream}, ("m64_n7168_*",), True),  # 128 tiles
         ("split_64x56_m2_warm", "hopper_split", {"BN": 56, "STAGES": 6, "UNROLL": 4, "ROWS": 1, "WARM": True, **stream}, ("m64_n7168_*",), False),
         ("split_64x96_two", "hopper_split", {"BN": 96, "STAGES": 4, "MEMBERS": 1, "CTAS": 2, "UNROLL": 4, "ROWS": 1, "WARM": True, **stream}, ("m64_n24576_*",), True),  # 256 tiles, two an SM

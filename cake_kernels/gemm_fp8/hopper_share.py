@@ -5,13 +5,15 @@
 def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"],
                    M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, STAGES=5, LAST=4, SLICES=4, FIRST=1, HINT=None, UNROLL=4, KMAX=64):
+                   *, MEMBERS=2, STAGES=5, LAST=4, SLICES=4, FIRST=1, LEAD=0, ROWS=None, HINT=None, UNROLL=4, KMAX=64):
     """Of K, CTA 0 multiplies the first blocks with all 128 columns and CTA 1 the last ones; the 2 LAST between them both, each with its own 64 columns."""
     lm.launch(grid="tiles", cluster=(2, 1))
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and KB <= KMAX and KB % 2 == 0 and KB // 2 > LAST + FIRST and (KB // 2 - LAST) % UNROLL == 0 and N % 8 == 0 and MP % 4 == 0)
 
     BM, BN, W = 64 * MEMBERS, 128, 64
+    if ROWS is not None:
+        lm.assume(M <= BM * ROWS)                                                # tiles of rows known: no division in front of the first load
     a_bytes, b_bytes, i_bytes, c_bytes = STAGES * BM * 128, STAGES * BN * 128, BM * W * 4, BM * W * 2
     pool = lm.smem(a_bytes + b_bytes + i_bytes + c_bytes + STAGES * BM * 4 + MEMBERS * KMAX * 4)
     qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
@@ -33,7 +35,9 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
         start = lm.pipeline(stages=1)
         asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="grid", tiles=(2, lm.cdiv(M, BM), lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(2, 1))
+    if LEAD > 0:
+        turn = lm.turns(math)
+    sched = lm.scheduler(kind="grid", tiles=(2, lm.cdiv(M, BM) if ROWS is None else ROWS, lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(2, 1))
     whole = KB // 2 - LAST                                                       # blocks with all columns
 
     with load_b:
@@ -91,9 +95,17 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                     s = lm.step(ring)
                     sb = scale_b.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u + t.k * (KB - whole))
                     lm.wait(full, stage=s)
-                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                    if LEAD == 0:
+                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                    else:
+                        lm.wait(turn)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(0, LEAD), qb[s].cols(0, LEAD), init=True)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(LEAD, 128 - LEAD), qb[s].cols(LEAD, 128 - LEAD))
                     sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
                     lm.fence_proxy()                                             # the scales were read by loads: this frees their slot, under the product
+                    if LEAD > 0:
+                        lm.mma_wait(pending=1)                                   # when the first part of the product has ended, ..
+                        lm.arrive(turn)                                          # .. the other member's may begin: it runs under this one's promotion
                     lm.mma_wait(pending=0)
                     lm.arrive(empty, stage=s)
                     acc = acc + part * (sa * sb)

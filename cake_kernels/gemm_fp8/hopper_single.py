@@ -4,13 +4,15 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_single(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                     C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                    *, MEMBERS=2, BN=112, STAGES=6, FIRST=1, HINT=None, UNROLL=4, KMAX=16):
+                    *, MEMBERS=2, BN=112, STAGES=6, FIRST=1, LEAD=0, ROWS=None, WARM=False, HINT=None, UNROLL=4, KMAX=16):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; at most KMAX blocks along K."""
     lm.launch(grid="tiles")
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and KB <= KMAX and KB % UNROLL == 0 and KB > FIRST and N % 8 == 0 and MP % 4 == 0)
 
     BM = 64 * MEMBERS
+    if ROWS is not None:
+        lm.assume(M <= BM * ROWS)                                                # tiles of rows known: no division in front of the first load
     ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
     a_bytes, b_bytes, c_bytes, s_bytes = STAGES * BM * 128, STAGES * BN * 128, BM * BN * 2, KMAX * BM * 4
     pool = lm.smem(a_bytes + b_bytes + c_bytes + s_bytes + (1 if ONE else 2) * MEMBERS * KMAX * 4)
@@ -35,7 +37,9 @@ def gemm_fp8_single(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
     start = lm.pipeline(stages=1)
     asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)))
+    if LEAD > 0:
+        turn = lm.turns(math)
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, BM) if ROWS is None else ROWS, lm.cdiv(N, BN)))
 
     with load_b:
         for t in lm.tiles(sched):
@@ -50,6 +54,9 @@ def gemm_fp8_single(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                 qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full, cache=HINT)
 
     with load_a:
+        if WARM:
+            for t in lm.tiles(sched):
+                qa.tma_prefetch(A, coords=(t.n % KB * 128, t.m * BM))            # one block a tile: all of A comes from memory at once
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
         for t in lm.tiles(sched):
             sc = lm.step(scales)
@@ -84,8 +91,16 @@ def gemm_fp8_single(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                     if not ONE:
                         sb2 = scale_b2.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u)
                     lm.wait(full, stage=s)
-                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                    if LEAD == 0:
+                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                    else:
+                        lm.wait(turn)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(0, LEAD), qb[s].cols(0, LEAD), init=True)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(LEAD, 128 - LEAD), qb[s].cols(LEAD, 128 - LEAD))
                     sa = scale_a.cols(BM * (k * UNROLL + u) + 64 * math.index, 64).load(form="rowvec", like=part)
+                    if LEAD > 0:
+                        lm.mma_wait(pending=1)                                   # when the first part of the product has ended, ..
+                        lm.arrive(turn)                                          # .. the other member's may begin: it runs under this one's promotion
                     lm.mma_wait(pending=0)
                     lm.arrive(empty, stage=s)
                     if ONE:

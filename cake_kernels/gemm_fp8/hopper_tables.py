@@ -4,13 +4,15 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_tables(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                     C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                    *, MEMBERS=2, BN=192, STAGES=4, FIRST=1, GROUP=8, LEAD=64, HINT=None, UNROLL=4, KMAX=12, REGS=232, LOAD_REGS=24):
+                    *, MEMBERS=2, BN=192, STAGES=4, FIRST=1, ROWS=None, LEAD=64, HINT=None, UNROLL=4, KMAX=12, REGS=232, LOAD_REGS=24):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; at most KMAX blocks along K."""
     lm.launch(grid="persistent")
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and KB <= KMAX and KB % 4 == 0 and KB % UNROLL == 0 and KB > FIRST and N % 8 == 0 and MP % 4 == 0)
 
     BM = 64 * MEMBERS
+    if ROWS is not None:
+        lm.assume(M <= BM * ROWS)                                                # tiles of rows known: no division in front of the first load
     ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
     a_bytes, b_bytes, c_bytes, s_bytes = STAGES * BM * 128, STAGES * BN * 128, BM * BN * 2, 2 * KMAX * BM * 4
     pool = lm.smem(a_bytes + b_bytes + c_bytes + s_bytes + (1 if ONE else 2) * 2 * KMAX * 4)
@@ -39,7 +41,7 @@ def gemm_fp8_tables(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
     own = lm.named_barrier(math, per_member=True)
     if LEAD > 0:
         turn = lm.turns(math)
-    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM), lm.cdiv(N, BN)), raster="m", swizzle=GROUP)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM) if ROWS is None else ROWS, lm.cdiv(N, BN)))
 
     with load_b:
         for t in lm.tiles(sched):
