@@ -11,7 +11,7 @@ from cake_backend.cuda.context import Context, Rect, RoleState, Scalar, Slot
 from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
-from cake_backend.cuda.launch_manifest import dtype_of
+from cake_backend.cuda.launch_manifest import dtype_of, modes
 from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, DEMAND, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
 from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
@@ -26,7 +26,6 @@ from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.shared_memory import GUARANTEED
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, Let, Program, Role, RoleBlock, Scheduler, Stmt, statements
-from cake_ir.tensor_modes import modes
 from cake_ir.types import ViewT
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
