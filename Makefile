@@ -1,4 +1,4 @@
-# make test : the whole suite in a virtual environment made here
+# make test : the whole suite in a virtual environment made here, by WORKERS processes
 # make demo : the loop, end to end, through a real MCP client over stdio
 # make check: lint and types
 # make probe: which instructions each target's assembler takes, derived again and compared with our tables
@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.cake-installed
+WORKERS ?= 2
 
 .PHONY: test demo check probe install clean
 
@@ -21,7 +22,7 @@ $(STAMP): pyproject.toml requirements.lock | $(BIN)/python
 	touch $(STAMP)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 demo: $(STAMP)
 	$(BIN)/python -m cake_mcp.demo

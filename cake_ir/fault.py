@@ -34,6 +34,10 @@ class Fix:
     title: str = ""
 
 
+Cause = Literal["columns overwritten", "operand turned", "next sequence", "own copies", "copied behind the wait"]
+"""What of several mistakes with one code a fault is, where the edit that mends it depends on that; for those who look for edits, never printed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that is wrong: `code` is one letter for the gate and three digits, stable for ever."""
@@ -47,6 +51,7 @@ class Fault:
     facts: dict[str, Any] = field(default_factory=dict)
     trace: tuple[str, ...] = ()
     severity: Severity = "error"
+    cause: Cause | None = None
 
 
 class FaultError(Exception):

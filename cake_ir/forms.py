@@ -18,7 +18,8 @@ b         stored (N, K): n8 tiles, then K tiles of ``8*p``: row ``g``, column ``
 rows      row ``32*W*block + 32*warp + lane``, register = column.
 vec       runs of ``chunk`` consecutive elements (row-major), dealt to the member's threads in turn.
 rowvec    one element for each row the thread has in the parent form, the same on the lanes that share the row. Where the parent
-          is ``vec``, a row is ``chunk`` consecutive runs (1, 2, 4, .. 32) on as many lanes, and there is one element a run.
+          is ``vec``, a row is ``chunk`` consecutive runs (1, 2, 4, .. 32) on as many lanes, and there is one element a run. Where it
+          is ``b``, element i is row ``8*i + g``.
 colvec    one element for each column the thread has in the parent form, the same on the lanes that share the column.
 scalar    one element, the same on every thread.
 ========  ==============================================================================================================
@@ -72,11 +73,11 @@ def fragment_problem(f: Fragment) -> str | None:
         return f"an `{like}` fragment on {wm} warps along the rows needs a multiple of {16 * wm} rows, not {f.rows}"
     if like == "acc" and f.form != "rowvec" and f.cols % (8 * wn):
         return f"an `acc` fragment on {wn} warps along the columns needs a multiple of {8 * wn} columns, not {f.cols}"
-    if f.form in ("a", "b") and f.bits not in (8, 16, 32):
-        return f"`{f.form}` holds 8-, 16- or 32-bit elements, not {f.bits}-bit ones"
+    if f.form in ("a", "b") and f.bits not in (4, 8, 16, 32):
+        return f"`{f.form}` holds 4-, 8-, 16- or 32-bit elements, not {f.bits}-bit ones"
     if f.form in ("a", "b") and f.cols % (8 * f.per_register):
         return f"an `{f.form}` of {f.bits}-bit elements needs a K that is a multiple of {8 * f.per_register}, not {f.cols}"
-    if f.form == "b" and f.rows % (8 * (wn if f.split else 1)):
+    if like == "b" and f.form != "colvec" and f.rows % (8 * (wn if f.split else 1)):
         return f"a `b` fragment needs an N that is a multiple of {8 * (wn if f.split else 1)}, not {f.rows}"
     if like == "rows" and f.form != "colvec" and f.rows % (32 * f.warps):
         return f"a `rows` fragment on {f.warps} warps needs a multiple of {32 * f.warps} rows, not {f.rows}"
@@ -102,6 +103,8 @@ def registers(f: Fragment) -> int:
         return -(-f.rows * f.cols // (32 * f.warps * f.chunk)) * f.chunk
     if f.form == "rowvec" and f.parent == "vec":
         return -(-f.rows * f.chunk // (32 * f.warps))
+    if f.form == "rowvec" and f.parent == "b":
+        return f.rows // (wn if f.split else 1) // 8
     if f.form == "rowvec":
         return f.rows // (32 * f.warps) if f.parent == "rows" else f.rows // wm // 8
     if f.form == "colvec":
@@ -146,6 +149,8 @@ def element(f: Fragment, warp: int, lane: int, register: int) -> tuple[int, int]
             return 0, register
         block, col = divmod(register, f.cols if f.form == "rows" else 1)
         return 32 * f.warps * block + 32 * warp + lane, col
+    if f.form == "rowvec" and f.parent == "b":
+        return (f.rows // wn * (warp // wm) if f.split else 0) + 8 * register + g, 0
     if f.form == "rowvec":
         return _row(f, warp, register >> 1, wm) + 8 * (register & 1) + g, 0
     if f.form == "colvec":
@@ -264,7 +269,7 @@ def warp_rectangles(f: Fragment, warp: int) -> tuple[tuple[int, int, int, int], 
         firsts = [32 * (i * f.warps + warp) for i in range(registers(f))]
         ends = [min(first + 32, f.rows * f.chunk) for first in firsts]
         return tuple((a // f.chunk, -(-b // f.chunk) - a // f.chunk, 0, 1) for a, b in zip(firsts, ends, strict=True) if a < b)
-    if f.form == "b":
+    if f.form == "b" or (f.form == "rowvec" and f.parent == "b"):
         n = f.rows // (wn if f.split else 1)
         return ((n * (warp // wm) if f.split else 0, n, 0, f.cols),)
     like = f.parent if f.form in ("rowvec", "colvec") else f.form

@@ -22,7 +22,7 @@ _RECORDS: dict[str, type] = {
     for cls in (
         ir.Assign, ir.Do, ir.For, ir.If, ir.RoleBlock, ir.Param, ir.Launch, ir.Assume, ir.AssumeValues, ir.SmemPool, ir.View, ir.Tmem, ir.Role,
         ir.Pipeline, ir.Barrier, ir.NamedBarrier, ir.Turns, ir.ClusterBarrier, ir.Scheduler, ir.Let, ir.Expr, ir.Op,
-        types.NoneT, types.ScalarT, types.SlotT, types.TileT, types.ViewT, types.TmemT, types.FragT, types.PairT, types.ListT,
+        types.NoneT, types.ScalarT, types.SlotT, types.TileT, types.ViewT, types.TmemT, types.FragT, types.PairT, types.ListT, types.ScalesT,
     )
 }  # fmt: skip
 _FIELDS: dict[type, tuple[str, ...]] = {cls: tuple(f.name for f in fields(cls) if f.init) for cls in _RECORDS.values()}

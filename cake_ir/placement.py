@@ -22,9 +22,10 @@ def view_layout(view: View) -> ViewLayout:
 def fragment(t: FragT, member_warps: int) -> Fragment:
     """Which thread of a member of ``member_warps`` warps holds which element of a value of type ``t``.
 
-    A ``bool`` fragment is a mask of predicates: one bit an element, no registers of its own.
+    A ``bool`` fragment is a mask of predicates: one bit an element, no registers of its own. Operands of 4 bits are packed, eight a register.
     """
-    bits = 1 if t.dtype == "bool" else DTYPES[t.dtype].container_bits
+    dtype = DTYPES[t.dtype]
+    bits = 1 if t.dtype == "bool" else dtype.bits if dtype.bits == 4 and t.form in ("a", "b") else dtype.container_bits
     return Fragment(t.form, t.rows, t.cols, bits, member_warps, t.warps, t.chunk or 1, t.parent or "acc")
 
 

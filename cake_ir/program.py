@@ -7,46 +7,12 @@ type and a span. Mappings inside nodes are never changed after construction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from cake_ir.expr import Const, Expr, Operand
 from cake_ir.record import record
-from cake_ir.span import NOWHERE, Span
-from cake_ir.types import NONE, Type
-
-Const = int | float | bool | str | None | tuple["Const", ...]
-
-
-# ------------------------------------------------------------------ expressions: pure, evaluated where they stand
-
-
-@record(eq=False)
-class Expr:
-    """A pure expression: `op` over `args`, with compile-time `attrs`.
-
-    Uniform scalars: const(value) param(name) var(name) field(name; tile) role_index(role) slot_index(; slot) extent(tensor, dim)
-    cta_rank(axis) cluster_size(axis) cta_id, add sub mul div floordiv mod neg min max cdiv lt le gt ge eq ne and or not select
-    bitand bitor bitxor shl shr. Slots: step(ring) at(ring) prev(; slot, count) var. Views: view(view) stage(; view, slot|int)
-    rows(n; view, lo) cols(n; view, lo) T(; view) var. Tensor memory: tmem(tmem) tmem_cols(n; tmem, lo).
-    Fragments: var frag rowvec colvec frag_cols(n; frag, lo) frag_rows frag_stage(; frag, slot) pair(; v, i) item(k; pair) list_item(; list, i) worst(; list) cast
-    transpose reduce finish argmin argmax topk topk_list scan iota in_bounds where exp2 .. and the arithmetic names above,
-    element by element with rowvec / colvec / scalar broadcast.
-    """
-
-    op: str
-    args: tuple[Expr, ...] = ()
-    attrs: dict[str, Const] = field(default_factory=dict)
-    type: Type = NONE
-    span: Span = NOWHERE
-
-    def walk(self, into: list[Expr] | None = None) -> list[Expr]:
-        """This node and all below it, children first, at the end of `into`."""
-        into = [] if into is None else into
-        for a in self.args:
-            a.walk(into)
-        into.append(self)
-        return into
-
-
-Operand = Expr | tuple[Expr, ...] | None
+from cake_ir.span import Span
+from cake_ir.types import Type
 
 
 @record(eq=False)
@@ -322,6 +288,13 @@ class Let:
 Decl = Launch | Assume | AssumeValues | SmemPool | View | Tmem | Role | Pipeline | Barrier | NamedBarrier | Turns | ClusterBarrier | Scheduler | Let
 
 
+_TABLES: dict[type, str] = {
+    SmemPool: "pools", View: "views", Tmem: "tmems", Role: "roles", Pipeline: "rings", Barrier: "barriers", NamedBarrier: "named", Turns: "turns",
+    Scheduler: "schedulers", Let: "lets",
+}  # fmt: skip
+"""The dictionaries of a program, by what they index."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """One specialised schedule for one target.
@@ -356,18 +329,13 @@ class Program:
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the frozen class's own initialiser
-        by = lambda cls: {getattr(d, "name"): d for d in self.decls if isinstance(d, cls)}  # noqa: B009, E731
+        by: dict[type, dict[str, Any]] = {cls: {} for cls in _TABLES}
+        for d in self.decls:
+            if type(d) in by:
+                by[type(d)][getattr(d, "name")] = d  # noqa: B009 - declarations of these kinds have one
         put("launch", next((d for d in self.decls if isinstance(d, Launch)), None) or Launch("tiles", (1, 1), 1, self.span))
-        put("pools", by(SmemPool))
-        put("views", by(View))
-        put("tmems", by(Tmem))
-        put("roles", by(Role))
-        put("rings", by(Pipeline))
-        put("barriers", by(Barrier))
-        put("named", by(NamedBarrier))
-        put("turns", by(Turns))
-        put("schedulers", by(Scheduler))
-        put("lets", by(Let))
+        for cls, name in _TABLES.items():
+            put(name, by[cls])
         put("assumes", tuple(d for d in self.decls if isinstance(d, Assume)))
         put("tensors", {p.name: p for p in self.params if p.kind != "scalar"})
         put("scalars", {p.name: p for p in self.params if p.kind == "scalar"})

@@ -125,10 +125,26 @@ def rank_offset(rank: int, cluster: tuple[int, int]) -> tuple[int, int]:
 
 def cta_tile(order: TileOrder, linear: int, rank: int = 0) -> tuple[int, ...]:
     """The CTA tile of ``rank`` in cluster tile ``linear``. At the edge it may lie beyond ``order.tiles``."""
-    at = decode(linear, cluster_counts(order), order.raster, order.swizzle, order.names)
-    inside = (*rank_offset(rank, order.cluster), *[0] * len(at))
-    extent = (*order.cluster, *[1] * len(at))
+    return _in_cluster(decode(linear, cluster_counts(order), order.raster, order.swizzle, order.names), order.cluster, rank)
+
+
+def _in_cluster(at: tuple[int, ...], cluster: tuple[int, int], rank: int) -> tuple[int, ...]:
+    """The CTA tile of a rank of a cluster tile."""
+    inside = (*rank_offset(rank, cluster), *[0] * len(at))
+    extent = (*cluster, *[1] * len(at))
     return tuple(c * extent[i] + inside[i] for i, c in enumerate(at))
+
+
+def every_tile(order: TileOrder) -> Iterator[tuple[int, ...]]:
+    """All CTA tiles, cluster tile after cluster tile."""
+    counts, size = cluster_counts(order), cluster_size(order)
+    for linear in range(prod(counts)):
+        at = decode(linear, counts, order.raster, order.swizzle, order.names)
+        if size == 1:
+            yield at
+            continue
+        for rank in range(size):
+            yield _in_cluster(at, order.cluster, rank)
 
 
 def cta_tiles(order: TileOrder, kind: Kind, cluster_id: int, clusters: int, rank: int = 0) -> Iterator[tuple[int, ...]]:

@@ -153,7 +153,23 @@ class ListT:
         return f"top-{self.k} list"
 
 
-Type = NoneT | ScalarT | SlotT | TileT | ViewT | TmemT | FragT | PairT | ListT
+@record()
+class ScalesT:
+    """Block scales of one operand of a product: where they lie, and what `lm.scales` says of them.
+
+    `block` elements of K share a scale of `dtype`. Over tensor memory the run-time value is (first column, number of the first scale in its word).
+    """
+
+    source: TmemT | FragT
+    block: int
+    dtype: str
+    layout: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype} scales of {self.block} elements in {self.source}"
+
+
+Type = NoneT | ScalarT | SlotT | TileT | ViewT | TmemT | FragT | PairT | ListT | ScalesT
 
 NONE = NoneT()
 I32 = ScalarT("i32")

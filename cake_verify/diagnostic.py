@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cake_ir.fault import Fault, Fix
+from cake_ir.fault import Cause, Fault, Fix
 from cake_ir.span import Span
 
 GATES: dict[str, str] = {
@@ -39,13 +39,14 @@ class Diagnostic:
     facts: dict[str, Any] = field(default_factory=dict)
     schedule: str | None = None
     target: str | None = None
+    cause: Cause | None = None
 
     @staticmethod
     def from_fault(fault: Fault, schedule: str | None = None, target: str | None = None) -> Diagnostic:
         """Dress a fault up; its code says the gate."""
         return Diagnostic(
             fault.code, gate_of(fault.code), fault.severity, fault.message, fault.span, fault.related, fault.trace, fault.help, fault.fixes,
-            fault.facts, schedule, target or None,
+            fault.facts, schedule, target or None, fault.cause,
         )  # fmt: skip
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
@@ -77,7 +77,11 @@ def gate(run: Run, name: str, program: Program, *, again: bool = False) -> set[s
     for rule, check in targeted_checks(name) if again else checks(name):
         try:
             before = len(run.found)
-            if run.add(check(program), program.name, program.target):
+            faults = check(program)
+            if again:  # what another target refuses at the same place is said
+                said = {(d.code, d.span) for d in run.found if d.schedule == program.name}
+                faults = (f for f in list(faults) if (f.code, f.span) not in said)
+            if run.add(faults, program.name, program.target):
                 broken.add(rule.page.code)
             run.undecided |= rule.undecides and len(run.found) > before
         except Exception as error:  # a rule's own fault must not take the others with it
@@ -98,8 +102,7 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
     roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
     before = len(run.found)
     disordered = gate(run, "schedule", program)
-    unknown = {rule.page.code for rule, _ in checks("construct") if rule.undecides}
-    if not broken and not roots & disordered and not any(d.code in unknown and d.schedule == program.name for d in run.found):  # what has unknown effects cannot be walked
+    if not broken and not roots & disordered:
         after = len(run.found)
         _safety(run, program)
         stand_ins = {rule.page.code for rule, _ in checks("schedule") if rule.stands_in}
@@ -142,10 +145,20 @@ def _safety(run: Run, program: Program) -> bool:
         if disagreement is not None:
             run.add((disagreement,), program.name, program.target)
             return True
-    bad = run.add((*result.faults, *result.notes), program.name, program.target)
+    bad = run.add((*_one_a_line(result.faults), *result.notes), program.name, program.target)
     run.add(result.undecided, program.name, program.target)
     run.undecided |= bool(result.undecided)
     return bad
+
+
+def _one_a_line(faults: Iterable[Fault]) -> Iterator[Fault]:
+    """Faults without the errors that an earlier one stands in front of on the same line: they have one cause."""
+    told: set[int] = set()
+    for f in faults:
+        if f.severity != "error" or f.span.line not in told:
+            yield f
+        if f.severity == "error":
+            told.add(f.span.line)
 
 
 # ------------------------------------------------------------------ texts

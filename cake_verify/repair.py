@@ -151,7 +151,8 @@ def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]
     out = [settled(d, verdict.lines) for d in verdict.diagnostics]
     i = next(i for i, d in enumerate(out) if d.severity == "error")
     if fix is not None:
-        out[i] = replace(out[i], fixes=(fix, *out[i].fixes) if fix.grade != "idea" else (*out[i].fixes, fix))
+        others = tuple(f for f in out[i].fixes if f.title != fix.title or {(e.span.line, e.text.strip()) for e in f.edits} != {(e.span.line, e.text.strip()) for e in fix.edits})
+        out[i] = replace(out[i], fixes=(fix, *others) if fix.grade != "idea" or len(others) < len(out[i].fixes) else (*others, fix))
     out[i] = _with_place(out[i], text)
     return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + (time.perf_counter() - started) * 1e3)
 

@@ -6,6 +6,9 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+# Tests start some hundred processes of ours: what the first of them compiles is there for the others.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 from hypothesis import HealthCheck, settings  # noqa: E402 - after the settings that NumPy reads
 
 # Machines that run this are small and shared: time says nothing about a property. CI draws the same examples every time.

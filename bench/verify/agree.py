@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.verify import generate, generate_branches, generate_copies, generate_lengths, generate_tensor_memory
+from bench.verify import generate, generate_branches, generate_copies, generate_lengths, generate_scales, generate_tensor_memory
 from bench.verify.cases import Case
 from bench.verify.mutate import MAKERS, VALUES, Mutant, Subject
 from bench.verify.truth import program_of
@@ -66,7 +66,16 @@ def _branches(r: random.Random) -> Case | None:
     return generate_branches.case(s) if s.sound else None
 
 
-FAMILIES: dict[str, Callable[[random.Random], Case | None]] = {"pipelines": _pipeline, "copies": _copies, "accumulators": _accumulators, "lengths": _lengths, "branches": _branches}
+def _scales(r: random.Random) -> Case | None:
+    s = generate_scales.Scaled(
+        r.choice(["mxf8", "mxf8", "mxf4", "nvf4"]), r.randint(1, 3), r.randint(1, 2), r.choice(["slot", "word", "instruction"]), r.random() < 0.3, r.randint(1, 2), r.random() < 0.3, r.random() < 0.3,
+        r.random() < 0.3, r.choice(["sm_100a", "sm_103a"]),
+    )  # fmt: skip
+    return generate_scales.case(s) if s.sound else None
+
+
+FAMILIES: dict[str, Callable[[random.Random], Case | None]] = {"pipelines": _pipeline, "copies": _copies, "accumulators": _accumulators, "lengths": _lengths, "branches": _branches,
+                                                                    "scales": _scales}  # fmt: skip
 
 
 def drawn(family: str, r: random.Random) -> Case:

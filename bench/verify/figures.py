@@ -11,9 +11,9 @@ from bench.verify.mutate import VALUES
 
 Record = dict[str, Any]
 
-CLAIMS = ("N", "H", "D014", "D015", "Q001", "Q006", "Q007", "D009", "S010", "S018", "S028", "S031", "S035")
+CLAIMS = ("N", "H", "D014", "D015", "Q001", "Q006", "Q007", "D009", "S010", "S018", "S028", "S015", "S031", "S035")
 """Codes, or their first letters, that object to what a text states, whether or not a run suffers: construction, hardware contracts, views
-past their pool or off their swizzle's pattern, meetings of other warps than those declared (whose number may be the same by chance), registers read before they are written, dead writes, slots before the first, members that all write one place, a cluster stated in two ways, a barrier
+past their pool or off their swizzle's pattern, meetings of other warps than those declared (whose number may be the same by chance), registers read before they are written, dead writes, slots before the first, members that all write one place, turns passed on that are not held, a cluster stated in two ways, a barrier
 that counts arrivals of a kind that it does not get. No simulation can confirm them."""
 
 

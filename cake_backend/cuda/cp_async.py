@@ -41,8 +41,9 @@ class _Copy:
         ctx.need_alignment(self.tensor, op.span)
         rank = len(coords)
         self.chunks = self.rect.cols // self.per
-        self.pitch = stride(ctx, self.tensor, rank - 2) if rank > 1 else "0u"
-        self.inner, self.outer = extent(ctx, self.tensor, rank - 1), extent(ctx, self.tensor, rank - 2) if rank > 1 else "1"
+        self.row_axis = rank - 1 if op.name == "cp_async_rows" else 1  # rows by number are those of the outermost axis
+        self.pitch = stride(ctx, self.tensor, rank - 1 - self.row_axis) if rank > 1 else "0u"
+        self.inner, self.outer = extent(ctx, self.tensor, rank - 1), extent(ctx, self.tensor, rank - 1 - self.row_axis) if rank > 1 else "1"
         declared = ctx.program.tensors[self.tensor].extents
         last = declared[-1] if declared else None
         self.whole = last % self.per == 0 if isinstance(last, int) else last is not None and assumed_divisor(ctx.program, last) % self.per == 0
@@ -55,22 +56,26 @@ class _Copy:
             return f"{rows} && at_col_ < {self.limit} ? 16u : 0u"
         return f"{rows} ? (u32)(min(max({self.limit} - at_col_, 0), {self.per}) * {self.size}) : 0u"
 
+    def beyond(self) -> list[tuple[int, Expr]]:
+        """The axes that are neither columns nor rows, with their coordinates, those that are 0 left out."""
+        return [(axis, c) for axis, c in enumerate(self.coords) if axis not in (0, self.row_axis) and constant(c) != 0]
+
     def planes(self) -> list[str]:
         """Tests of the coordinates beyond rows and columns."""
         rank = len(self.coords)
-        return [f"{scalar(self.ctx, c)} < {extent(self.ctx, self.tensor, rank - 1 - axis)}" for axis, c in enumerate(self.coords) if axis > 1 and constant(c) != 0]
+        return [f"{scalar(self.ctx, c)} < {extent(self.ctx, self.tensor, rank - 1 - axis)}" for axis, c in self.beyond()]
 
     def source(self, row: str = "at_row_") -> str:
         """C text of a piece's address."""
         rank, ctx = len(self.coords), self.ctx
         far = [
-            f"(u64)({scalar(ctx, c)}) * {stride(ctx, self.tensor, rank - 1 - axis)}" for axis, c in enumerate(self.coords) if axis > 1 and constant(c) != 0
+            f"(u64)({scalar(ctx, c)}) * {stride(ctx, self.tensor, rank - 1 - axis)}" for axis, c in self.beyond()
         ]
         return " + ".join([pointer(ctx, self.tensor), *far, f"(u64){row} * {self.pitch}", "at_col_"])
 
     def origin(self) -> None:
         """Declare the first row and column."""
-        col, *row = self.coords
+        col, row = self.coords[0], self.coords[self.row_axis :]
         self.ctx.out.line(f"const int first_row_ = {scalar(self.ctx, row[0]) if row else 0}, first_col_ = {scalar(self.ctx, col)};")
 
 

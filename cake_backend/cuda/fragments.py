@@ -226,6 +226,9 @@ def rowvec_row(ctx: Context, t: FragT, i: Index) -> str:
     if t.parent == "vec":
         run = "(int)thread" if elements(t, ctx.role.warps) == 1 else sum_text(times_text(i.text, ctx.role.threads), "(int)thread")
         return run if t.chunk == 1 else f"{_paren(run) if run == '(int)thread' else f'({run})'} / {t.chunk}"
+    if t.parent == "b":
+        first = f"{t.rows // t.warps[1]} * (int)(warp / {t.warps[0]}u)" if t.warps and t.warps[1] > 1 else ""
+        return sum_text(first, times_text(i.text, 8), "(int)(lane >> 2)")
     if t.parent == "rows":
         block = "" if t.rows == 32 * ctx.role.warps else times_text(i.text, 32 * ctx.role.warps)
         return sum_text(warp_row(ctx, t, "rows"), block, "(int)lane")

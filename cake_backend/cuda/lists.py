@@ -50,8 +50,7 @@ def list_into(ctx: Context, target: ListPlace, e: Expr) -> None:
     elif e.op == "topk":
         _insert(ctx, target, e)
     elif e.op == "finish":
-        source = _source(ctx, e.args[0])
-        _copy(ctx, target, source)
+        list_into(ctx, target, e.args[0])
         _merge(ctx, target)
     elif e.op == "var":
         _copy(ctx, target, _source(ctx, e))

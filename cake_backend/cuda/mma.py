@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cake_backend.cuda import mma_sync, wgmma
+from cake_backend.cuda import block_scaled, mma_sync, wgmma
 from cake_backend.cuda.addresses import linear_column, rect
 from cake_backend.cuda.arithmetic import operand
 from cake_backend.cuda.context import Context, Place, Rect
@@ -27,8 +27,6 @@ from cake_ir.types import FragT, ViewT
 def mma(ctx: Context, op: Op) -> None:
     """Dispatch on the operands."""
     kind = op.attrs["kind"]
-    if op.operands.get("scale_a") is not None or op.operands.get("scale_b") is not None:
-        not_lowered("a block-scaled MMA", op.span)
     if kind == "wgmma" and ctx.has("WGMMA"):
         _wgmma(ctx, op)
     elif kind == "mma_sync":
@@ -252,7 +250,8 @@ def _mma_sync(ctx: Context, op: Op) -> None:
     init = op.operands.get("init")
     if isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"]):
         _zero(ctx, place, init)
-    call = ctx.use(mma_sync.instruction(shape))
+    scaled = block_scaled.scales(ctx, op, shape)
+    call = ctx.use(mma_sync.instruction(shape) if scaled is None else block_scaled.instruction(shape, scaled))
     (a_place, a_offset), (b_place, b_offset) = sources
     per_acc = shape.acc_registers
 
@@ -269,7 +268,7 @@ def _mma_sync(ctx: Context, op: Op) -> None:
         b_index = f"{deep} * {n} + {k}" if n and k else f"{deep} * {n}" if n else k
         ctx.out.line(
             f"{call}({d}, {bits(a_place, text(a_place.name, a_offset, f'4 * {operand(a_index)}' if a_index else ''))}, "
-            f"{bits(b_place, text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else ''))});"
+            f"{bits(b_place, text(b_place.name, b_offset, f'2 * {operand(b_index)}' if b_index else ''))}{'' if scaled is None else ', ' + scaled.arguments(k, m, n)});"
         )
 
     _nest(ctx, (("k_", deep), ("m_", blocks), ("n_", columns)), innermost)

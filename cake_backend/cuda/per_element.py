@@ -14,6 +14,7 @@ from cake_backend.cuda.globals import extent, pointer, stride
 from cake_backend.cuda.positions import At
 from cake_backend.cuda.scalars import CTYPE, constant, number, scalar
 from cake_ir.dtypes import DTYPES
+from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT
 
@@ -61,6 +62,7 @@ class Elements:
         if len(coords) != ctx.program.tensors[self.tensor].rank:
             not_lowered("an access with fewer coordinates than dimensions", op.span)
         self.own = any(isinstance(c.type, FragT) for c in coords)
+        self.placed = rows_placed(coords)
         self.clip = bool(op.attrs.get("clip"))
         self.flat = t.rank == 1 or t.form in ("rowvec", "colvec", "scalar")
 
@@ -71,7 +73,7 @@ class Elements:
             return element(ctx, c, at)
         inner = ""
         if self.type.form != "scalar" and not self.flat:
-            inner = at.col(ctx) if axis == 0 else at.row(ctx) if axis == 1 else ""
+            inner = at.col(ctx) if axis == 0 else at.row(ctx) if axis == 1 and not self.placed else ""
         elif self.type.form != "scalar" and axis == 0 and not self.own:
             inner = at.row(ctx) if self.type.form == "rowvec" else at.col(ctx)
         if constant(c) == 0 and inner and inner != "0":

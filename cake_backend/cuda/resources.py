@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.webs import expressions
 from cake_ir.derive import shared_memory as derived
+from cake_ir.derive.member_meetings import idle_releases
 from cake_ir.derive.named_ids import named_ids as derived_ids
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.work_rings import BYTES as WORK_RING
@@ -82,7 +83,7 @@ def member_barriers(program: Program, role: Role, body: tuple[Stmt, ...]) -> fro
 
     One thread arrives for all. That is enough for a slot that only the tensor core read, whose group all warps have waited for. Where
     threads have read or written the barrier's slots (or views that belong to no ring, or tensor memory: every warp moves its own lanes)
-    themselves since the member last met, they must meet first.
+    themselves since the member last met, they must meet first. So they must where a path leads from the wait to the release without a product.
     """
     rings = view_rings(program)
     found: set[int] = set()
@@ -99,7 +100,7 @@ def member_barriers(program: Program, role: Role, body: tuple[Stmt, ...]) -> fro
                 if not any(isinstance(e, Arrive) for e in effects_of(op, program)):
                     continue
                 barrier = program.barriers[str(op.attrs["barrier"])]
-                if barrier.arrive == "member" and any(rings.get(v) in (None, barrier.pipeline) for v in dirty):
+                if barrier.arrive == "member" and (op.id in idle_releases(program) or any(rings.get(v) in (None, barrier.pipeline) for v in dirty)):
                     found.add(op.id)
                     dirty = frozenset()
         return dirty
@@ -151,6 +152,9 @@ def check_supported(program: Program) -> None:
             not_lowered("an MMA of a pair of CTAs", op.spans.get("ctas", op.span), f"it can be verified and simulated; {_RUNS}")
         if op.name == "tma_gather":
             not_lowered("`view.tma_gather`", op.span, "it can be verified and simulated; `view.cp_async_rows` gathers rows on every target")
+    for packed in (*program.views.values(), *program.tensors.values()):
+        if packed.dtype is not None and DTYPES[packed.dtype].bits < 8:
+            not_lowered(f"memory of {packed.dtype}, whose elements are narrower than a byte,", packed.span, f"it can be verified and simulated; {_RUNS}")
     for tmem in program.tmems.values():
         not_lowered("tensor memory", tmem.span, f"it can be verified and simulated; {_RUNS}")
     for barrier in program.barriers.values():

@@ -146,6 +146,11 @@ def slot_index(ctx: Context, e: Expr, stages: int | None = None) -> str:
         back = _steps_back(e) % n
         return f"({counted.text} < {back}u ? {counted.text} + {n - back}u : {counted.text} - {back}u)" if back else counted.text
     text = position(ctx, e)
+    if e.op == "prev" and isinstance(e.type, SlotT) and n and n & (n - 1) and all(b.pipeline != e.type.ring for b in ctx.program.barriers.values()):
+        back, root = _steps_back(e) % n, e
+        while root.op == "prev":
+            root = root.args[0]
+        text = f"({position(ctx, root)} + {n - back + int(root.op == 'at')}u)"  # such a slot may lie before the first, where a count wraps at 2^32
     return f"({text} % {n}u)" if n else text
 
 

@@ -23,6 +23,7 @@ from cake_backend.simulate.tensors import Tensor, box_axes, index_of
 from cake_ir.boxes import tma_boxes
 from cake_ir.derive.clusters import along, axis_of
 from cake_ir.derive.pairs import landing
+from cake_ir.dtypes import DTYPES
 from cake_ir.layout import LayoutError
 from cake_ir.ops.move import vec_chunk
 from cake_ir.program import Expr
@@ -53,7 +54,7 @@ def arm(site: Site, warp: Warp, n: int, own: int, room: int) -> None:
 
 def check_start(site: Site, warp: Warp, tensor: Tensor, col: int) -> None:
     """Report a first column that the copy engine cannot start at."""
-    start = col * tensor.raw.itemsize
+    start = col * DTYPES[tensor.dtype].bits // 8
     if start % 16:
         message = f"{label(site.op)} starts {start} bytes into a row of `{tensor.name}`, the copy engine starts on multiples of 16"
         raise Abort(site.machine.located("X015", message, site.op, warp=warp))
@@ -291,7 +292,7 @@ def _cp_async_rows(site: Site) -> Step:
             return
         access.whole(warp, vals, rows=0, align=16)
         cells, pool = access.cells(warp, vals, ("cp.async rows", warp.warp), rows, cols), access.pool(warp.cta)
-        at = index_of(vals[coords_at], {0: cols, 1: numbers(warp, vals, rows)})
+        at = index_of(vals[coords_at], {0: cols, len(vals[coords_at]) - 1: numbers(warp, vals, rows)})
         m.hazard(site, warp, pool, cells, "w", f"bytes of `{access.view}`")
         _start(site, warp, tensor, at, pool, cells)
 

@@ -100,7 +100,8 @@ class Arrival(Work):
 class Group:
     """One MMA group of a unit: issued by its warps one by one, executed as a whole once all have, in order.
 
-    By warp: `vals` of the event, `values` of a register operand that is no place, `uses` of places (0 written, 1 read).
+    By warp: `vals` of the event, `values` of a register operand that is no place, `uses` of places (0 written, 1 read). `columns` of tensor
+    memory are read as operands, or written by a `copy`.
     """
 
     op: Op
@@ -110,6 +111,9 @@ class Group:
     warps: dict[int, Warp] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
     uses: dict[int, list[tuple[tuple[str, int], int]]] = field(default_factory=dict)
+    columns: frozenset[int] = frozenset()
+    copy: bool = False
+    done: bool = False
     work: Work | None = None
 
     @property
@@ -119,7 +123,8 @@ class Group:
 
 @dataclass(slots=True, eq=False)
 class MmaUnit(Gate):
-    """The asynchronous tensor core of one warpgroup (or, for tcgen05, of one issuing thread): groups in order of issue."""
+    """The asynchronous tensor core of one warpgroup (or, for tcgen05, of one issuing thread): groups in order of issue, the first `executed` of
+    which are over."""
 
     size: int = 4
     groups: list[Group] = field(default_factory=list)
@@ -136,6 +141,25 @@ class MmaWork(Work):
     def ready(self) -> bool:
         g = self.group
         return g is not None and not self.complete and g.unit.groups[g.unit.executed] is g
+
+
+@dataclass(slots=True, eq=False)
+class CopyWork(MmaWork):
+    """A copy to tensor memory: its thread's later products wait for it, it waits for earlier copies and for those earlier products alone that
+    read what it overwrites. Results of products are written in no order with it."""
+
+    @property
+    def ready(self) -> bool:
+        g = self.group
+        if g is None or self.complete:
+            return False
+        unit = g.unit
+        for earlier in unit.groups[unit.executed :]:
+            if earlier is g:
+                return True
+            if not earlier.done and (earlier.copy or not earlier.columns.isdisjoint(g.columns)):
+                return False
+        return True
 
 
 def unfinished(cta: Cta) -> list[Work]:

@@ -27,13 +27,12 @@ _NUMPY: dict[str, Any] = {
     "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64,
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f32": np.float32, "e4m3": ml_dtypes.float8_e4m3fn,
     "e5m2": ml_dtypes.float8_e5m2, "ue8m0": ml_dtypes.float8_e8m0fnu,
+    "e2m1": ml_dtypes.float4_e2m1fn, "e2m3": ml_dtypes.float6_e2m3fn, "e3m2": ml_dtypes.float6_e3m2fn,
 }  # fmt: skip
 
 
 def numpy_dtype(name: str) -> Any:
-    """The NumPy element type of one element in memory; raises `NotSimulated` for packed types narrower than a byte."""
-    if name not in _NUMPY:
-        raise NotSimulated(f"the packed type {name}")
+    """The NumPy element type of one element of a tensor; types narrower than a byte have one each there."""
     return np.dtype(_NUMPY[name])
 
 
@@ -115,7 +114,7 @@ def rounded(x: Array, name: str) -> Array:
         return x.astype(numpy_dtype(name)).astype(np.float32)
     if name == "tf32":
         return to_tf32(x)
-    if name in ("e4m3", "e5m2"):
+    if DTYPES[name].is_float and DTYPES[name].bits <= 8:
         top = np.float32(DTYPES[name].max_finite)
         return np.clip(x, -top, top).astype(numpy_dtype(name)).astype(np.float32)
     raise NotSimulated(f"rounding to {name}")

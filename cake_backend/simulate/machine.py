@@ -15,7 +15,7 @@ import numpy as np
 from cake_backend.simulate import derived, roles
 from cake_backend.simulate.barriers import Gate, OverArrival
 from cake_backend.simulate.engines import Work
-from cake_backend.simulate.faults import HELP, Abort, NotSimulated, label
+from cake_backend.simulate.faults import HELP, Abort, label
 from cake_backend.simulate.floats import Array, poison
 from cake_backend.simulate.memory import Cells, Misaligned, OutsideView, Placement, Pool
 from cake_backend.simulate.policies import Actor, Chooser
@@ -85,12 +85,10 @@ class Machine:
     # ------------------------------------------------------------ operations
 
     def _steps(self, site: Site) -> tuple[Step, ...]:
-        from cake_backend.simulate.table import REFUSED, SYNC, values_of
+        from cake_backend.simulate.table import SYNC, values_of
 
         op = site.op
         key = spec_of(op).spelling
-        if key in REFUSED:
-            raise NotSimulated(f"`{key}` ({REFUSED[key]})", op.span)
         parts = list(values_of(key))
         steps: list[Step] = []
         inside = False

@@ -27,12 +27,14 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Elements of one view: `index` counts elements of `size` bytes from the pool's base, `granules` the 16-byte cells they touch."""
+    """Elements of one view: `index` counts elements of `size` bytes (of half a byte where `packed`) from the pool's base, `granules` the
+    16-byte cells they touch."""
 
     pool: str
     size: int
     index: Index
     granules: Index
+    packed: bool = False
 
 
 class OutsideView(Exception):
@@ -65,7 +67,7 @@ class Placement:
             if fault:
                 raise Misaligned(f"`{view}`: {fault}")
             flat = np.frombuffer(offset_table(layout, stage), np.int64)
-            found = (flat // self.size[view]).astype(np.intp).reshape(layout.rows, layout.cols)
+            found = (flat // (4 if layout.elem_bits == 4 else self.size[view])).astype(np.intp).reshape(layout.rows, layout.cols)
             self._tables[view, stage] = found
         return found
 
@@ -104,13 +106,14 @@ class Placement:
             raise OutsideView(f"rows {row}..{row + rows}, columns {col}..{col + cols} of `{view}`, which is {layout.rows} x {layout.cols}")
 
     def _make(self, view: str, index: Index) -> Cells:
-        size = self.size[view]
+        size, packed = self.size[view], self.layouts[view].elem_bits == 4
         index = np.ascontiguousarray(index)
         pool = self.pools[view]
-        if index.size and (int(index.max()) + 1) * size > self.nbytes[pool]:
-            raise OutsideView(f"byte {(int(index.max()) + 1) * size - 1} of pool `{pool}`, which has {self.nbytes[pool]}")
-        first = np.unique(index * size // GRANULE)
-        return Cells(pool, size, index, first)
+        end = 0 if not index.size else int(index.max()) // 2 + 1 if packed else (int(index.max()) + 1) * size
+        if end > self.nbytes[pool]:
+            raise OutsideView(f"byte {end - 1} of pool `{pool}`, which has {self.nbytes[pool]}")
+        first = np.unique(index // (2 * GRANULE) if packed else index * size // GRANULE)
+        return Cells(pool, size, index, first, packed)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +125,7 @@ class Pool:
     seen: dict[int, Array] = field(default_factory=dict)
     reading: Array = field(default_factory=lambda: np.zeros(0, np.int16))
     writing: Array = field(default_factory=lambda: np.zeros(0, np.int16))
-    unfenced: dict[int, list[tuple[int, Index]]] = field(default_factory=dict)
+    unfenced: dict[int, list[Cells]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         whole = -(-self.nbytes // GRANULE) * GRANULE
@@ -135,37 +138,55 @@ class Pool:
 
     def read(self, cells: Cells) -> Array:
         """Bits as an ordinary load sees them."""
-        return self.data[cells.size][cells.index]
+        return _taken(self.data, cells)
 
     def read_async(self, cells: Cells) -> Array:
         """Bits as the async proxy sees them."""
-        return self.seen[cells.size][cells.index]
+        return _taken(self.seen, cells)
 
     def write(self, cells: Cells, raw: Array, writer: int = 0) -> None:
         """An ordinary store: the async proxy sees it after the next fence of who wrote it (a number that tells warps apart)."""
-        self.data[cells.size][cells.index] = raw
-        self.unfenced.setdefault(writer, []).append((cells.size, cells.index))
+        _put(self.data, cells, raw)
+        self.unfenced.setdefault(writer, []).append(cells)
 
     def write_async(self, cells: Cells, raw: Array) -> None:
         """Bits written by a copy engine, or poison under a copy in flight: seen by everyone."""
-        self.data[cells.size][cells.index] = raw
-        self.seen[cells.size][cells.index] = raw
+        _put(self.data, cells, raw)
+        _put(self.seen, cells, raw)
 
     def poison(self, cells: Cells) -> None:
         """Make the bytes undefined."""
-        ones = RAW[cells.size * 8](~0 & (1 << cells.size * 8) - 1)
-        self.data[cells.size][cells.index] = ones
-        self.seen[cells.size][cells.index] = ones
+        ones = np.full(cells.index.shape, (1 << cells.size * 8) - 1, RAW[cells.size * 8])
+        _put(self.data, cells, ones)
+        _put(self.seen, cells, ones)
 
     def fence(self, writer: int = 0) -> None:
         """Every ordinary write of one warp so far, and what other CTAs have sent, becomes visible to the async proxy."""
         for who in {writer, 0}:
-            for size, index in self.unfenced.pop(who, ()):
-                self.seen[size][index] = self.data[size][index]
+            for cells in self.unfenced.pop(who, ()):
+                _put(self.seen, cells, _taken(self.data, cells))
 
     def stale(self, cells: Cells) -> bool:
         """Whether the async proxy would read other bits here than a thread."""
-        return bool(self.unfenced) and bool((self.data[cells.size][cells.index] != self.seen[cells.size][cells.index]).any())
+        return bool(self.unfenced) and bool((_taken(self.data, cells) != _taken(self.seen, cells)).any())
+
+
+def _taken(arrays: dict[int, Array], cells: Cells) -> Array:
+    """Bits of some elements; of packed ones each in a byte."""
+    if not cells.packed:
+        return arrays[cells.size][cells.index]
+    return arrays[1][cells.index >> 1] >> (4 * (cells.index & 1)).astype(np.uint8) & np.uint8(15)
+
+
+def _put(arrays: dict[int, Array], cells: Cells, raw: Array) -> None:
+    """Write bits of some elements; two packed ones share a byte, so the lower halves go first."""
+    if not cells.packed:
+        arrays[cells.size][cells.index] = raw
+        return
+    raw, half, at = np.broadcast_to(raw, cells.index.shape), cells.index & 1, cells.index >> 1
+    for k in (0, 1):
+        mine = half == k
+        arrays[1][at[mine]] = arrays[1][at[mine]] & np.uint8(0xF0 >> 4 * k) | (raw[mine] & np.uint8(15)) << np.uint8(4 * k)
 
 
 def is_poison(raw: Array) -> bool:

@@ -19,6 +19,8 @@ from cake_backend.simulate.engines import Group, MmaUnit
 from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
+from cake_backend.simulate.scaled import RegionScales, RowScales, tensor_product
+from cake_backend.simulate.scaled import multiplied as scaled
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import enqueue, submit_group, tensor_unit
 from cake_backend.simulate.tmem import TmemAccess
@@ -83,9 +85,6 @@ def _init(site: Site) -> Callable[[Vals], bool]:
 
 
 def mma(site: Site) -> Step:
-    for scale in ("scale_a", "scale_b"):
-        if site.op.operands.get(scale) is not None:
-            raise NotSimulated("a block-scaled matrix multiplication", site.op.span)
     return {"wgmma": _wgmma, "mma_sync": _mma_sync, "tcgen05": _tcgen05}[str(site.op.attrs["kind"])](site)
 
 
@@ -99,12 +98,18 @@ def _mma_sync(site: Site) -> Step:
         if not np.array_equal(parts[w].rows, rows_a[w].rows) or not np.array_equal(parts[w].cols[0], rows_b[w].rows[:, 0]):
             raise NotSimulated("an mma whose fragments are split over the warps differently", op.span)
     place, init = _place(site, acc), _init(site)
+    scales = [RowScales(site, n, rows, ta.cols) for n, rows in (("scale_a", rows_a), ("scale_b", rows_b))] if op.operands.get("scale_a") is not None else None
 
     def step(warp: Warp, vals: Vals) -> None:
         name, stage = place(vals)
         start = init(vals)
         old = None if start else m.read_place(warp, name, stage, op)
-        value = multiplied(old, operand(a(warp, vals), ta.dtype), operand(b(warp, vals), tb.dtype), instruction_k(ta.dtype), t.dtype)
+        left, right = a(warp, vals), b(warp, vals)
+        if scales is not None:
+            of_a, of_b = (s.read(warp, vals) for s in scales)
+            value: Any = scaled(old, left, right, instruction_k(ta.dtype), of_a, of_b, scales[0].block)
+        else:
+            value = multiplied(old, operand(left, ta.dtype), operand(right, tb.dtype), instruction_k(ta.dtype), t.dtype)
         if t.stages > 1 and isinstance(warp.regs.get(name), list):
             value = [value if i == stage else x for i, x in enumerate(warp.regs[name])]
         m.write_place(warp, name, value, op, stage)
@@ -224,10 +229,20 @@ def _tcgen05(site: Site) -> Step:
         """The CTAs that the product is of: each has its rows of A and of the result, and its share of B's rows."""
         return (warp.cta, warp.cta.cluster.by_rank[warp.cta.rank ^ 1]) if paired else (warp.cta,)
 
+    rows, depth = acc.type.lanes, kind.shape[1] if isinstance(kind, ViewT) else a.type.cols
+    scales = [RegionScales(site, n, count, depth) for n, count in (("scale_a", rows), ("scale_b", acc.type.cols))] if op.operands.get("scale_a") is not None else []
+    inner = [x for x in (a, *scales) if not isinstance(x, ViewAccess)]
+
+    def total(warp: Warp, vals: Vals, cta: Cta, old: Any, av: Array, bv: Array) -> Array:
+        if not scales:
+            return multiplied(old, operand(av, a.dtype), bv, instruction_k(a.dtype), acc.dtype)
+        of_a, of_b = (s.read(warp, vals, cta) for s in scales)
+        return tensor_product(old, av, bv, instruction_k(a.dtype), scales[0].own(of_a), of_b, scales[0].type.block)
+
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
-        if isinstance(a, TmemAccess) and not set(acc.columns(vals)).isdisjoint(a.columns(vals)):
+        if any(not set(acc.columns(vals)).isdisjoint(x.columns(vals)) for x in inner):
             raise Abort(m.located("X004", f"{label(op)} writes its result to columns of tensor memory that it reads as an operand", op, warp=warp))
 
         def execute(group: Group) -> None:
@@ -241,11 +256,12 @@ def _tcgen05(site: Site) -> Step:
                 old = None if init(vals) else acc.read(warp, vals, cta)
                 if old is not None and np.isnan(old).all():
                     m.note(op, f"`{acc.name}` is accumulated into before anything was written to it")
-                acc.write(warp, vals, multiplied(old, operand(av, a.dtype), bv, instruction_k(a.dtype), acc.dtype), cta)
+                acc.write(warp, vals, total(warp, vals, cta, old, av, bv), cta)
             work.release()
 
         work: Any = None
         group = enqueue(site, warp, tensor_unit(warp), execute, vals)
+        group.columns = frozenset(c for x in inner for c in x.columns(vals))
         work = group.work
         for access in (a, b) if isinstance(a, ViewAccess) else (b,):
             check_operand(site, warp, access, vals, "tcgen05")

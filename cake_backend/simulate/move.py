@@ -16,6 +16,7 @@ from cake_backend.simulate.machine import Site, Step, Vals
 from cake_backend.simulate.registers import by_lane
 from cake_backend.simulate.state import Warp
 from cake_backend.simulate.tensors import Tensor, index_of
+from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ScalarT
 
@@ -118,7 +119,7 @@ def _places(site: Site, t: FragT, tensor: Tensor) -> Callable[[Warp, Vals], tupl
             offsets = {0: h.cols, 1: h.rows}
         if fragments:
             flat = t.rank == 1 or t.form in ("rowvec", "colvec")
-            offsets = {} if flat else {k: v for k, v in offsets.items() if k not in fragments}
+            offsets = {} if flat else {k: v for k, v in offsets.items() if k not in fragments and not (k == 1 and rows_placed(site.op.operands["coords"]))}
         return tuple(np.broadcast_to(a, h.shape) for a in index_of(coords, offsets))
 
     return at
@@ -231,5 +232,3 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
     "view.store": (_view_store,), "view.load": (_view_load,), "view.ldmatrix": (_view_load,), "view.ld": (_view_scalar,),
     "lm.load": (_load,), "lm.store": (_store,), "lm.ld": (_scalar,),
 }  # fmt: skip
-
-REFUSED: dict[str, str] = {}

@@ -7,11 +7,12 @@ from typing import Any
 
 from cake_backend.simulate import derived
 from cake_backend.simulate.barriers import Gate, MBarrier, NamedBarrier, OverArrival
-from cake_backend.simulate.engines import Arrival, Group, MmaUnit, MmaWork
+from cake_backend.simulate.engines import Arrival, CopyWork, Group, MmaUnit, MmaWork
 from cake_backend.simulate.faults import Abort, NotSimulated, label
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
 from cake_ir.derive.clusters import arrival_targets
+from cake_ir.derive.member_meetings import idle_releases
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.sends import send_barriers
 from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, FenceProxy, Flag, GridDependency, Sync, Turn, Wait
@@ -68,7 +69,7 @@ def arrive(site: Site, effect: Arrive) -> Step:
     name = str(site.op.attrs["barrier"])
     b = m.program.barriers[name]
     at = position(site)
-    touched = derived.touches_slots(m.program, m.rings, site.role.name, b) and site.width > 1
+    meets = site.width > 1 and (site.op.id in idle_releases(m.program) or derived.touches_slots(m.program, m.rings, site.role.name, b))
 
     def land(warp: Warp, n: int, arrivals: int) -> None:
         for rank in arrival_targets(m.program, name, warp.cta.rank):
@@ -87,9 +88,9 @@ def arrive(site: Site, effect: Arrive) -> Step:
         elif b.arrive == "cp_async":
             _when_copied(m, site, warp, lambda: land(warp, n, 32))
         elif b.arrive == "member":
-            # One thread arrives. Where the member's threads touched the slot themselves, its named barrier comes first.
+            # One thread arrives. Where the member's threads touched the slot themselves, or may not have come as far, its named barrier comes first.
             meeting = warp.cta.named[f"member {warp.role.name}", warp.member]
-            if touched:
+            if meets:
                 busy = meet(site, warp, meeting, f"the other warps of the member at the release of `{name}`")
                 if busy is not None:
                     return busy
@@ -201,9 +202,9 @@ def tensor_unit(warp: Warp) -> MmaUnit:
     return warp.unit
 
 
-def enqueue(site: Site, warp: Warp, unit: MmaUnit, execute: Callable[[Group], None], vals: Vals) -> Group:
-    """Put an operation of one thread at the end of its in-order queue."""
-    group = Group(site.op, unit, execute, {warp.warp: vals}, {warp.warp: warp})
+def enqueue(site: Site, warp: Warp, unit: MmaUnit, execute: Callable[[Group], None], vals: Vals, fills: frozenset[int] | None = None) -> Group:
+    """Put an operation of one thread at the end of its queue; `fills` are the columns of tensor memory that a copy writes."""
+    group = Group(site.op, unit, execute, {warp.warp: vals}, {warp.warp: warp}, columns=fills or frozenset(), copy=fills is not None)
     unit.groups.append(group)
     submit_group(site.machine, group, warp)
     return group
@@ -213,11 +214,14 @@ def submit_group(m: Machine, group: Group, warp: Warp) -> MmaWork:
     """Make a group that all its warps have issued ready for execution."""
 
     def run(work: Any) -> None:
+        unit = group.unit
         group.execute(group)
-        group.unit.executed += 1
-        group.unit.wake()
+        group.done = True
+        while unit.executed < len(unit.groups) and unit.groups[unit.executed].done:
+            unit.executed += 1
+        unit.wake()
 
-    work = MmaWork("mma", group.op, warp, run, group=group)
+    work = (CopyWork if group.copy else MmaWork)("mma", group.op, warp, run, group=group)
     group.work = work
     m.submit(work)
     return work

@@ -1,4 +1,4 @@
-"""Every operation's semantics in one place: what the families define, and what is refused with its reason."""
+"""Every operation's semantics in one place: what the families define."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ VALUES: dict[str, tuple[Callable[[Site], Step], ...]] = {
 }  # fmt: skip
 
 PURE: dict[str, Builder] = {**elementwise.PURE, **fragments.PURE, **reduce.PURE, **scan.PURE, **lists.PURE}
-
-REFUSED: dict[str, str] = {
-    **move.REFUSED, "lm.scales": "scale operands",
-}  # fmt: skip
 
 
 def values_of(key: str) -> tuple[Callable[[Site], Step], ...]:

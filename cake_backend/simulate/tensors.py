@@ -144,8 +144,8 @@ def _bound(p: Param, array: Array, dtype: str | None) -> Tensor:
                 facts={"expected": dtype, "found": array.dtype.name},
             )
         )
-    if p.kind == "tma" and array.ndim > 1 and array.shape[-1] * array.itemsize % 16:
-        row = array.shape[-1] * array.itemsize
+    if p.kind == "tma" and array.ndim > 1 and array.shape[-1] * DTYPES[dtype].bits % 128:
+        row = array.shape[-1] * DTYPES[dtype].bits // 8
         raise Abort(
             Fault("X015", f"rows of `{p.name}` are {row} bytes apart, a tensor map needs multiples of 16", p.span, help=HELP["X015"])
         )

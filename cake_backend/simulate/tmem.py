@@ -19,6 +19,7 @@ from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Machine, Site, Step, Vals
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import enqueue, tensor_unit
+from cake_ir.derive.pairs import of_pair
 from cake_ir.descriptors import copy_problem
 from cake_ir.program import Expr
 from cake_ir.types import FragT, TmemT
@@ -124,30 +125,36 @@ def _tmem_store(site: Site) -> Step:
 
 
 def _tmem_copy(site: Site) -> Step:
-    """A copy from shared memory, in the queue of its thread's MMAs: the bytes are read, and the columns written, when its turn comes."""
+    """A copy from shared memory: later products of its thread come behind it, earlier ones that read what it overwrites in front. Beside
+    products of pairs each CTA's own bytes go to its own columns."""
     m, op = site.machine, site.op
     access, source = TmemAccess(site, "t"), ViewAccess(site, "view")
     t, layout = source.type, m.placement.layouts[source.view]
     times = access.type.lanes // t.rows
+    paired = of_pair(m.program, op)
 
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
+        ends = (warp.cta, warp.cta.cluster.by_rank[warp.cta.rank ^ 1]) if paired else (warp.cta,)
         _, row, col = source.origin(vals)
         why = copy_problem(layout, row, t.rows, col, t.cols, t.transposed)
         if why:
             raise Abort(m.located("X016", f"`{source.view}` cannot be copied to tensor memory: {why}", op, warp=warp))
-        cells, pool = source.whole(warp, vals), source.pool(warp.cta)
+        cells = source.whole(warp, vals)
 
         def execute(group: Group) -> None:
-            raw = source.read_async(warp, cells)
-            access.region(warp, vals)[...] = np.ascontiguousarray(np.tile(raw, (times, 1))).view(np.uint32)
+            for cta in ends:
+                raw = source.read_async(warp, cells, cta)
+                access.region(warp, vals, cta)[...] = np.ascontiguousarray(np.tile(raw, (times, 1))).view(np.uint32)
             work.release()
 
         work: Any = None
-        work = enqueue(site, warp, tensor_unit(warp), execute, vals).work
-        m.hazard(site, warp, pool, cells, "r", f"bytes of `{source.view}`")
-        work.guard(pool, cells, "r")
+        work = enqueue(site, warp, tensor_unit(warp), execute, vals, frozenset(access.columns(vals))).work
+        for cta in ends:
+            pool = source.pool(cta)
+            m.hazard(site, warp, pool, cells, "r", f"bytes of `{source.view}`")
+            work.guard(pool, cells, "r")
 
     return step
 

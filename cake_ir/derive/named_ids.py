@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cake_ir.derive.member_meetings import idle_releases
 from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
@@ -27,11 +28,11 @@ class NamedId:
 
 def needs_member_barrier(program: Program, role: str) -> bool:
     """Whether an `arrive="member"` of `role` needs its warps to meet first: they touch shared memory with ordinary loads or stores, or
-    tensor memory, of which every warp reads and writes lanes of its own.
+    tensor memory, of which every warp reads and writes lanes of its own, or a path leads to the release without a product.
 
     Slots that only tensor cores read are released by one thread after the wait for the group, which all warps have joined.
     """
-    return any(
+    return any(s.role == role and s.op.id in idle_releases(program) for s in sites(program)) or any(
         (isinstance(e, Touch) and e.space == "smem" and e.proxy == "generic") or (isinstance(e, Issue) and e.engine in ("tmem_ld", "tmem_st"))
         for s in sites(program) if s.role == role for e in effects_of(s.op, program)
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Literal
 
 from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
-from cake_ir.program import Program
+from cake_ir.program import Op, Program
 
 Join = Literal["gathered", "spread"]
 
@@ -33,6 +33,11 @@ def paired_roles(program: Program) -> frozenset[str]:
     if program.launch.cluster[0] % 2:
         return frozenset()  # H023: there are no pairs
     return frozenset(s.role for s in sites(program) if s.op.name == "mma" and s.op.attrs.get("ctas") == 2)
+
+
+def of_pair(program: Program, op: Op) -> bool:
+    """Whether one thread of the leading CTA issues a tensor-core operation for both: a product of a pair, or a copy beside such products."""
+    return op.attrs.get("ctas") == 2 or (op.name == "tmem_copy" and bool(paired_roles(program)))
 
 
 def runs(program: Program, role: str, rank: int) -> bool:

@@ -105,3 +105,10 @@ def members_at(program: Program, site: Site) -> tuple[int, ...]:
         return True
 
     return tuple(i for i in range(program.roles[site.role].members) if reached(i))
+
+
+def conjuncts(e: Expr) -> list[Expr]:
+    """The conditions that hold where `e` does."""
+    if e.op == "and":
+        return [c for a in e.args for c in conjuncts(a)]
+    return [e]

@@ -115,7 +115,8 @@ def combine(el: Elaboration, name: str, operands: tuple[Any, ...], span: Span) -
     args = tuple(as_expr(el, v, span) for v in operands)
     if any([isinstance(a.type, FragT) for a in args]):
         if name in ("floordiv", "pow"):
-            el.fail("N023", f"`{name}` does not exist for fragments", span)
+            help_ = "shift for a power of two (`x >> 6`), and take remainders with `%`; of a float divide with `/`" if name == "floordiv" else "multiply, or use `lm.exp2`"
+            el.fail("N023", f"`{'//' if name == 'floordiv' else '**'}` does not exist for fragments", span, help=help_)
         return Expr(name, args, {}, elementwise_type(name, args, span), span)
     for a in args:
         if not isinstance(a.type, ScalarT):

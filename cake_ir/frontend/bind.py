@@ -13,7 +13,7 @@ from cake_ir.frontend.values import lift, slot_expr, value
 from cake_ir.ops.spec import OPERAND_KINDS, Call, OpSpec, P
 from cake_ir.program import Barrier, ClusterBarrier, Expr, NamedBarrier, Param, Pipeline, Role, Turns
 from cake_ir.span import Span
-from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, TmemT, ViewT
+from cake_ir.types import FragT, ListT, PairT, ScalarT, ScalesT, SlotT, TmemT, ViewT
 
 _RECORDS: dict[str, tuple[tuple[type, ...], str]] = {
     "barrier": ((Barrier,), "barrier"), "named": ((NamedBarrier, ClusterBarrier), "named barrier"), "turns": ((Turns,), "turn"),
@@ -117,6 +117,8 @@ def _operand(el: Elaboration, kind: str, v: Any, span: Span) -> Any:
         return e if isinstance(t, ViewT) else None
     if kind == "tmem":
         return e if isinstance(t, TmemT) else None
+    if kind == "scales":
+        return e if isinstance(t, ScalesT) else None
     if kind == "value":
         return e if isinstance(t, (FragT, PairT, ListT)) else None
     if kind == "place":
@@ -154,7 +156,7 @@ def _attribute(kind: str, v: Any) -> tuple[bool, Any]:
 
 
 _WORDS = {"view": "a view of shared memory", "tmem": "tensor memory", "value": "a fragment", "place": "a fragment's name", "scalar": "a number",
-          "coords": "a tuple of coordinates", "slot": "a ring position", "tma": "a tensor declared `LM.tma..`", "gmem": "a tensor declared `LM.gmem..`",
+          "coords": "a tuple of coordinates", "slot": "a ring position", "scales": "block scales, `lm.scales(x, block, dtype, layout)`", "tma": "a tensor declared `LM.tma..`", "gmem": "a tensor declared `LM.gmem..`",
           "dtype": "a dtype such as `lm.bf16`", "shape": "a tuple of positive integers", "int": "a compile-time integer", "axis": "an axis",
           "float": "a compile-time number", "bool": "True or False", "str": "a string"}  # fmt: skip
 

@@ -49,8 +49,11 @@ def rebound(el: Elaboration, entry: dict[str, Any], read: set[str]) -> list[str]
     """Names with a compile-time value in front of the loop that the body reads first and binds to another value later."""
     out = []
     for name in sorted(read):
-        old, new = entry.get(name), left(el.env.get(name))
-        if name in entry and not isinstance(old, (Local, Lost)) and name in el.env and not isinstance(new, Lost) and not _equal(new, old):
+        old = entry.get(name, el)  # the elaboration stands for a name that was not there
+        if old is el or isinstance(old, (Local, Lost)) or name not in el.env:
+            continue
+        new = left(el.env[name])
+        if new is not old and not isinstance(new, Lost) and not _equal(new, old):
             out.append(name)
     return out
 
@@ -159,8 +162,10 @@ def changed_types(el: Elaboration, node: ast.For, entry: dict[str, Any], read: s
     weaker: dict[str, Any] = {}
     loaded: set[str] | None = None
     for name, old in entry.items():
+        if not isinstance(old, Local):
+            continue
         new = el.env.get(name)
-        if not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
+        if new is old or not isinstance(new, Local) or old.type == new.type:
             continue
         if weakens(old, new.type) and not final:
             weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable
 
 from cake_ir.fault import Fault, FaultError
 from cake_ir.span import Span
@@ -16,40 +17,46 @@ MAX_BYTES = 262_144
 MAX_LINES = 8_000
 MAX_NESTING = 60
 MAX_NAME = 64
+LEVELS = 3 * MAX_NESTING
+"""Of statements or of parts of an expression."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OPEN = re.compile(r"[(\[{]|[)\]}]")
 
 
+class _Spans(dict[ast.AST, Span]):
+    """The characters of each node that was asked for, since every variant of a schedule asks again; no node is looked up twice in Python."""
+
+    __slots__ = ("lines", "wide")
+
+    def __init__(self, lines: list[str], wide: bool) -> None:
+        self.lines, self.wide = lines, wide
+
+    def _column(self, line: int, byte: int) -> int:
+        if line > len(self.lines):
+            return byte + 1
+        return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
+
+    def __missing__(self, node: ast.AST) -> Span:
+        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
+        if self.wide:
+            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
+        else:
+            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]  # as above
+        self[node] = span
+        return span
+
+
 class Source:
     """One text, its lines, and the conversion of syntax-tree positions to spans."""
 
-    __slots__ = ("_spans", "_wide", "filename", "lines", "text")
+    __slots__ = ("filename", "lines", "span", "text")
 
     def __init__(self, text: str, filename: str) -> None:
         self.text = text
         self.filename = filename
         self.lines = _LINE_END.split(text)  # as Python's tokenizer ends lines
-        self._wide = not text.isascii()
-        self._spans: dict[ast.AST, Span] = {}
-
-    def _column(self, line: int, byte: int) -> int:
-        if not self._wide or line > len(self.lines):
-            return byte + 1
-        return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
-
-    def span(self, node: ast.AST) -> Span:
-        """The node's characters; remembered, since every variant of a schedule asks again."""
-        found = self._spans.get(node)
-        if found is not None:
-            return found
-        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
-        if self._wide:
-            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
-        else:
-            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]  # as above
-        self._spans[node] = span
-        return span
+        self.span: Callable[[ast.AST], Span] = _Spans(self.lines, not text.isascii()).__getitem__
 
     def at(self, span: Span) -> str:
         """The text of a span that lies on one line, else its first line's part."""
@@ -81,21 +88,8 @@ def read(text: str, filename: str) -> tuple[Source, ast.Module]:
     if "\x00" in text:
         line = text[: text.index("\x00")].count("\n") + 1
         raise _refuse("the text holds a NUL character", line)
-    depth = 0
-    for number, line_text in enumerate(source.lines, 1):
-        if line_text[: 4 * MAX_NESTING + 1].isspace():
-            indent = len(line_text) - len(line_text.lstrip(" \t"))
-            if indent > 4 * MAX_NESTING:
-                raise _refuse(f"a line is indented by {indent} characters", number, 1, code="N002", help=f"at most {MAX_NESTING} levels are read")
-        count = line_text.count
-        opened = count("(") + count("[") + count("{")
-        if depth + opened <= MAX_NESTING:  # nearly every line: whatever their order, these stay within the limit
-            depth += opened - count(")") - count("]") - count("}")
-            continue
-        for match in _OPEN.finditer(line_text):
-            depth += 1 if match.group() in "([{" else -1
-            if depth > MAX_NESTING:
-                raise _refuse(f"brackets are nested more than {MAX_NESTING} deep", number, match.start() + 1, code="N002")
+    if not _surely_shallow(text) or max(map(len, source.lines)) > 4 * MAX_NESTING:
+        _check_nesting(source.lines)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python warns about odd literals; the author's text is ours to judge
@@ -113,6 +107,39 @@ def read(text: str, filename: str) -> tuple[Source, ast.Module]:
     return source, tree
 
 
+def _surely_shallow(text: str) -> bool:
+    """Whether brackets cannot be nested too deeply, whatever kinds they are of: pairs with nothing between them are taken out again and again."""
+    left = text.translate(_BRACKETS)
+    for depth in range(MAX_NESTING):
+        fewer = left.replace("()", "")
+        if len(fewer) == len(left):
+            return left.count("(") + depth <= MAX_NESTING
+        left = fewer
+    return False
+
+
+_BRACKETS = {c: {"(": "(", "[": "(", "{": "(", ")": ")", "]": ")", "}": ")"}.get(chr(c)) for c in range(128)}
+
+
+def _check_nesting(lines: list[str]) -> None:
+    """N002 for a line that is indented, or a bracket that is nested, too deeply."""
+    depth = 0
+    for number, line_text in enumerate(lines, 1):
+        if line_text[: 4 * MAX_NESTING + 1].isspace():
+            indent = len(line_text) - len(line_text.lstrip(" \t"))
+            if indent > 4 * MAX_NESTING:
+                raise _refuse(f"a line is indented by {indent} characters", number, 1, code="N002", help=f"at most {MAX_NESTING} levels are read")
+        count = line_text.count
+        opened = count("(") + count("[") + count("{")
+        if depth + opened <= MAX_NESTING:  # nearly every line: whatever their order, these stay within the limit
+            depth += opened - count(")") - count("]") - count("}")
+            continue
+        for match in _OPEN.finditer(line_text):
+            depth += 1 if match.group() in "([{" else -1
+            if depth > MAX_NESTING:
+                raise _refuse(f"brackets are nested more than {MAX_NESTING} deep", number, match.start() + 1, code="N002")
+
+
 def _tree(text: str, filename: str) -> ast.Module:
     try:
         return ast.parse(text, filename)
@@ -125,13 +152,15 @@ def check_depth(tree: ast.Module, source: Source) -> None:
 
     Every level of an expression takes a character, so that only long ones are looked into.
     """
-    limit = 3 * MAX_NESTING
+    if _fits(tree):
+        return
+    limit = LEVELS
     stack: list[tuple[ast.AST, int]] = [(s, 0) for s in tree.body]
     while stack:
         node, depth = stack.pop()
         if depth > limit:
             raise FaultError(Fault("N002", "statements are nested too deeply", source.span(node)))
-        if isinstance(node, _BLOCKS):
+        if type(node) in _BLOCKS:
             for name in ("body", "orelse", "handlers", "finalbody", "cases"):
                 stack.extend((child, depth + 1) for child in getattr(node, name, ()))
             parts = [getattr(node, name, None) for name in ("iter", "test", "target")]
@@ -144,7 +173,44 @@ def check_depth(tree: ast.Module, source: Source) -> None:
                 _shallow(part, source, limit)
 
 
-_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match, ast.match_case)
+def _fits(tree: ast.Module) -> bool:
+    """Whether nothing is nested too deeply; where something is, it has to be looked for in another order than the quickest."""
+    level: list[ast.AST] = [*tree.body]
+    for _ in range(LEVELS + 1):
+        inner: list[ast.AST] = []
+        for node in level:
+            if type(node) in _BLOCKS:
+                for name in _INNER:
+                    inner += getattr(node, name, ())
+                for name in _PARTS:
+                    if (part := getattr(node, name, None)) is not None and not _short(part):
+                        return False
+                for item in getattr(node, "items", ()):
+                    if not _short(item.context_expr):
+                        return False
+            elif (node.end_lineno != node.lineno or node.end_col_offset - node.col_offset > LEVELS) and not _short(node):  # type: ignore[attr-defined]  # a statement
+                return False
+        level = inner
+        if not level:
+            return True
+    return False
+
+
+def _short(root: ast.AST) -> bool:
+    """Whether a part is too short to be nested too deeply, or is not."""
+    if root.end_lineno == root.lineno and root.end_col_offset - root.col_offset <= LEVELS:  # type: ignore[attr-defined]  # located nodes only
+        return True
+    level = [root]
+    for _ in range(LEVELS):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return True
+    return False
+
+
+_INNER = ("body", "orelse", "handlers", "finalbody", "cases")
+_PARTS = ("iter", "test", "target", "pattern", "guard")
+_BLOCKS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match, ast.match_case})
 
 
 def _shallow(root: ast.AST, source: Source, limit: int) -> None:

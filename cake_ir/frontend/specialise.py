@@ -133,9 +133,11 @@ def _extents(el: Elaboration, p: Param, values: dict[str, Const], template: Temp
         elif isinstance(e, str) and e in scalars:
             out.append(e)
         else:
-            shown = e if isinstance(e, str) and valid_name(e) else "?"
-            el.faults.append(Fault("N018", f"the extent `{shown}` of `{p.name}` names neither a scalar parameter nor an integer tunable", p.span,
-                                   help=did_you_mean(str(e), [*scalars, *values], "name")))  # fmt: skip
+            plain = isinstance(e, str) and e.isascii() and e.isprintable() and len(e) <= 40 and "`" not in e
+            computed = plain and not valid_name(str(e))
+            el.faults.append(Fault("N018", f"the extent `{e if plain else '?'}` of `{p.name}` names neither a scalar parameter nor an integer tunable", p.span,
+                                   help="an extent is one name or one number: give what is computed a tunable of its own" if computed
+                                   else did_you_mean(str(e), [*scalars, *values], "name")))  # fmt: skip
             return p
     return replace(p, extents=tuple(out), axes=p.extents)
 

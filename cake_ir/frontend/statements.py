@@ -20,13 +20,14 @@ from cake_ir.frontend.carried import (
     same_place,
 )
 from cake_ir.frontend.declare import refuse_statement
+from cake_ir.frontend.named_scales import named_scales
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.frontend.source import valid_name
 from cake_ir.frontend.unroll import steps_back, unrolled
 from cake_ir.frontend.values import const_int, lift, value
 from cake_ir.program import Assign, Expr, For, If, Role, RoleBlock, Scheduler, Stmt
 from cake_ir.span import Span
-from cake_ir.types import BOOL, I32, FragT, ListT, NoneT, PairT, ScalarT, SlotT, TileT, TmemT, Type, ViewT
+from cake_ir.types import BOOL, I32, FragT, ListT, NoneT, PairT, ScalarT, ScalesT, SlotT, TileT, TmemT, Type, ViewT
 
 MAX_DEPTH = 16
 """Loops within loops. What runs a schedule here is compiled Python, which nests twenty blocks at most."""
@@ -195,6 +196,9 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
     e = lift(el, v, value_span)
     if isinstance(e.type, NoneT):
         el.fail("N062", "this operation has no value", value_span)
+    if isinstance(e.type, ScalesT):
+        el.env[target.id] = named_scales(el, e, value_span)
+        return
     last = el.last_hoisted(e)
     if last is not None:
         el.used.discard(last.targets[0])  # nothing else mentions it

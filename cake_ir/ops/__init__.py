@@ -5,12 +5,12 @@ Add an operation by adding its `OpSpec` to the `SPECS` of its family's file; not
 
 from __future__ import annotations
 
-from cake_ir.ops import atomic, elementwise, fragments, mma, move, reduce, sync, tmem
+from cake_ir.ops import atomic, elementwise, fragments, mma, move, reduce, scales, sync, tmem
 from cake_ir.ops.effects import Effect
 from cake_ir.ops.spec import OpSpec
 from cake_ir.program import Op, Program
 
-FAMILIES = (sync, move, atomic, mma, tmem, elementwise, reduce, fragments)
+FAMILIES = (sync, move, atomic, scales, mma, tmem, elementwise, reduce, fragments)
 
 SPECS: dict[tuple[str, str], OpSpec] = {}
 for _family in FAMILIES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.ops.spec import Call, OpSpec, P
-from cake_ir.ops.vectors import row_vector, rows_of_vec, vec_chunk
+from cake_ir.ops.vectors import COLUMNS_OF_VEC, NO_COLUMNS, row_vector, rows_of_vec, vec_chunk
 from cake_ir.types import FragT, Type, ViewT
 
 
@@ -35,6 +35,8 @@ def _vector(call: Call) -> Type:
         if like.form == "vec" and (why := rows_of_vec(like, like.cols)):
             call.fault("D026", why, "like")
         return row_vector(like, like.rows, dtype)
+    if like.form == "vec":
+        call.fault("D002", NO_COLUMNS, "like", help=COLUMNS_OF_VEC)
     return FragT("colvec", 1, like.cols, dtype, warps=like.warps, parent=like.form)
 
 

@@ -7,12 +7,13 @@ Operand contract: acc[M,N] += a[M,K] b[N,K]^T. The `kind` attribute, derived fro
 from __future__ import annotations
 
 from cake_ir.ops.effects import Effect, Issue, Touch
+from cake_ir.ops.scales import check_scales
 from cake_ir.ops.spec import Call, OpSpec, P
-from cake_ir.program import Op, Program
-from cake_ir.types import NONE, FragT, TmemT, Type, ViewT
+from cake_ir.program import Expr, Op, Program
+from cake_ir.types import NONE, FragT, ScalesT, TmemT, Type, ViewT
 
-_MMA_IN = {"bf16": 16, "f16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "i8": 32, "u8": 32}
-"""K of one instruction by operand dtype (256 bits of K)."""
+_MMA_IN = {"bf16": 16, "f16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "i8": 32, "u8": 32, "e2m3": 32, "e3m2": 32, "e2m1": 64}
+"""K of one instruction by operand dtype (32 bytes of K; fp6 sits in bytes, fp4 is packed)."""
 
 
 def instruction_k(dtype: str) -> int:
@@ -63,36 +64,31 @@ def _mma(call: Call) -> Type:
             call.fault("D002", f"`a` has form `{a.form}`, an MMA needs `a`", "a", help="convert with `lm.cast(.., form=\"a\")`", expected="a", found=a.form)
         if isinstance(b, FragT) and b.form != "b":
             call.fault("D002", f"`b` has form `{b.form}`, an MMA needs `b`", "b", help="load it with `.ldmatrix(form=\"b\", like=acc)`", expected="b", found=b.form)
+    check_scales(call, m, n, ka, a, b)
     return NONE
 
 
-SCALES: dict[str, tuple[str, ...]] = {"block": ("16", "32", "128"), "dtype": ("ue8m0", "e4m3", "f32"), "layout": ("tmem_128x4", "frag_row", "rowvec")}
-"""What block scales may be declared as: elements a scale, their dtype, and how they lie."""
-
-
-def _scales(call: Call) -> Type:
-    for option, known in SCALES.items():
-        if str(call.attrs[option]) not in known:
-            call.fault("N061", f"`lm.scales` has no {option} {call.attrs[option]}", option, help=f"one of: {' '.join(known)}", expected=known, found=str(call.attrs[option]))
-    return call.type_of("x")
+def _in_tensor_memory(op: Op, name: str) -> bool:
+    """Whether an operand's scales lie in tensor memory."""
+    e = op.operands.get(name)
+    return isinstance(e, Expr) and isinstance(e.type, ScalesT) and isinstance(e.type.source, TmemT)
 
 
 def _mma_effects(op: Op, program: Program) -> tuple[Effect, ...]:
     space = lambda name: "smem" if isinstance(op.operands[name].type, ViewT) else "tmem" if isinstance(op.operands[name].type, TmemT) else "reg"  # type: ignore[union-attr]  # noqa: E731
     kind = op.attrs["kind"]
+    scales = tuple(Touch(name, "r", "tmem", "async") for name in ("scale_a", "scale_b") if _in_tensor_memory(op, name))
     touches = (Touch("a", "r", space("a"), "async"), Touch("b", "r", space("b"), "async"), Touch("acc", "rw", space("acc"), "async"))  # type: ignore[arg-type]  # `space` gives one of the named spaces
     if kind == "wgmma":
         return (Issue("wgmma", touches, "group", "all"),)
     if kind == "tcgen05":
-        return (Issue("tcgen05", touches, "commit", "one"),)
+        return (Issue("tcgen05", (*touches, *scales), "commit", "one"),)
     return (Touch("a", "r", "reg"), Touch("b", "r", "reg"), Touch("acc", "rw", "reg"))
 
 
 SPECS = (
-    OpSpec("scales", "mma", (P("x", "view|value|tmem"), P("block", "int"), P("dtype", "dtype"), P("layout", "str")), _scales,
-           pure=True, build=False, doc="Declare how a view or fragment holds block scales for `scale_a=` and `scale_b=` of `lm.mma`."),
     OpSpec("mma", "mma", (P("acc", "place|tmem"), P("a", "view|value|tmem"), P("b", "view|value"), P("init", "scalar", False),
-                          P("scale_a", "value|view|tmem", None), P("scale_b", "value|view|tmem", None), P("ctas", "int", 1)),
+                          P("scale_a", "scales", None), P("scale_b", "scales", None), P("ctas", "int", 1)),
            _mma, _mma_effects,
            doc="acc[M,N] (+)= a[M,K] b[N,K]^T; `init` true starts from zero. Views of b on sm_90a make an asynchronous wgmma group."),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Effect, Issue, Touch
 from cake_ir.ops.spec import Call, OpSpec, P, always
-from cake_ir.ops.vectors import row_vector, vec_chunk
+from cake_ir.ops.vectors import COLUMNS_OF_VEC, NO_COLUMNS, row_vector, vec_chunk
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import NONE, FragT, ScalarT, Type, ViewT
 
@@ -130,6 +130,8 @@ def _fragment(call: Call, form: str, shape: tuple[int, ...], dtype: str) -> Frag
             return row_vector(like, cols if len(shape) == 1 else rows, dtype)
         return FragT("rowvec", cols if len(shape) == 1 else rows, 1, dtype, warps=warps, parent="acc")
     if form == "colvec":
+        if like is not None and "vec" in (like.form, like.parent):
+            call.fault("D002", NO_COLUMNS, "like", help=COLUMNS_OF_VEC)
         return FragT("colvec", 1, cols, dtype, warps=warps, parent=like.form if like else "acc")
     call.fault("D022", f"`{form}` is not a form that memory can be loaded into", "form", help="forms: acc a b vec rowvec colvec rows")
 
@@ -146,8 +148,10 @@ def _ldmatrix(call: Call) -> Type:
     form = str(call.attrs["form"])
     if form not in ("acc", "a", "b"):
         call.fault("D022", f"ldmatrix fills forms `acc`, `a` and `b`, not `{form}`", "form")
-    if DTYPES[view.dtype].bits not in (8, 16):
-        call.fault("D023", f"ldmatrix moves 16-bit elements, `{view.view}` holds {view.dtype}", "view")
+    if DTYPES[view.dtype].bits > 16:
+        call.fault("D023", f"ldmatrix moves elements of at most 16 bits, `{view.view}` holds {view.dtype}", "view")
+    if DTYPES[view.dtype].bits < 8 and (view.transposed or form == "acc"):
+        call.fault("D023", f"ldmatrix takes rows of packed {view.dtype} as they are stored, into forms `a` and `b`", "view", help="store the operand K-major")
     return _fragment(call, form, view.shape, view.dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Effect, Sync, Touch
 from cake_ir.ops.spec import Call, OpSpec, P
-from cake_ir.ops.vectors import row_vector, rows_of_vec
+from cake_ir.ops.vectors import NO_COLUMNS, row_vector, rows_of_vec
 from cake_ir.program import Op, Program
 from cake_ir.types import FragT, ListT, PairT, ScalarT, Type, ViewT
 
@@ -51,6 +51,8 @@ def _inside_a_warp(call: Call, x: FragT, axis: object, partial: bool) -> None:
     if x.form in ("acc", "a") and shared:
         call.fault("D002", f"the {'rows' if axis == 1 else 'columns'} of this `{x.form}` lie on several warps, `lm.{call.name}` runs inside one", "x",
                    help="reduce with `across=`, `scratch=` and `sync=`, or split the tile along the other axis")  # fmt: skip
+    if x.form == "vec" and x.rows > 1 and axis == 0:
+        call.fault("D002", f"`lm.{call.name}` leaves a value a column, and {NO_COLUMNS.replace('its', 'whose')}", "x", help="reduce the rows along axis 1, or load the tile as `acc`")
     if x.form == "vec" and not _by_row(x, axis) and warps > 1 and not partial:
         call.fault("D002", f"this `vec` lies on {warps} warps, `lm.{call.name}` runs inside one", "x", help="add `across=`, `scratch=` and `sync=`")
 

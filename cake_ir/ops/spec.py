@@ -27,11 +27,11 @@ class _Required:
 REQUIRED = _Required()
 
 Kind = Literal[
-    "view", "tmem", "value", "place", "scalar", "coords", "slot",  # operands
+    "view", "tmem", "value", "place", "scalar", "coords", "slot", "scales",  # operands
     "tma", "gmem", "tensor", "barrier", "named", "turns", "role", "ring",  # names of declared things: attributes
     "int", "float", "bool", "str", "dtype", "shape", "axis", "raw",  # compile-time options: attributes
 ]  # fmt: skip
-OPERAND_KINDS = frozenset({"view", "tmem", "value", "place", "scalar", "coords", "slot"})
+OPERAND_KINDS = frozenset({"view", "tmem", "value", "place", "scalar", "coords", "slot", "scales"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,7 @@ class OpSpec:
     """One operation.
 
     `on` is `lm` for `lm.name(..)` or the kind of the receiver for `receiver.name(..)` (the receiver is the first parameter).
-    `pure` operations become expressions. `needs` names a feature of `cake_ir.targets` that the target must have. `build` is False for
-    operations that parse and print but whose types and effects this build does not complete.
+    `pure` operations become expressions. `needs` names a feature of `cake_ir.targets` that the target must have.
     """
 
     name: str
@@ -103,7 +102,6 @@ class OpSpec:
     on: Literal["lm", "view", "frag", "tmem"] = "lm"
     pure: bool = False
     needs: str | None = None
-    build: bool = True
     doc: str = ""
     names: frozenset[str] = field(init=False, repr=False, compare=False)
 

@@ -14,6 +14,11 @@ def vec_chunk(dtype: str) -> int:
     return max(1, 128 // max(8, DTYPES[dtype].bits))
 
 
+NO_COLUMNS = "a `vec` is dealt in runs, and its threads keep no column vector"
+"""Why `colvec` has no `vec` for a parent."""
+COLUMNS_OF_VEC = "load what belongs to the columns as a `vec` of the same length, one row a member, or take the tile in form `acc`"
+
+
 def row_vector(parent: FragT, rows: int, dtype: str, partial: str | None = None) -> FragT:
     """The vector of `rows` values that belongs to `parent`.
 
@@ -41,3 +46,8 @@ def follows(vector: FragT, t: FragT) -> bool:
     if t.form == "vec":
         return vector.parent == "vec" and vector.rows * (vector.chunk or 1) * (t.chunk or 1) == t.rows * t.cols
     return vector.parent != "vec" or t.form == "rowvec"
+
+
+def rows_placed(coords: object) -> bool:
+    """Whether a row vector among the coordinates of a tile places its rows along an axis beyond the second, which then do not run along the second."""
+    return isinstance(coords, tuple) and any(isinstance(c.type, FragT) and c.type.form == "rowvec" for c in coords[2:])

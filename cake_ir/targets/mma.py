@@ -107,12 +107,23 @@ def _scaled_kind(family: Family, target_name: str, a: str, b: str) -> MmaKind | 
     t = target(target_name)
     needed = {"mma_sync": "BLOCK_SCALED_MMA", "tcgen05": "TCGEN05_BLOCK_SCALED"}.get(family)
     if needed is None or not t.has(needed):
-        return f"{target_name} has no block-scaled {_SPELLING[family]}; scale the finished partial accumulator: acc = acc + part * (sa * sb)"
+        instead = "scale the finished partial accumulator: acc = acc + part * (sa * sb)"
+        if family == "mma_sync" and t.has("TCGEN05_BLOCK_SCALED"):
+            instead = "tcgen05 applies block scales here: accumulate in tensor memory, and bring the scales there with lm.tmem_copy"
+        where = f", it exists on {', '.join(targets_with(needed))}" if needed is not None else ""
+        return f"{target_name} has no block-scaled {_SPELLING[family]}{where}; {instead}"
     if a == b == "e2m1":
         return MmaKind("mxf4nvf4", 64, ("f32",), False, 4)
     if a in _F8F6F4 and b in _F8F6F4:
         return MmaKind("mxf8f6f4", 32, ("f32",), family == "tcgen05" and {a, b} <= _FP8, 8)
     return f"block scales apply to fp8, fp6 and fp4 operands, not to {a} x {b}"
+
+
+def unpacked_problem(kind: MmaKind, a: str, b: str) -> str | None:
+    """Why e2m1 cannot stand beside a wider operand; ``None`` where it does not."""
+    if kind.name == "mxf8f6f4" and a != b and "e2m1" in (a, b):
+        return f"{kind.name} reads each element from a byte of its own, a view or fragment of e2m1 packs two: {a} x {b} has no operand to read"
+    return None
 
 
 def scale_problem(target_name: str, kind: MmaKind, block: int, dtype: str, layout: str) -> str | None:

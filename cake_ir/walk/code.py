@@ -15,7 +15,7 @@ from typing import Any
 
 from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt
 from cake_ir.record import record
-from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, ViewT
+from cake_ir.types import FragT, ListT, PairT, ScalarT, ScalesT, SlotT, ViewT
 
 Event = tuple[int, tuple[Any, ...]]
 Body = Generator[Event, Any, None]
@@ -26,7 +26,7 @@ class OpCode:
     """How the values of an event relate to its operation.
 
     `index[name]` is the position of operand `name` in the event's values: an int or float for a scalar, the running count n for a slot
-    (or a plain stage number), (n or stage, row, column) for a view, the first column for tensor memory, a tuple for coordinates (None
+    (or a plain stage number), (n or stage, row, column) for a view, the first column for tensor memory (of scales there: with the first one's number), a tuple for coordinates (None
     where an entry is a fragment). `trees[name]` is a fragment operand's expression in which every uniform scalar below a fragment
     node is `Expr("dyn", attrs={"i": position})`; fragment coordinates appear as `coords.<k>`.
     """
@@ -216,7 +216,7 @@ class _Compiler:
             elif isinstance(operand.type, ViewT):
                 index[name] = len(values)
                 values.append(self.view(operand))
-            elif isinstance(operand.type, (FragT, PairT, ListT)):
+            elif isinstance(operand.type, (FragT, PairT, ListT)) or (isinstance(operand.type, ScalesT) and isinstance(operand.type.source, FragT)):
                 trees[name] = self._tree(operand, values)
             else:
                 index[name] = len(values)
@@ -315,6 +315,8 @@ class _Compiler:
             return self._place(op, e)
         if op == "tmem":
             return "0"
+        if op == "scales":
+            return f"({self.scalar(args[0])}, {self.scalar(args[1])})"
         if op == "tmem_cols":
             return f"({self.scalar(args[0])} + {self.scalar(args[1])})"
         if op == "cast":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
 from cake_verify.analyses import ranges
 from cake_verify.analyses.sites import sites
@@ -66,6 +67,23 @@ def _iterations(program: Program, role: str, loop: For) -> int | None:
 
 
 def _form(program: Program, role: str, e: Expr, depth: int) -> Affine:
+    if not e.args and e.op != "var":
+        return _worked_out(program, role, e, depth)
+    known = _known(program, role)
+    key = id(e), depth
+    found = known.get(key)
+    if found is None:
+        found = known[key] = e, _worked_out(program, role, e, depth)
+    return found[1]
+
+
+@fact
+def _known(program: Program, role: str) -> dict[tuple[int, int], tuple[Expr, Affine]]:
+    """Forms by identity and by how deep was looked, each with its expression, which lives as long as its number stands for it."""
+    return {}
+
+
+def _worked_out(program: Program, role: str, e: Expr, depth: int) -> Affine:
     op = e.op
     if op == "const":
         v = e.attrs["value"]
@@ -125,6 +143,7 @@ def _terms_of(program: Program, role: str, loop: For) -> frozenset[str]:
     return frozenset({loop.var, "member"})
 
 
+@fact
 def _everything(program: Program, role: str) -> frozenset[str]:
     loops = [loop for (owner, _), found in sites(program).loops.items() if owner == role for loop in found]
     return frozenset({"member"}).union(*(_terms_of(program, role, loop) for loop in loops))

@@ -6,7 +6,7 @@ grows with K in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from cake_ir.program import Expr
 
@@ -21,31 +21,44 @@ def blocks_of(sources: Iterable[Expr], names: Iterable[str], defined: Mapping[st
     """For each of `names`, the blocks that some expression takes it in. `defined` holds arguments that follow from others."""
     found: dict[str, set[int]] = {n: set() for n in names}
     for source in (*sources, *defined.values()):
-        for n in resolve(source).walk():
+        for n in resolve(source).parts():
             if n.op in _DIVIDING and (c := _constant(n.args[1])) > 1:
-                for name, need, factor in _leaves(n.args[0], c, 1, defined, resolve, len(defined) + 1):
+                leaves = _Leaves(defined, resolve)
+                leaves.under(n.args[0], c, 1, len(defined) + 1)
+                for name, need, factor in leaves.found:
                     if name in found:
                         found[name] |= {x for x in (c, -(-need // factor)) if 1 < x < MOST}
     return found
 
 
-def _leaves(e: Expr, need: int, factor: int, defined: Mapping[str, Expr], resolve: Callable[[Expr], Expr], depth: int) -> Iterator[tuple[str, int, int]]:
-    """The arguments under an expression, each with what it has to grow by, `need` over `factor`, for the expression to grow by that."""
-    if e.op == "param":
-        name = str(e.attrs["name"])
-        if name in defined and depth:
-            yield from _leaves(resolve(defined[name]), need, factor, defined, resolve, depth - 1)
-        yield name, need, factor
-        return
-    if e.op == "ld":
-        yield LENGTH + str(e.attrs["tensor"]), need, factor
-    if e.op in _DIVIDING and (c := _constant(e.args[1])) > 0:
-        yield from _leaves(e.args[0], need if e.op == "mod" else need * c, factor, defined, resolve, depth)
-        return
-    if e.op == "mul":
-        factor *= max(1, *(_constant(x) for x in e.args))
-    for x in e.args:
-        yield from _leaves(x, need, factor, defined, resolve, depth)
+class _Leaves:
+    """The arguments under an expression, each with what it has to grow by, `need` over `factor`, for the expression to grow by that; each once."""
+
+    def __init__(self, defined: Mapping[str, Expr], resolve: Callable[[Expr], Expr]) -> None:
+        self.defined, self.resolve = defined, resolve
+        self.found: dict[tuple[str, int, int], None] = {}
+        self.seen: set[tuple[int, int, int, int]] = set()
+
+    def under(self, e: Expr, need: int, factor: int, depth: int) -> None:
+        """Add what is under `e`; `depth` bounds how many arguments that follow from others are looked through."""
+        if e.op == "param":
+            name = str(e.attrs["name"])
+            if name in self.defined and depth:
+                self.under(self.resolve(self.defined[name]), need, factor, depth - 1)
+            self.found[name, need, factor] = None
+            return
+        if not e.args or (key := (id(e), need, factor, depth)) in self.seen:
+            return
+        self.seen.add(key)
+        if e.op == "ld":
+            self.found[LENGTH + str(e.attrs["tensor"]), need, factor] = None
+        if e.op in _DIVIDING and (c := _constant(e.args[1])) > 0:
+            self.under(e.args[0], need if e.op == "mod" else need * c, factor, depth)
+            return
+        if e.op == "mul":
+            factor *= max(1, *(_constant(x) for x in e.args))
+        for x in e.args:
+            self.under(x, need, factor, depth)
 
 
 def _constant(e: Expr) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from cake_ir.program import Expr, Program
 from cake_ir.walk.code import BOUNDED
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod,
     "min": min, "max": max, "cdiv": lambda a, b: -(-a // b), "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne, "and": lambda a, b: a and b, "or": lambda a, b: a or b, "bitand": operator.and_,
@@ -36,9 +36,9 @@ def apply(op: str, values: list[Any]) -> Any:
         return values[1] if values[0] else values[2]
     if op in ("neg", "not"):
         return -values[0] if op == "neg" else not values[0]
-    if op not in _BINARY or len(values) != 2:
+    if op not in BINARY or len(values) != 2:
         return None
     try:
-        return _BINARY[op](*values)
+        return BINARY[op](*values)
     except (ArithmeticError, ValueError):
         return None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr
 from cake_verify.analyses import ranges, trips
-from cake_verify.analyses.trips import NO_VALUE, NotKnown
+from cake_verify.analyses.count_text import compiled, texts
+from cake_verify.analyses.trips import NO_VALUE
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -68,7 +69,7 @@ def _start(search: Settings) -> Choice | None:
 
 def _allowed(search: Settings, name: str) -> list[int]:
     """Values of one argument that keep what is assumed of it alone, the candidates and those that the assumptions themselves suggest."""
-    alone = [c for c in _assumed(search) if {str(n.attrs["name"]) for n in c.walk() if n.op == "param"} == {name}]
+    alone = [c for c in _assumed(search) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} == {name}]
     values = list(search.candidates[name])
     for c in alone:
         if c.op in ("lt", "le", "gt", "ge", "eq"):
@@ -92,15 +93,11 @@ def _remainders(conditions: list[Expr]) -> list[tuple[int, int]]:
 
 def _assumed(search: Settings) -> list[Expr]:
     resolve = trips.resolver_of(search.program, "")
-    return [c for a in search.program.assumes for c in ranges.conjuncts(resolve(a.cond))]
+    return [c for a in search.program.assumes for c in conjuncts(resolve(a.cond))]
 
 
 def _test(search: Settings, conditions: list[Expr]) -> Callable[[dict[str, float]], bool]:
-    texts = []
-    for c in conditions:
-        with suppress(NotKnown):
-            texts.append(trips.python(c, search.program))
-    holds = trips.compiled(texts)[0]
+    holds = compiled([text[0] for text in texts(search.program, [[c] for c in conditions]) if text])[0]
     return lambda env: all(holds(env))
 
 
@@ -139,7 +136,7 @@ def _rounded(search: Settings, choice: Choice, names: list[str]) -> Iterator[Cho
     """The same with whole blocks of what has grown, and with the remainders that are assumed."""
     yield {**choice, **{n: choice[n] + -choice[n] % _block(search, n) for n in names}}
     for name in names:
-        for modulus, rest in _remainders([c for c in _assumed(search) if any(n.op == "param" and n.attrs["name"] == name for n in c.walk())]):
+        for modulus, rest in _remainders([c for c in _assumed(search) if any(n.op == "param" and n.attrs["name"] == name for n in c.parts())]):
             yield {**choice, name: choice[name] + (rest - choice[name]) % modulus}
 
 

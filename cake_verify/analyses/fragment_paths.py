@@ -10,9 +10,11 @@ from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT
 from cake_verify.analyses.places import MODELS
 
-_THROUGH = frozenset("cast finish pair item add sub mul div floordiv mod min max neg not abs exp2 exp2_fma log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf "
+_THROUGH = frozenset("cast finish pair item list_item add sub mul div floordiv mod min max neg not abs exp2 exp2_fma log2 exp log sqrt rsqrt rcp tanh sigmoid silu gelu erf "
                      "where select fma lt le gt ge eq ne and or bitand bitor bitxor shl shr".split())  # fmt: skip
 """Operations that work element by element."""
+
+_LISTS = (PairT, ListT)
 
 Offset = tuple[int, tuple[int, ...]]
 """A constant and the positions, in an event's values, of what is added to it."""
@@ -69,6 +71,9 @@ def _visit(e: Expr, row: Axis, col: Axis, out: Paths, slot: tuple[int | None, in
         axis = 1 if e.op == "frag_cols" else 0
         _visit(e.args[0], _shift(row, axis, e.args[1]), _shift(col, axis, e.args[1]), out, slot)
         return
+    if e.op == "scales":
+        _visit(e.args[0], row, col, out, slot)
+        return
     if e.op == "transpose":
         _visit(e.args[0], _flip(row), _flip(col), out, slot)
         return
@@ -76,7 +81,7 @@ def _visit(e: Expr, row: Axis, col: Axis, out: Paths, slot: tuple[int | None, in
         keep = {1: 0, 0: 1}.get(e.attrs.get("axis"))  # type: ignore[call-overload]  # an axis number or None
         _visit(e.args[0], _only(row, keep), _only(col, keep), out)
         return
-    if e.op in ("argmin", "argmax"):
+    if e.op in ("argmin", "argmax", "topk"):
         for a in e.args:
             _visit(a, _only(row, 0), (None, ZERO), out)
         return
@@ -88,7 +93,7 @@ def _visit(e: Expr, row: Axis, col: Axis, out: Paths, slot: tuple[int | None, in
             continue
         form = a.type.form if isinstance(a.type, FragT) else ""
         full = isinstance(e.type, FragT) and isinstance(a.type, FragT) and (a.type.rows, a.type.cols) == (e.type.rows, e.type.cols)
-        if known and (full or form in ("rowvec", "colvec", "scalar") or isinstance(a.type, PairT) or isinstance(e.type, PairT)):
+        if known and (full or form in ("rowvec", "colvec", "scalar") or isinstance(a.type, _LISTS) or isinstance(e.type, _LISTS)):
             keeps_row = form not in ("colvec", "scalar")
             keeps_col = form not in ("rowvec", "scalar")
             _visit(a, row if keeps_row else (None, ZERO), col if keeps_col else (None, ZERO), out)

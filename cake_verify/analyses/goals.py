@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
 
 
+MOST_LAG = 256
+"""Iterations up to which a guard's constant is followed; what changes later is not decided."""
+_LONGEST = 2 * MOST_LAG
+"""Iterations past which one length is like another."""
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
@@ -39,3 +45,24 @@ def goals_of(search: Settings) -> list[Goal]:
     if any(reads(c) for c in search.guard_conditions):  # rounds that a branch on what is read leaves out between others
         goals.append(Goal(2 if tiled else 1, search.window, mixed=True))
     return goals
+
+
+def off_trips(goal: Goal, counts: tuple[int, ...], far: bool) -> float:
+    """How far the trips of all loops are from a goal; `far`: where arguments farther away are tried, more is nearly as good."""
+    d, trips = 0.0, goal.trips
+    for n in counts:
+        over = (n if n < _LONGEST else _LONGEST) - trips
+        off = -over if over <= 0 else 0.02 * over if far else over
+        if n < trips > 3:
+            off += 0.5 * (trips - (n if n > 3 else 3))  # a little more shows what a little less may not
+        d += off
+    return d
+
+
+def off_tiles(goal: Goal, total: int, d: float) -> float:
+    """How far a profile is from a goal, whose trips are off by `d`."""
+    beyond = total - goal.tiles
+    if beyond < 0:
+        d -= 2 * beyond
+        beyond = -beyond
+    return d + 0.001 * (beyond if beyond < 999 else 999)

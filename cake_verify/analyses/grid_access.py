@@ -15,6 +15,7 @@ from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.read_numbers import from_memory
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.trips import canonical, resolver_of
 from cake_verify.analyses.value_bounds import Bounds
 
 _KINDS = {"r": READ, "w": WRITE, "rw": UPDATE}
@@ -84,11 +85,11 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     box = boxed(plan, op)
     scalar = isinstance(coords, tuple) and op.name in ("store", "atomic") and not isinstance(getattr(op.operands.get("x"), "type", None), FragT)
     everything: Box = tuple((0, n) for n in sizes)
-    if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows" or any(isinstance(c.type, FragT) for c in coords) or not plain(plan, op, coords):
+    if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows" or any(isinstance(c.type, FragT) for c in coords) or not (plain(plan, op, coords) or (plain(plan, op, coords, branches=False) and _alike(plan, tensor))):
         return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
-    sure = not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
+    sure = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
     at, rows_at = index["coords"], index.get("rows")
     along = {} if box is None else {k: (n, which) for k, n, which in ((box.row, box.rows, 0), (box.col, box.cols, 1)) if k is not None}
 
@@ -113,6 +114,11 @@ def _sizes(program: Program, tensor: str, extents: dict[tuple[str, int], int]) -
 
 
 def _clip(box: Box, sizes: tuple[int, ...]) -> Box | None:
+    for (a, b), n in zip(box, sizes, strict=True):
+        if a < 0 or b > n or a >= b:
+            break
+    else:  # nearly always: every access of a walk comes here
+        return box
     cut = tuple((max(0, a), min(b, n)) for (a, b), n in zip(box, sizes, strict=True))
     return cut if all(a < b for a, b in cut) else None
 
@@ -134,9 +140,23 @@ def _lanes(op: Op) -> Any:
     return (t.form, t.warps, t.chunk, t.shape) if isinstance(t, FragT) and t.form not in ("rowvec", "colvec", "scalar") else None
 
 
-def plain(plan: Plan, op: Op, entries: tuple[Any, ...]) -> bool:
-    """Whether nothing read from memory decides where, or whether, an access happens: a run only invents such numbers."""
+def _alike(plan: Plan, tensor: str) -> bool:
+    """Whether all accesses of a tensor are to one place in each round of the same loops: then it does not matter which of them a run takes."""
+    ops = [op for op in plan.program.ops if (found := touched(op, plan.program)) is not None and found[0] == tensor]
+    places = set()
+    for op in ops:
+        site, coords, box = plan.sites[op.id], op.operands.get("coords"), boxed(plan, op)
+        if not isinstance(coords, tuple):
+            return False
+        resolve = resolver_of(plan.program, site.role)
+        shape = () if box is None else tuple((k, n) for k, n in ((box.row, box.rows), (box.col, box.cols)) if k is not None and n != 1)
+        places.add((tuple(canonical(resolve(c)) for c in coords), shape, tuple(id(s) for s in site.loops)))
+    return len(places) == 1
+
+
+def plain(plan: Plan, op: Op, entries: tuple[Any, ...], branches: bool = True) -> bool:
+    """Whether nothing read from memory decides where, or (with `branches`) whether, an access happens: a run only invents such numbers."""
     site = plan.sites[op.id]
-    exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If)]
+    exprs = [e for e in entries if isinstance(e, Expr)] + [s.cond for s, _ in site.around if isinstance(s, If) and branches]
     loops = [e for s in site.loops for e in (s.lo, s.hi) if isinstance(e, Expr)]
     return not any(from_memory(plan.program, site.role, e) for e in (*exprs, *loops))

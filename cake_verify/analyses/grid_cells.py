@@ -6,6 +6,7 @@ machine: an access is safe where everything that conflicts with it is known to w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +67,8 @@ class Cells:
         self.before: dict[int, tuple[str, Access, Access]] = {}
         self.behind: dict[int, Access] = {}
         self.tensors: dict[str, dict[Box, Cell]] = {}
+        self.rows: dict[tuple[str, int], list[Cell]] = {}
+        self.tall: dict[str, list[Cell]] = {}
         self.doubts: list[tuple[str, Access, Access]] = []
 
     def _cell(self, tensor: str, box: Box) -> Cell:
@@ -73,7 +76,15 @@ class Cells:
         cell = cells.get(box)
         if cell is None:
             cell = Cell(box)
-            cell.near = [c for c in cells.values() if meet(c.box, box)]
+            first, end = box[-1]
+            beside: Iterable[Cell] = cells.values()
+            if end - first == 1:  # most launches walk rows: those of other rows need no look
+                mine = self.rows.setdefault((tensor, first), [])
+                beside = (*mine, *self.tall.get(tensor, ()))
+                mine.append(cell)
+            else:
+                self.tall.setdefault(tensor, []).append(cell)
+            cell.near = [c for c in beside if meet(c.box, box)]
             for c in cell.near:
                 c.near.append(cell)
             cell.near.append(cell)

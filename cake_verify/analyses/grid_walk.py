@@ -48,6 +48,7 @@ class GridRun:
     open: list[tuple[int, int]] = field(default_factory=list)
     events: int = 0
     why: str = ""
+    met: set[int] = field(default_factory=set)
 
 
 class _ClusterWorld(World):
@@ -110,6 +111,7 @@ class GridMachine:
                 w.scope = {**w.member.variables(), "#cta": state.numbers[id(w.member.cta)]}
         except Undecided as u:
             result.why = u.why
+        result.met = state.met
         result.events, result.doubts, result.open = front.events, state.cells.doubts, state.words.open
         return result
 
@@ -122,7 +124,7 @@ class GridMachine:
         flag = next((e for e in effects if isinstance(e, Flag)), None)
         if flag is not None and flag.kind == "spin":
             flags = str(op.attrs["flags"])
-            return state.words.spin(op, self.alias.get(flags, flags))
+            return _noted(state.met, number, state.words.spin(op, self.alias.get(flags, flags)))
         if any(isinstance(e, Drain) and e.engine == "bulk" for e in effects) and not bool(op.attrs.get("read", True)):
             return _after(base, state.written(int(op.attrs.get("pending") or 0)))  # type: ignore[call-overload]  # a compile-time int
         bound = state.bounds.binding(op, site.stmt.targets) if isinstance(site.stmt, Assign) else None
@@ -134,7 +136,7 @@ class GridMachine:
         if found is None or found.tensor not in self.tensors:
             return base
         if flag is not None:
-            return _after(base, state.signal(op, found))
+            return _noted(state.met, number, _after(base, state.signal(op, found)))
         if found.kind == UPDATE and found.tensor in self.awaited:
             base = _after(base, state.words.update(op, found))
         if "barrier" in op.attrs:
@@ -151,6 +153,7 @@ class _State:
         self.words = Words(plan)
         self.stores: dict[int, list[int]] = {}
         self.numbers: dict[int, int] = {}
+        self.met: set[int] = set()
 
     def _access(self, t: Touching, m: Member, box: Any, bit: int, plain: int = 0) -> Access:
         scope = {**m.variables(), "#cta": self.numbers[id(m.cta)]}
@@ -242,6 +245,16 @@ class _State:
         return step
 
 
+def _noted(met: set[int], number: int, step: Step) -> Step:
+    """A step of which it is kept that a member has come to it."""
+
+    def noted(m: Member, v: tuple[Any, ...]) -> Any:
+        met.add(number)
+        return step(m, v)
+
+    return noted
+
+
 def _before(first: Step, base: Step | None) -> Step:
     if base is None:
         return first
@@ -288,12 +301,18 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
         return []
     grid = GridMachine(machine, tensors, alias)
     out: list[GridRun] = []
-    for setting in _chosen(list(settings)):
-        for clusters in _sizes(program, setting, prefix):
+    every = list(settings)
+    chosen = _chosen(every)
+    flags = {op.id for op in program.ops if op.name in ("spin", "signal") and op.id in machine.plan.sites}
+    for setting in [*chosen, *(s for s in every if not any(s is c for c in chosen))]:
+        sizes = _sizes(program, setting, prefix)
+        if not any(setting is c for c in chosen):  # only where the grids before have not come to every flag
+            sizes = sizes[:1] if not flags <= set().union(*(run.met for run in out)) else []
+        for clusters in sizes:
             run = grid.run(setting, prefix, clusters, min(LIMIT, work))
             if run.found is not None and run.found.code == "S039":  # where a flag says nothing, what it should have ordered is a consequence
-                flags = grid.run(setting, prefix, clusters, min(LIMIT, work), races=False)
-                run = flags if flags.found is not None and flags.found.code == "S040" and flags.found.data["tensor"] in grid.awaited else run
+                flagged = grid.run(setting, prefix, clusters, min(LIMIT, work), races=False)
+                run = flagged if flagged.found is not None and flagged.found.code == "S040" and flagged.found.data["tensor"] in grid.awaited else run
             out.append(run)
             work -= run.events
             if run.found is not None or run.waits or run.why or work <= 0:

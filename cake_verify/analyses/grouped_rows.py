@@ -7,10 +7,11 @@ what members write changes over from one to the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cake_ir.fault import Fix
+from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import edits, evaluate, trips
@@ -47,13 +48,13 @@ def misplaced(program: Program, stores: Sequence[Site]) -> Misplaced | None:
         written: set[int] = set()
         for s, (loop, _) in zip(stores, tiles, strict=True):
             for member in range(s.role.members):
-                interval = _interval(program, s, loop, {"rows": rows, "row0": 0}, member)
-                if interval is None:
+                intervals = _intervals(program, s, loop, {"rows": rows, "row0": 0}, member)
+                if intervals is None:
                     return None
-                first, last = interval
-                if first < last and (first < 0 or last > rows):
-                    return Misplaced(rows, first if first < 0 else max(first, rows), member, s)
-                written |= set(range(first, last))
+                for first, last in intervals:
+                    if first < last and (first < 0 or last > rows):
+                        return Misplaced(rows, first if first < 0 else max(first, rows), member, s)
+                    written.update(range(first, last))
         if gap is None and len(written) < rows:
             gap = Misplaced(rows, min(set(range(rows)) - written), 0, None)
     return gap
@@ -62,12 +63,25 @@ def misplaced(program: Program, stores: Sequence[Site]) -> Misplaced | None:
 def _grouped(program: Program, s: Site) -> tuple[For, Scheduler] | None:
     """The loop over grouped tiles around a store of rows and columns whose second coordinate counts rows from the tile's first on."""
     coords = s.op.operands.get("coords")
-    if not isinstance(coords, tuple) or len(coords) != 2 or not (_copied(s) or _masked(s)):
+    if not isinstance(coords, tuple) or not (_placed(s) if rows_placed(coords) else len(coords) == 2 and (_copied(s) or _masked(s))):
         return None
     for loop in s.loops:
         if loop.kind == "tiles" and isinstance(loop.var_type, TileT) and program.schedulers[str(loop.scheduler)].kind == "grouped":
             return loop, program.schedulers[str(loop.scheduler)]
     return None
+
+
+def _placed(s: Site) -> bool:
+    """Whether a tile's rows are placed by one row vector, all in a line: `t.row0 + lm.iota(o, 0)`."""
+    coords = s.op.operands.get("coords")
+    return s.op.name == "store" and isinstance(coords, tuple) and [isinstance(c.type, FragT) for c in coords].count(True) == 1
+
+
+def _row_of(s: Site) -> Expr:
+    """The coordinate that counts rows."""
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    return next((c for c in coords[2:] if isinstance(c.type, FragT)), coords[1])
 
 
 def _copied(s: Site) -> bool:
@@ -76,9 +90,11 @@ def _copied(s: Site) -> bool:
 
 
 def _masked(s: Site) -> bool:
-    """Whether threads store a tile."""
-    x = s.op.operands.get("x")
-    return s.op.name == "store" and isinstance(x, Expr) and isinstance(x.type, FragT) and x.type.rank == 2 and x.type.form not in ("rowvec", "colvec", "scalar")
+    """Whether threads store a tile, or one row of it."""
+    x, coords = s.op.operands.get("x"), s.op.operands.get("coords")
+    if s.op.name != "store" or not isinstance(x, Expr) or not isinstance(x.type, FragT) or x.type.form in ("rowvec", "colvec", "scalar"):
+        return False
+    return x.type.rank == 2 or (s.op.operands.get("mask") is None and isinstance(coords, tuple) and not any(isinstance(c.type, FragT) for c in coords))
 
 
 def _rows(program: Program, s: Site, loop: For, tile: Mapping[str, int], member: int) -> tuple[int, int] | None:
@@ -92,6 +108,9 @@ def _rows(program: Program, s: Site, loop: For, tile: Mapping[str, int], member:
             bound = sites(program).results.get((s.role.name, str(mask.attrs["name"])), ())
             value = bound[0].op.operands.get("value") if len(bound) == 1 else None
             mask = value if isinstance(value, Expr) else mask
+        if isinstance(mask, Expr) and mask.op in ("lt", "le"):  # row numbers that count up from the first one's
+            first, end = (_value(program, s, loop, a, tile, member) for a in mask.args)
+            return None if first is None or end is None else (held, int(end - first) + (mask.op == "le"))
         if isinstance(mask, Expr) and mask.op != "in_bounds":
             return None
         count = mask.args[1] if isinstance(mask, Expr) else None
@@ -99,21 +118,46 @@ def _rows(program: Program, s: Site, loop: For, tile: Mapping[str, int], member:
     return None if passed is None else (held, int(passed))
 
 
-def _interval(program: Program, s: Site, loop: For, tile: Mapping[str, int], member: int) -> tuple[int, int] | None:
-    """The rows from the tile's first on that a member's store writes (an empty range where a condition keeps it from storing)."""
-    coords = s.op.operands["coords"]
-    assert isinstance(coords, tuple)
-    for c, then in zip((c for c in s.path if isinstance(c, If)), s.arms, strict=True):
-        held = _value(program, s, loop, c.cond, tile, member)
-        if held is None:
-            return None
-        if bool(held) != then:
-            return 0, 0
-    first = _value(program, s, loop, coords[1], tile, member)
-    rows = _rows(program, s, loop, tile, member)
-    if first is None or rows is None:
+class _Unknown(Exception):
+    """Something decides which rows a store writes that is no number here."""
+
+
+def _intervals(program: Program, s: Site, loop: For, tile: Mapping[str, int], member: int) -> list[tuple[int, int]] | None:
+    """The rows from the tile's first on that a member's store writes in all rounds of the loops that its row follows; None where that is unknown."""
+    row = _row_of(s)
+    resolve = trips.resolver_of(program, s.role.name)
+    followed = {str(n.attrs["name"]) for e in (row, *(c.cond for c in s.path if isinstance(c, If))) for n in resolve(e).walk() if n.op == "var"}
+    found = []
+    try:
+        for at in _rounds(program, s, loop, tile, member, followed, 0, 0):
+            first, rows = _value(program, s, loop, row, at, member), _rows(program, s, loop, at, member)
+            if first is None or rows is None:
+                return None
+            found.append((int(first), int(first) + max(0, min(rows[1], rows[0]))))
+    except _Unknown:
         return None
-    return int(first), int(first) + max(0, min(rows[1], rows[0]))
+    return found
+
+
+def _rounds(program: Program, s: Site, loop: For, at: Mapping[str, int], member: int, followed: set[str], depth: int, arm: int) -> Iterator[Mapping[str, int]]:
+    """The values of loop variables under which a store happens, beside the tile's fields."""
+    if depth == len(s.path):
+        yield at
+        return
+    here = s.path[depth]
+    if isinstance(here, If):
+        held = _value(program, s, loop, here.cond, at, member)
+        if held is None:
+            raise _Unknown
+        if bool(held) == s.arms[arm]:
+            yield from _rounds(program, s, loop, at, member, followed, depth + 1, arm + 1)
+        return
+    lo, hi = (_value(program, s, loop, e, at, member) if e is not None and here.var in followed else None for e in (here.lo, here.hi))
+    if here is loop or lo is None or hi is None:
+        yield from _rounds(program, s, loop, at, member, followed, depth + 1, arm)
+        return
+    for i in range(int(lo), min(int(hi), int(lo) + MOST_ROWS + 2)):
+        yield from _rounds(program, s, loop, {**at, f"?{here.var}": i}, member, followed, depth + 1, arm)
 
 
 def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int], member: int, depth: int = 8) -> int | float | bool | None:
@@ -126,10 +170,18 @@ def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int
         return tile.get(str(e.attrs["name"]))
     if e.op == "var":
         name = str(e.attrs["name"])
+        if f"?{name}" in tile:
+            return tile[f"?{name}"]
         if name in program.lets:
             return _value(program, s, loop, program.lets[name].value, tile, member, depth - 1) if depth else None
         bound = sites(program).bindings.get((s.role.name, name), ())
-        return _value(program, s, loop, bound[0].value, tile, member, depth - 1) if len(bound) == 1 and depth else None
+        if len(bound) == 1 and depth:
+            return _value(program, s, loop, bound[0].value, tile, member, depth - 1)
+        made = sites(program).results.get((s.role.name, name), ())
+        value = made[0].op.operands.get("value") if len(made) == 1 and isinstance(e.type, FragT) and e.type.form == "rowvec" else None
+        return _value(program, s, loop, value, tile, member, depth - 1) if isinstance(value, Expr) and depth else None
+    if e.op == "iota":  # of a row vector of row numbers, the first
+        return None if e.attrs.get("axis") != 0 else _value(program, s, loop, e.args[1], tile, member, depth) if len(e.args) > 1 else 0
     values = [_value(program, s, loop, a, tile, member, depth) for a in e.args]
     found = evaluate.apply(e.op, values)
     return found if isinstance(found, int | float) else None

@@ -23,8 +23,8 @@ def unreached(program: Program, settings: Iterable[Setting]) -> list[Fault]:
     fixed = {s.var for _, body in listed(program) for s in body if isinstance(s, For) and s.hi is not None and s.lo is not None and _number(s.lo) and _number(s.hi)}
     out = []
     for role, branch, cond in trips.conditions(program):
-        for n in cond.walk():
-            modulus = n.args[1].attrs.get("value") if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" and x.attrs.get("name") not in fixed for x in n.args[0].walk()) else None
+        for n in cond.parts():
+            modulus = n.args[1].attrs.get("value") if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" and x.attrs.get("name") not in fixed for x in n.args[0].parts()) else None
             if isinstance(modulus, int) and modulus > max(rounds, 4):
                 out.append(_told(role, branch, n, modulus, rounds))
                 break

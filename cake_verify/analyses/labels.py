@@ -25,6 +25,9 @@ Axes = frozenset[str]
 Tile = tuple[Label, Label, Axes]
 """Labels of rows and columns, and the axes of the matrix products that went into the values (empty: none did)."""
 
+SUMMED = "-"
+"""In front of an axis among those of a product: it was summed over, though not every operand says so."""
+
 NO_PRODUCT: Axes = frozenset()
 CONSTANT: Tile = (None, None, NO_PRODUCT)
 NOTHING: Tile = (UNKNOWN, UNKNOWN, NO_PRODUCT)
@@ -82,7 +85,8 @@ def boxed(plan: Plan, op: Op) -> Box | None:
     elif along == "row":
         row, col = 0, None
     else:
-        row, col = 1 if tensor.rank > 1 else None, 0
+        outer = tensor.rank - 1 if op.name == "cp_async_rows" else 1
+        row, col = outer if tensor.rank > 1 else None, 0
     name = lambda k: _axis(plan, op, tensor.axes, coords, k)  # noqa: E731 - two uses
     return Box(row, col, name(row), name(col), rows, cols)
 
@@ -111,7 +115,7 @@ def _axis(plan: Plan, op: Op, axes: tuple[str | int, ...], coords: tuple[Expr, .
 def _looked_up(program: Program, role: str, e: Expr) -> bool:
     """Whether a coordinate comes from a table in memory: any order of tiles may be meant."""
     sorted_ = trips.prefix_tensors(program)
-    return any(n.op == "ld" and n.attrs.get("tensor") not in sorted_ for n in trips.resolver_of(program, role)(e).walk())
+    return any(n.op == "ld" and n.attrs.get("tensor") not in sorted_ for n in trips.resolver_of(program, role)(e).parts())
 
 
 def labels_at(box: Box, coords: tuple[Any, ...], op: int) -> tuple[Label, Label]:

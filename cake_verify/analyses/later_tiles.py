@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cake_verify.analyses import trips
+from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.goals import Goal
 from cake_verify.analyses.tiling import tile_source
 
@@ -26,8 +27,10 @@ def later(search: Settings, lost: list[trips.Loop], found: list[Setting]) -> lis
         if s is None or s.kind == "grouped":
             out.append(loop)
             continue
-        (length,) = trips.compiled([f"max(0, {', '.join(trips.python(e, search.program) for e in trips.lengths(search.program, loop))})"])
-        if any(n.op == "field" for e in (loop.lo, loop.hi) for n in e.walk()) and any(length({**_environment(search, x), "tile": tile})[0] > 1 for x in found for tile in _tiles(search, x)):
+        (text,) = texts(search.program, [trips.lengths(search.program, loop)])
+        assert text is not None  # what is not known is in `search.unknown`
+        (length,) = compiled([f"max(0, {', '.join(text)})"])
+        if any(n.op == "field" for e in (loop.lo, loop.hi) for n in e.parts()) and any(length({**_environment(search, x), "tile": tile})[0] > 1 for x in found for tile in _tiles(search, x)):
             continue
         setting = _longer(search, length)
         if setting is None:

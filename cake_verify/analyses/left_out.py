@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, If
@@ -48,20 +48,26 @@ def _decided(plan: Plan, workers: set[int], axis: str) -> bool:
         resolve = trips.resolver_of(program, site.role)
         product = site.op.name == "mma"
         exprs = [e for s, _ in site.around if isinstance(s, For) and s.lo is not None and s.hi is not None for e in (s.lo, s.hi)]
-        if product and any(isinstance(s, If) and not _by_member(resolve(s.cond)) for s, _ in site.around):
+        if product and any(isinstance(s, If) and not _by_member(resolve(s.cond)) for s in _inside([s for s, _ in site.around])):
             return False
         if not product:
             exprs += _coordinates(plan, number, axis)
         for e in exprs:
-            for n in resolve(e).walk():
+            for n in resolve(e).parts():
                 if n.op in ("field", "ld", "cta_rank", "cta_id", "frag_stage") or (n.op == "param" and n.attrs["name"] != axis):
                     return False
                 mentioned |= product and n.op == "param"
     return mentioned
 
 
+def _inside(around: Sequence[For | If]) -> Sequence[For | If]:
+    """What stands in the first counted loop: a condition around that decides for a whole tile, which covers the axis or does nothing."""
+    first = next((i for i, s in enumerate(around) if isinstance(s, For) and s.kind != "tiles"), len(around))
+    return around[first:]
+
+
 def _by_member(cond: Expr) -> bool:
-    return all(n.op not in ("param", "var", "field", "ld", "cta_rank", "cta_id", "at", "step") for n in cond.walk())
+    return all(n.op not in ("param", "var", "field", "ld", "cta_rank", "cta_id", "at", "step") for n in cond.parts())
 
 
 def _coordinates(plan: Plan, number: int, axis: str) -> list[Expr]:
@@ -160,9 +166,9 @@ def _loads_decided(plan: Plan, loads: set[int], axis: str) -> bool:
             return False
         bounds = [resolve(e) for s, _ in site.around if isinstance(s, For) and s.lo is not None and s.hi is not None for e in (s.lo, s.hi)]
         for e in (*bounds, resolve(coords[box.col])):
-            if any(n.op in ("field", "ld", "cta_rank", "cta_id", "role_index", "slot_index") or (n.op == "param" and n.attrs["name"] != axis) for n in e.walk()):
+            if any(n.op in ("field", "ld", "cta_rank", "cta_id", "role_index", "slot_index") or (n.op == "param" and n.attrs["name"] != axis) for n in e.parts()):
                 return False
-        mentioned |= any(n.op == "param" for e in bounds for n in e.walk())
+        mentioned |= any(n.op == "param" for e in bounds for n in e.parts())
     return mentioned
 
 

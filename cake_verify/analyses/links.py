@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Program
 from cake_verify.analyses.grid_access import touched
 from cake_verify.analyses.grid_cells import FLAG, READ
-from cake_verify.analyses.ranges import conjuncts
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
 
@@ -59,6 +59,17 @@ def links(program: Program) -> Iterator[Link]:
             yield Link(spin, signals[0], mine, mine[0] - theirs[0])
 
 
+def handed_over(program: Program) -> Iterator[tuple[Site, Site, Site]]:
+    """A wait for one of many words, each raised by the unit or tile of its number, the signal and a load at that word of what nobody writes."""
+    for spin in sites(program).ops:
+        if spin.op.name != "spin":
+            continue
+        signals = [s for s in sites(program).ops if s.op.name == "signal" and s.op.attrs["flags"] == spin.op.attrs["flags"]]
+        mine = _word(program, spin)
+        if len(signals) == 1 and mine[1] and mine[1] != _word(program, signals[0])[1] and (found := unwritten(program, spin, mine)) is not None:
+            yield spin, signals[0], found
+
+
 def _word(program: Program, s: Site) -> Linear:
     return _linear(program, s, s.op.operands["i"])
 
@@ -72,14 +83,14 @@ def _linear(program: Program, s: Site, e: object) -> Linear:
 # ------------------------------------------------------------------ what is read behind a wait
 
 
-def unwritten(program: Program, link: Link) -> Site | None:
-    """A load behind the wait, at the place of the tile that is waited for, of a tensor that the launch does not write; None where something
-    that it does write is read there too."""
+def unwritten(program: Program, spin: Site, word: Linear) -> Site | None:
+    """A load behind a wait for `word`, at the place of the tile that is waited for, of a tensor that the launch does not write; None where
+    something that it does write is read there too."""
     kinds: dict[str, set[str]] = {}
     for op in program.ops:
         if (found := touched(op, program)) is not None:
             kinds.setdefault(found[0], set()).add(found[1])
-    behind = [s for s in sites(program).of_role(link.spin.role.name) if s.order > link.spin.order and s.path[: len(link.spin.path)] == link.spin.path]
+    behind = [s for s in sites(program).of_role(spin.role.name) if s.order > spin.order and s.path[: len(spin.path)] == spin.path]
     suspect: Site | None = None
     for s in behind:
         found = touched(s.op, program)
@@ -88,7 +99,7 @@ def unwritten(program: Program, link: Link) -> Site | None:
         if kinds[found[0]] != {READ}:
             return None
         param = program.tensors[found[0]]
-        if suspect is None and not (param.const or param.zeroed or param.inout) and any(_linear(program, s, e) == link.word for e in _coordinates(s)):
+        if suspect is None and not (param.const or param.zeroed or param.inout) and any(_linear(program, s, e) == word for e in _coordinates(s)):
             suspect = s
     return suspect
 
@@ -148,4 +159,4 @@ def _count(program: Program, s: Site, field: str) -> Linear | None:
     return None
 
 
-__all__ = ["LeftOut", "Link", "left_out", "links", "unwritten"]
+__all__ = ["LeftOut", "Link", "handed_over", "left_out", "links", "unwritten"]

@@ -25,7 +25,7 @@ from cake_ir.ops.effects import (
 from cake_ir.program import Expr, Op
 from cake_ir.types import ScalarT
 from cake_ir.walk.agents import BLOCKED
-from cake_ir.walk.code import Context
+from cake_ir.walk.code import Context, Event
 from cake_verify.analyses import steps_memory as memory
 from cake_verify.analyses import steps_send as sends
 from cake_verify.analyses import steps_sync as synchronise
@@ -203,9 +203,15 @@ class Machine:
                                       lambda name, rank=c.rank: tiles(name, rank))  # fmt: skip
                     world.members.append(Member(len(world.members), role, i, c, make(context), role in plan.issuers, world))
 
-    def run(self, world: World, log: Callable[[Member, Any], None] | None = None, limit: int = LIMIT) -> None:
-        """Run all members, each until it blocks, in a fixed order. Raises `Found`, `Stuck` or `Undecided`."""
+    def run(self, world: World, log: Callable[[Member, Event], None] | None = None, limit: int = LIMIT, logged: Iterable[int] | None = None) -> None:
+        """Run all members, each until it blocks, in a fixed order. Raises `Found`, `Stuck` or `Undecided`.
+
+        `log` is told every operation that was executed, or those of `logged`.
+        """
         steps = [*self.steps, None]  # event -1, an iteration without an operation, takes the last one
+        if log is not None:
+            for i in range(len(self.steps)) if logged is None else logged:
+                steps[i] = _logged(i, steps[i], log)
         blocked = BLOCKED
         running = list(world.members)
         events = 0
@@ -217,18 +223,18 @@ class Machine:
                     if event is None:
                         event = send(None)
                     while True:
-                        step = steps[event[0]]
-                        reply = None
-                        if step is not None:
-                            reply = step(m, event[1])
+                        number, values = event
+                        step = steps[number]
+                        if step is None:
+                            reply = None
+                        else:
+                            reply = step(m, values)
                             if reply is blocked:
                                 m.pending = event
                                 break
-                        if log is not None:
-                            log(m, event)
                         events += 1
                         if events > limit:
-                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", event[0] if event[0] >= 0 else None, m.role)
+                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
                         event = send(reply)
                 except StopIteration:
                     m.done, m.pending = True, None
@@ -242,6 +248,18 @@ class Machine:
             running = [m for m in running if not m.done]
             if running and events == before:
                 raise Stuck(running)
+
+
+def _logged(number: int, step: Step | None, log: Callable[[Member, Event], None]) -> Step:
+    """A step that tells when it was executed."""
+
+    def logged(m: Member, v: tuple[Any, ...]) -> Any:
+        reply = None if step is None else step(m, v)
+        if reply is not BLOCKED:
+            log(m, (number, v))
+        return reply
+
+    return logged
 
 
 def _both(first: Step, second: Step) -> Step:

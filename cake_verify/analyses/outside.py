@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, parameters, positions
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of
 
@@ -24,13 +25,17 @@ _STRICTER = {"le": "lt", "ge": "gt"}
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """One execution that leaves its tensor: along `axis` it touches element `last` of `extent`; `given` says where and for what."""
+    """One execution that leaves its tensor: along `axis` it touches element `last` of `extent`; `given` says where and for what.
+
+    `guard` is the branch that lets it through, `loose` the comparison there that would not if it were `tighter`.
+    """
 
     axis: int
     last: int
     extent: int
     given: str
     guard: If | None
+    loose: Expr | None
     tighter: str
 
 
@@ -42,14 +47,23 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     resolve = resolver_of(program, site.role.name)
     at = [resolve(e) for e in entries]
     conds = around(site, program)
-    if any(n.op == "ld" or isinstance(n.type, FragT) for e in (*at, *conds) for n in e.walk()):
+    if any(isinstance(n.type, FragT) for e in (*at, *conds) for n in e.parts()):
+        return None
+    if any(n.op == "ld" and not memory_alone(c) for e in conds for c in conjuncts(e) for n in c.parts()):
+        return None  # what is read may be what keeps the coordinates inside
+    read = [e.op != "const" and any(n.op == "ld" for n in e.parts()) for e in at]
+    if all(read):
         return None
     extents = list(reversed(tensor.extents))
+    at = [Expr("read") if r else e for e, r in zip(at, read, strict=True)]  # nothing is known of these
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
+    told = {str(n.attrs["tensor"]) for e in conds for n in e.parts() if n.op == "ld"}
+    ends = (False, True) if len(told) == 1 else (False,)  # the greatest numbers of two tensors need not come together
     for args in arguments(program, names, (2,), CHOICES):
-        found = _first(program, site, at, extents, args, names)
-        if found is not None:
-            return found
+        for high in ends:
+            found = _first(program, site, at, extents, args, names, high)
+            if found is not None:
+                return found
     return None
 
 
@@ -59,11 +73,11 @@ def _entries(site: Site) -> list[Expr]:
     return [e for e in found if isinstance(e, Expr)]
 
 
-def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[int | str], args: dict[str, int], names: set[str]) -> Outside | None:
+def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool) -> Outside | None:
     sizes = [e if isinstance(e, int) else args.get(e) for e in extents]
     bad: list[tuple[Position, int, int, int]] = []
     try:
-        for p in positions(program, site, args):
+        for p in positions(program, site, args, high, free=True):
             if p.inside and (wrong := _past(site, at, sizes, p)) is not None:
                 bad.append((p, *wrong))
     except TooMany:
@@ -71,8 +85,8 @@ def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[i
     if not bad:
         return None
     p, axis, last, extent = bad[0]
-    guard, tighter = _loose(program, site, [p for p, *_ in bad])
-    return Outside(axis, last, extent, _given(p, site, names), guard, tighter)
+    guard, loose, tighter = _loose(program, site, [p for p, *_ in bad])
+    return Outside(axis, last, extent, _given(p, site, names), guard, loose, tighter)
 
 
 def _past(site: Site, at: Sequence[Expr], sizes: Sequence[int | None], p: Position) -> tuple[int, int, int] | None:
@@ -92,17 +106,17 @@ def _given(p: Position, site: Site, names: set[str]) -> str:
     return f"{text}, member {p.member}" if site.role.members > 1 else text
 
 
-def _loose(program: Program, site: Site, bad: Sequence[Position]) -> tuple[If | None, str]:
-    """The innermost condition that, without its equality, would keep all of these out; with the relation that it should have."""
+def _loose(program: Program, site: Site, bad: Sequence[Position]) -> tuple[If | None, Expr | None, str]:
+    """The innermost branch with the comparison that, without its equality, would keep all of these out, and the relation that it should have."""
     resolve = resolver_of(program, site.role.name)
     guards = [s for s in site.path if isinstance(s, If)]
     for guard, arm in list(zip(guards, site.arms, strict=True))[::-1]:
-        cond = guard.cond
-        if arm and cond.op in _STRICTER and cond.span.line == cond.span.end_line:
-            strict = Expr(_STRICTER[cond.op], tuple(resolve(a) for a in cond.args), cond.attrs, cond.type, cond.span)
-            if not any(p.value(strict) for p in bad):
-                return guard, _OTHER[cond.op]
-    return (guards[-1] if guards else None), ""
+        for cond in conjuncts(guard.cond) if arm else ():
+            if cond.op in _STRICTER and cond.span.line and cond.span.line == cond.span.end_line:
+                strict = Expr(_STRICTER[cond.op], tuple(resolve(a) for a in cond.args), cond.attrs, cond.type, cond.span)
+                if not any(p.value(strict) is not False for p in bad):
+                    return guard, cond, _OTHER[cond.op]
+    return (guards[-1] if guards else None), None, ""
 
 
 __all__ = ["Outside", "outside"]

@@ -16,7 +16,7 @@ from cake_verify.analyses import trips
 def _sources(program: Program, role: str, e: Expr) -> set[str]:
     """The arguments, memory reads and tile fields that an expression depends on."""
     out = set()
-    for n in trips.resolver_of(program, role)(e).walk():
+    for n in trips.resolver_of(program, role)(e).parts():
         if n.op == "param":
             out.add(str(n.attrs["name"]))
         elif n.op == "ld":
@@ -29,7 +29,7 @@ def _sources(program: Program, role: str, e: Expr) -> set[str]:
 
 
 def _steps(e: object, ring: str) -> bool:
-    return isinstance(e, Expr) and any([n.op == "step" and n.attrs.get("ring") == ring for n in (e.walk() if e.args else (e,))])
+    return isinstance(e, Expr) and any([n.op == "step" and n.attrs.get("ring") == ring for n in (e.parts() if e.args else (e,))])
 
 
 def _counted_by(program: Program, role: str, body: tuple[Stmt, ...], ring: str, around: frozenset[str], head: Span | None) -> list[tuple[frozenset[str], Span | None]]:
@@ -54,9 +54,9 @@ def _tied(program: Program) -> list[set[str]]:
     """Groups of arguments that equations among the assumptions connect."""
     groups: list[set[str]] = []
     for a in program.assumes:
-        for n in trips.resolver_of(program, "")(a.cond).walk():
+        for n in trips.resolver_of(program, "")(a.cond).parts():
             if n.op == "eq":
-                groups.append({str(x.attrs["name"]) for x in n.walk() if x.op == "param"})
+                groups.append({str(x.attrs["name"]) for x in n.parts() if x.op == "param"})
     return groups
 
 

@@ -14,7 +14,7 @@ from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import listed, sites
 from cake_ir.derive.transactions import TxSet, transactions
 from cake_ir.program import Assign, Expr, Op, Program
-from cake_ir.types import SlotT, TmemT, ViewT
+from cake_ir.types import ScalesT, SlotT, TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
 from cake_verify.analyses.fragment_paths import Paths, paths
 from cake_verify.analyses.places import register_touches
@@ -54,7 +54,7 @@ class Plan:
         self.cluster = program.launch.cluster
         self.ranks = self.cluster[0] * self.cluster[1]
         self._paths: dict[int, Paths] = {}
-        self._lookups: dict[tuple[str, int, int, int, int, int], Lookup] = {}
+        self._lookups: dict[tuple[str, int, bool, int, int, int, int], Lookup] = {}
         self._views: dict[tuple[str, str], Expr] = {}
 
     def paths(self, tree: Expr) -> Paths:
@@ -127,7 +127,9 @@ class Plan:
         rows, cols = t.rows if rows is None else rows, t.cols if cols is None else cols
         stages = self.slots(op, operand)
         regions, name, have = self.regions, t.view, self.program.views[t.view].stages
-        made = self._lookups.get((name, stages, row, rows, col, cols))
+        ring = self.ring_of(op, operand)
+        phased = ring is None or any(b.pipeline == ring for b in self.program.barriers.values())  # without phases the slots before the first are the last ones
+        made = self._lookups.get((name, stages, phased, row, rows, col, cols))
         if made is not None:
             return made
         cache: dict[tuple[int, int, int], Region] = {}
@@ -136,7 +138,7 @@ class Plan:
             got = cache.get(v)
             if got is None:
                 n, r, c = v
-                if n < 0:
+                if n < 0 and phased:
                     raise Found("S031", view=name, slot=n)
                 place = (n % stages, r, c)
                 got = cache.get(place)
@@ -153,11 +155,15 @@ class Plan:
             except OutsideView as e:
                 raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
 
-        self._lookups[name, stages, row, rows, col, cols] = find
+        self._lookups[name, stages, phased, row, rows, col, cols] = find
         return find
 
-    def columns(self, t: TmemT) -> Callable[[int], Region]:
-        """A function from a tensor-memory value (its first column) to the atoms of the range."""
+    def columns(self, t: TmemT | ScalesT) -> Callable[[Any], Region]:
+        """A function from a tensor-memory value (its first column; of scales there with the first one's number) to the atoms of the range."""
+        if isinstance(t, ScalesT):
+            assert isinstance(t.source, TmemT)
+            whole = self.columns(t.source)
+            return lambda v: whole(v[0])
         tmem, regions, n = self.program.tmems[t.tmem], self.regions, t.cols
         lanes = max(1, tmem.shape[1])
         width = max(1, n * tmem.width // lanes)

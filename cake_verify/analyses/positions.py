@@ -7,15 +7,20 @@ numbers; that they find nothing proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
+from operator import lt
 from typing import Any
 
-from cake_ir.program import AssumeValues, Expr, For, If, Program
-from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile
+from cake_ir.derive.structure import conjuncts
+from cake_ir.fact import fact
+from cake_ir.program import AssumeValues, Expr, For, If, Program, Scheduler
+from cake_ir.record import record
+from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, decode_group, every_tile, group_totals
 from cake_verify.analyses import ranges
-from cake_verify.analyses.evaluate import apply, evaluate
+from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.sites import Site
+from cake_verify.analyses.tape import LEAVES, Tape, plain_tape, tape
 from cake_verify.analyses.trips import resolver_of, written
 
 MOST = 2048
@@ -26,7 +31,7 @@ class TooMany(Exception):
     """More positions than are looked at, or a loop whose bounds are not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=False)
 class Position:
     """One execution: run-time scalars, loop variables (tiles as their fields by name), the member; `high` says which end of its declared
     values an index tensor gives, `tile` which tile of the schedule it is."""
@@ -41,13 +46,15 @@ class Position:
 
     def value(self, e: Expr) -> Any:
         """The value of a resolved expression, None where something in it is not known."""
-        return self._value(e, {})
+        return e.attrs["value"] if e.op == "const" else self.leaf(e) if e.op in LEAVES else tape(self.program, (e,)).run(self)[0]
 
-    def _value(self, e: Expr, known: dict[int, Any]) -> Any:
-        """`known` has the values of parts by identity: a name's definition is one expression wherever it stands."""
+    def values(self, exprs: tuple[Expr, ...]) -> list[Any]:
+        """The values of several resolved expressions."""
+        return tape(self.program, exprs).run(self)
+
+    def leaf(self, e: Expr) -> Any:
+        """The value of an expression that depends on the position itself."""
         op = e.op
-        if op == "const":
-            return e.attrs["value"]
         if op == "param":
             return self.args.get(str(e.attrs["name"]))
         if op == "var":
@@ -56,19 +63,7 @@ class Position:
         if op == "field":
             tile = self.names.get(str(e.args[0].attrs.get("name")))
             return tile.get(str(e.attrs["name"])) if isinstance(tile, dict) else None
-        if op == "role_index":
-            return self.member
-        if op == "ld":
-            return self._read(str(e.attrs["tensor"]))
-        if id(e) in known:
-            return known[id(e)]
-        if op == "cast":
-            v = self._value(e.args[0], known)
-            v = v if isinstance(v, int) else None
-        else:
-            v = apply(op, [self._value(a, known) for a in e.args])
-        known[id(e)] = v
-        return v
+        return self.member if op == "role_index" else self._read(str(e.attrs["tensor"]))
 
     def _read(self, tensor: str) -> int | None:
         stated = declared_values(self.program, tensor)
@@ -92,8 +87,8 @@ def declared_values(program: Program, tensor: str) -> AssumeValues | None:
 
 def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
     """Run-time integers that the values of `exprs` depend on, and those that `lm.assume` ties to them."""
-    found = {str(n.attrs["name"]) for e in exprs for n in e.walk() if n.op == "param"}
-    facts = [{str(n.attrs["name"]) for n in a.cond.walk() if n.op == "param"} for a in program.assumes]
+    found = {str(n.attrs["name"]) for e in exprs for n in e.parts() if n.op == "param"}
+    facts = [{str(n.attrs["name"]) for n in a.cond.parts() if n.op == "param"} for a in program.assumes]
     grown = True
     while grown:
         grown = False
@@ -106,35 +101,35 @@ def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
 
 def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24) -> Iterator[dict[str, int]]:
     """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try."""
-    wanted = sorted(names)
-    facts = [c for a in program.assumes for c in ranges.conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.walk() if n.op == "param"} <= set(wanted)]
-    defined: dict[str, Expr] = {}
-    for c in facts:
-        if c.op == "eq" and c.args[0].op == "param":
-            name = str(c.args[0].attrs["name"])
-            if name not in defined and all(n.attrs.get("name") not in (name, *defined) for n in c.args[1].walk() if n.op == "param"):
-                defined[name] = c.args[1]
-    free = [n for n in wanted if n not in defined]
+    free, defined, values, facts = _tied(program, tuple(sorted(names)))
     tried = 0
-    for values in islice(product(*(_candidates(program, n, sizes) for n in free)), 4 * limit):
-        args = dict(zip(free, values, strict=True))
-        for name, e in defined.items():
-            v = evaluate(program, e, args)
+    for chosen in islice(product(*(_candidates(program, n, sizes) for n in free)), 4 * limit):
+        args = dict(zip(free, chosen, strict=True))
+        for name, value in zip(defined, values, strict=True):
+            (v,) = value.given(args)
             if v is None:
                 break
             args[name] = int(v)
         else:
-            if all(evaluate(program, c, args) is not False for c in facts):
+            if all([v is not False for v in facts.given(args)]):
                 yield args
                 tried += 1
                 if tried == limit:
                     return
 
 
+@fact
+def _tied(program: Program, wanted: tuple[str, ...]) -> tuple[list[str], list[str], list[Tape], Tape]:
+    """Which of some arguments can be chosen, which follow from those, how, and the assumptions that are about no others."""
+    facts = [c for a in program.assumes for c in conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
+    defined = definitions(facts, wanted)
+    return [n for n in wanted if n not in defined], list(defined), [plain_tape(program, (e,)) for e in defined.values()], plain_tape(program, tuple(facts))
+
+
 def _candidates(program: Program, name: str, sizes: Iterable[int]) -> list[int]:
     """A block and one more, a single element, and `sizes` blocks, within what is assumed of the parameter."""
     r = ranges.of(program, None, Expr("param", (), {"name": name}))
-    block = next((b for b in _blocks(program, name)), 1)
+    block = _blocks(program).get(name, 1)
     raw = [block + 1, 1, *(block * n for n in sizes)]
     mod = max(r.mod, 1)
     out: list[int] = []
@@ -146,12 +141,15 @@ def _candidates(program: Program, name: str, sizes: Iterable[int]) -> list[int]:
     return out
 
 
-def _blocks(program: Program, name: str) -> Iterator[int]:
-    """Constants by which tile counts and lets divide a parameter."""
+@fact
+def _blocks(program: Program) -> dict[str, int]:
+    """By parameter the first constant by which tile counts and lets divide it."""
+    found: dict[str, int] = {}
     for e in (*(e for s in program.schedulers.values() for e in s.tiles), *(x.value for x in program.lets.values())):
-        for n in e.walk():
-            if n.op in ("cdiv", "floordiv") and n.args[0].attrs.get("name") == name and isinstance(n.args[1].attrs.get("value"), int):
-                yield int(n.args[1].attrs["value"])  # type: ignore[call-overload]  # an integer, see above
+        for n in e.parts():
+            if n.op in ("cdiv", "floordiv") and isinstance(n.args[1].attrs.get("value"), int):
+                found.setdefault(str(n.args[0].attrs.get("name")), int(n.args[1].attrs["value"]))  # type: ignore[call-overload]  # an integer, see above
+    return found
 
 
 def around(site: Site, program: Program) -> list[Expr]:
@@ -162,55 +160,121 @@ def around(site: Site, program: Program) -> list[Expr]:
         if isinstance(s, If):
             out.append(s.cond)
         elif s.kind == "tiles":
-            out += program.schedulers[str(s.scheduler)].tiles
+            d = program.schedulers[str(s.scheduler)]
+            out += d.tiles
+            if d.kind == "grouped" and (rows := group_rows(program, d)) is not None:
+                out += rows
         else:
             out += [e for e in (s.lo, s.hi) if e is not None]
     return [resolve(e) for e in out]
 
 
-def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False) -> Iterator[Position]:
-    """Every execution of an operation for `args`. Raises `TooMany`."""
+def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False, free: bool = False) -> tuple[Position, ...]:
+    """Every execution of an operation for `args`, worked out once for all operations of its block. Raises `TooMany`.
+
+    With `free` a condition on nothing but what memory holds may hold and may not: some memory lets the operation run.
+    """
+    key = (positions, site.role.name, *map(id, site.path), site.arms, *sorted(args.items()), high, free)
+    found = program.facts.get(key)
+    if found is None:
+        try:
+            found = tuple(_positions(program, site, args, high, free))
+        except TooMany as many:
+            found = many
+        program.facts[key] = found
+    if isinstance(found, TooMany):
+        raise found
+    return found  # type: ignore[return-value]  # what was put in under this key
+
+
+def _positions(program: Program, site: Site, args: Mapping[str, int], high: bool, free: bool) -> Iterator[Position]:
     resolve = resolver_of(program, site.role.name)
     left = MOST
     for member in range(site.role.members):
-        for p in _inner(program, site, 0, 0, Position(program, args, {}, member, high), resolve):
+        for p in _inner(program, site, 0, 0, Position(program, args, {}, member, high), resolve, free):
             left -= 1
             if left < 0:
                 raise TooMany
             yield p
 
 
-def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, resolve: Any) -> Iterator[Position]:
+def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, resolve: Any, free: bool) -> Iterator[Position]:
     if depth == len(site.path):
         yield p
         return
     s = site.path[depth]
     if isinstance(s, If):
-        holds = p.value(resolve(s.cond))
-        if holds is not None and bool(holds) == site.arms[arm]:
-            yield from _inner(program, site, depth + 1, arm + 1, p, resolve)
+        if _taken(p, resolve(s.cond), site.arms[arm], free):
+            yield from _inner(program, site, depth + 1, arm + 1, p, resolve, free)
         return
     for v, tile, inside in _values(program, s, p, resolve):
         at = Position(program, p.args, {**p.names, s.var: v}, p.member, p.high, tile or p.tile, p.inside and inside)
-        yield from _inner(program, site, depth + 1, arm, at, resolve)
+        yield from _inner(program, site, depth + 1, arm, at, resolve, free)
+
+
+def group_rows(program: Program, d: Scheduler) -> tuple[Expr, Expr] | None:
+    """How many offsets a grouped scheduler has, and the end of the last group at most; None where nothing states them."""
+    stated, tensor = declared_values(program, str(d.offsets)), program.tensors.get(str(d.offsets))
+    if stated is None or tensor is None or not tensor.extents:
+        return None
+    count = tensor.extents[0]
+    return Expr("const", (), {"value": count}) if isinstance(count, int) else Expr("param", (), {"name": count}), stated.hi
+
+
+MOST_GROUPS = 6
+
+
+def _grouped(program: Program, d: Scheduler, n_tiles: int, p: Position) -> Iterator[tuple[Any, tuple[int, ...], bool]]:
+    """The tiles of groups that share all rows there are as evenly as they can."""
+    found = group_rows(program, d)
+    count, end = (evaluate(program, e, p.args) for e in found) if found is not None else (None, None)
+    if not isinstance(count, int) or not isinstance(end, int) or not 2 <= count <= MOST_GROUPS or end < 1 or not d.block:
+        raise TooMany
+    offsets = [(end - 1) * i // (count - 1) for i in range(count)]
+    total = sum(group_totals(offsets, d.block, n_tiles, d.cluster))
+    if total > MOST:
+        raise TooMany
+    for linear in range(total):
+        t = decode_group(linear, offsets, d.block, n_tiles, d.raster, d.swizzle, d.cluster)
+        if t is not None and t.rows > 0 and t.n < n_tiles:
+            yield {"group": t.group, "m": t.m, "n": t.n, "row0": t.row0, "rows": t.rows}, (t.group, t.m, t.n), True
+
+
+def _taken(p: Position, cond: Expr, arm: bool, free: bool) -> bool:
+    """Whether an arm is certainly taken, or with `free` taken for some contents of memory."""
+    parts = conjuncts(cond)
+    held = [None if free and memory_alone(c) else p.value(c) for c in parts]
+    open_ = [free and memory_alone(c) for c in parts]
+    if arm:
+        return all(o or (h is not None and bool(h)) for h, o in zip(held, open_, strict=True))
+    return any(o or (h is not None and not h) for h, o in zip(held, open_, strict=True))
+
+
+def memory_alone(e: Expr) -> bool:
+    """Whether a condition compares what memory holds with launch arguments and numbers only: nothing of where the operation stands."""
+    if e.op == "ld":
+        return True
+    return e.op not in ("var", "field", "role_index", "slot_index", "cta_rank", "cta_id") and bool(e.args) and any(n.op == "ld" for n in e.parts()) and all(
+        memory_alone(a) or not any(n.op in ("ld", "var", "field", "role_index", "slot_index", "cta_rank", "cta_id") for n in a.parts()) for a in e.args)  # fmt: skip
 
 
 def _values(program: Program, loop: For, p: Position, resolve: Any) -> Iterator[tuple[Any, tuple[int, ...], bool]]:
     """What a loop's variable takes: (value, the tile, whether the tile lies inside the tile counts)."""
     if loop.kind != "tiles":
-        lo, hi = (p.value(resolve(e)) if e is not None else None for e in (loop.lo, loop.hi))
+        lo, hi = (None, None) if loop.lo is None or loop.hi is None else p.values((resolve(loop.lo), resolve(loop.hi)))
         if lo is None or hi is None or hi - lo > MOST:
             raise TooMany
         yield from ((i, (), True) for i in range(int(lo), int(hi)))
         return
     d = program.schedulers[str(loop.scheduler)]
-    counts = [p.value(resolve(e)) for e in d.tiles]
-    if d.kind == "grouped" or any(c is None for c in counts):
+    counts = p.values(tuple([resolve(e) for e in d.tiles]))
+    if any(c is None for c in counts):
         raise TooMany
+    if d.kind == "grouped":
+        yield from _grouped(program, d, int(counts[-1]), p)
+        return
     order = TileOrder(tuple(max(0, int(c)) for c in counts), d.names, d.raster, d.swizzle, d.cluster)
     if cluster_total(order) * cluster_size(order) > MOST:
         raise TooMany
-    for linear in range(cluster_total(order)):
-        for rank in range(cluster_size(order)):
-            t = cta_tile(order, linear, rank)
-            yield dict(zip(d.names, t, strict=True)), t, all(a < b for a, b in zip(t, order.tiles, strict=True))
+    for t in every_tile(order):
+        yield dict(zip(d.names, t, strict=True)), t, all(map(lt, t, order.tiles))

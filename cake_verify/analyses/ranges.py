@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.fact import fact
-from cake_ir.program import Expr, For, Program
+from cake_ir.program import Assume, Expr, For, Program
 from cake_ir.record import record
 from cake_verify.analyses.sites import Site, sites
 
@@ -121,7 +122,7 @@ def modulo(a: Range, b: Range) -> Range:
 
 def of(program: Program, role: str | None, e: Expr) -> Range:
     """The range of a uniform integer expression as role `role` sees it; anything may come out of what is not understood."""
-    return _Evaluator(program, role).value(e, _DEPTH)
+    return _evaluator(program, role).value(e, _DEPTH)
 
 
 @fact
@@ -137,17 +138,58 @@ def _never_runs(program: Program, role: str, loop: For) -> bool:
     return loop.lo is not None and loop.hi is not None and of(program, role, loop.lo).lo >= of(program, role, loop.hi).hi
 
 
+@fact
+def _evaluator(program: Program, role: str | None) -> _Evaluator:
+    return _Evaluator(program, role)
+
+
 class _Evaluator:
+    """Ranges as one role sees them; several rules ask for the same ones.
+
+    `known` has those of expressions and of names, by identity and by name, each with the depth from which on it is the whole answer and what it
+    is of, which lives as long as its number stands for it. `cut_off` has answers at a depth that was not enough; `cut` says that one was met.
+    """
+
+    __slots__ = ("assumes", "cut", "cut_off", "known", "lets", "rings", "role", "roles", "sites")
+
     def __init__(self, program: Program, role: str | None) -> None:
-        self.program, self.role = program, role
+        self.role, self.sites = role, sites(program)  # not the program: this is one of its facts, and they would hold each other
+        self.lets, self.roles, self.rings, self.assumes = program.lets, program.roles, program.rings, program.assumes
+        self.known: dict[int | str, tuple[int, Range, Expr | None]] = {}
+        self.cut_off: dict[tuple[int | str, int], tuple[Range, Expr | None]] = {}
+        self.cut = False
 
     def value(self, e: Expr, depth: int) -> Range:
-        op = e.op
-        if op == "const":
+        if e.op == "const":
             v = e.attrs["value"]
             return const(int(v)) if isinstance(v, int) else ANY
         if depth == 0:
+            self.cut = True
             return ANY
+        if not e.args:
+            return self._worked_out(e, depth)
+        key = id(e)
+        found = self.known.get(key)
+        if found is not None and depth >= found[0]:
+            return found[1]
+        return self._kept(key, e, depth)
+
+    def _kept(self, key: int | str, e: Expr | None, depth: int) -> Range:
+        """Work out an expression, or the range of the name that is the key, and keep it."""
+        short = self.cut_off.get((key, depth))
+        if short is not None:
+            self.cut = True
+            return short[0]
+        before, self.cut = self.cut, False
+        out = self._variable(str(key), depth) if e is None else self._worked_out(e, depth)
+        if self.cut:
+            self.cut_off[key, depth] = out, e
+        else:
+            self.known[key], self.cut = (depth, out, e), before
+        return out
+
+    def _worked_out(self, e: Expr, depth: int) -> Range:
+        op = e.op
         if op in _BINARY:
             return _BINARY[op](self.value(e.args[0], depth - 1), self.value(e.args[1], depth - 1))
         if op == "neg":
@@ -166,26 +208,38 @@ class _Evaluator:
                 return NATURAL if a.lo >= 0 else ANY
             return span(-(-a.lo // d) if math.isfinite(a.lo) else a.lo, -(-a.hi // d) if math.isfinite(a.hi) else a.hi)
         if op == "role_index":
-            return span(0, self.program.roles[str(e.attrs["role"])].members - 1, True)
+            return span(0, self.roles[str(e.attrs["role"])].members - 1, True)
         if op == "slot_index":
-            return span(0, self.program.rings[str(e.attrs["ring"])].stages - 1)
+            return span(0, self.rings[str(e.attrs["ring"])].stages - 1)
         if op == "param":
-            return _parameter(self.program, str(e.attrs["name"]))
+            return self._parameter(str(e.attrs["name"]))
         if op in ("field", "extent", "cta_rank", "cta_id"):
             return NATURAL
         if op == "var":
             return self.variable(str(e.attrs["name"]), depth - 1)
         return ANY
 
+    def _parameter(self, name: str) -> Range:
+        """A run-time scalar as `lm.assume` bounds it."""
+        key = f"lm.assume {name}"  # no name of a program has a blank
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = 0, _assumed(self.assumes, name), None
+        return found[1]
+
     def variable(self, name: str, depth: int) -> Range:
-        if name in self.program.lets:
-            return self.value(self.program.lets[name].value, depth)
+        """The range of a name: of its definitions, or of the loops that it counts."""
+        found = self.known.get(name)
+        return found[1] if found is not None and depth >= found[0] else self._kept(name, None, depth)
+
+    def _variable(self, name: str, depth: int) -> Range:
+        if name in self.lets:
+            return self.value(self.lets[name].value, depth)
         if self.role is None:
             return ANY
-        found = sites(self.program)
         key = (self.role, name)
-        loops, bindings = found.loops.get(key, ()), found.bindings.get(key, ())
-        if key in found.results or (loops and bindings):
+        loops, bindings = self.sites.loops.get(key, ()), self.sites.bindings.get(key, ())
+        if key in self.sites.results or (loops and bindings):
             return ANY
         out: Range | None = None
         for loop in loops:
@@ -208,14 +262,13 @@ _BINARY = {"add": add, "sub": lambda a, b: add(a, b, -1), "mul": mul, "floordiv"
 
 
 def _mentions(e: Expr, name: str) -> bool:
-    return any(x.op == "var" and x.attrs["name"] == name for x in e.walk())
+    return any(x.op == "var" and x.attrs["name"] == name for x in e.parts())
 
 
-@fact
-def _parameter(program: Program, name: str) -> Range:
-    """A run-time scalar as `lm.assume` bounds it."""
+def _assumed(assumes: tuple[Assume, ...], name: str) -> Range:
+    """A run-time scalar as the assumptions bound it."""
     lo, hi, mod = -math.inf, math.inf, 1
-    for c in (c for a in program.assumes for c in conjuncts(a.cond)):
+    for c in (c for a in assumes for c in conjuncts(a.cond)):
         if len(c.args) != 2:
             continue
         left, right = c.args
@@ -231,10 +284,3 @@ def _parameter(program: Program, name: str) -> Range:
 
 def _is_param(e: Expr, name: str) -> bool:
     return e.op == "param" and e.attrs["name"] == name
-
-
-def conjuncts(e: Expr) -> list[Expr]:
-    """The conditions that hold where `e` does."""
-    if e.op == "and":
-        return [c for a in e.args for c in conjuncts(a)]
-    return [e]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cake_ir.program import Expr
+from cake_ir.program import Expr, Program
 from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.trips import NO_VALUE
 
 if TYPE_CHECKING:
@@ -18,16 +19,19 @@ PLENTY = 4096
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
-def outside_reads(e: Expr) -> Iterator[Expr]:
-    """The nodes of a condition, without the index of what it reads or the tile whose field it names."""
-    yield e
+def outside_reads(e: Expr, found: dict[int, Expr] | None = None) -> Iterable[Expr]:
+    """The distinct nodes of a condition, without the index of what it reads or the tile whose field it names."""
+    found = {} if found is None else found
+    found[id(e)] = e
     for a in e.args if e.op not in ("ld", "field") else ():
-        yield from outside_reads(a)
+        if id(a) not in found:
+            outside_reads(a, found)
+    return found.values()
 
 
 def reads(e: Expr) -> bool:
     """Whether a condition looks at an element of a tensor."""
-    return any(n.op == "ld" and "tensor" in n.attrs for n in e.walk())
+    return any(n.op == "ld" and "tensor" in n.attrs for n in e.parts())
 
 
 def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:
@@ -37,27 +41,37 @@ def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:
         for n in outside_reads(cond):
             if n.op not in _COMPARED:
                 continue
-            constants = [int(x.attrs["value"]) for x in n.walk() if x.op == "const" and isinstance(x.attrs["value"], int)]  # type: ignore[call-overload]  # tested here
-            for x in n.walk():
+            constants = [int(x.attrs["value"]) for x in n.parts() if x.op == "const" and isinstance(x.attrs["value"], int)]  # type: ignore[call-overload]  # tested here
+            for x in n.parts():
                 if x.op == "ld" and "tensor" in x.attrs:
                     out.setdefault(str(x.attrs["tensor"]), []).extend([PLENTY, *(c + d for c in constants[:4] for d in (0, 1, -1))])
     return out
 
 
 def held(search: Settings, tensor: str, value: int, env: Mapping[str, Any]) -> int:
-    """A value to be read, brought into what `lm.assume_values` says of a tensor whose elements branches look at."""
+    """A value to be read, brought into what `lm.assume_values` says of a tensor whose elements branches look at.
+
+    One that says how often a loop runs keeps to the least that is stated: the greatest comes from arguments that nothing else may tie to it.
+    """
     stated = search.bounds.get(tensor)
     if stated is None:
-        return value
+        least = search.least.get(tensor)
+        return value if least is None else max(value, least)
     lo, hi = (evaluate(search.program, e, env) for e in (stated.lo, stated.hi))
     if not isinstance(lo, int) or not isinstance(hi, int):
         return value
     return max(lo, min(value, hi - 1))
 
 
+def least_of(program: Program, tensors: Iterable[str]) -> dict[str, int]:
+    """The least number that is stated for each of the tensors for which one is."""
+    stated = {t: d.lo for t in tensors if (d := declared_values(program, t)) is not None}
+    return {t: int(e.attrs["value"]) for t, e in stated.items() if e.op == "const" and isinstance(e.attrs["value"], int)}
+
+
 def only_branched(search: Settings) -> list[str]:
     """The tensors that only branches look at: no loop is as long as they say."""
-    decided = {str(n.attrs["tensor"]) for x in search.loops for e in (x.lo, x.hi) for n in e.walk() if n.op == "ld"}
+    decided = {str(n.attrs["tensor"]) for x in search.loops for e in (x.lo, x.hi) for n in e.parts() if n.op == "ld"}
     return [t for t in search.read if t not in decided and t not in search.prefix]
 
 
@@ -73,7 +87,7 @@ def passing_first(search: Settings, candidates: dict[str, list[int]]) -> dict[st
         return candidates
     start = {n: values[0] for n, values in candidates.items()}
     for name in [n for n in candidates if n.startswith(LENGTH)]:
-        if not any(str(x.attrs.get("tensor")) == name[len(LENGTH) :] for i in guards for x in search.guard_conditions[i].walk() if x.op == "ld"):
+        if not any(str(x.attrs.get("tensor")) == name[len(LENGTH) :] for i in guards for x in search.guard_conditions[i].parts() if x.op == "ld"):
             continue
 
         def passed(value: int, name: str = name) -> int:

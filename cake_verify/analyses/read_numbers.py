@@ -10,7 +10,7 @@ from cake_verify.analyses.trips import resolver_of
 def from_memory(program: Program, role: str, e: Expr) -> bool:
     """Whether an expression of a role uses what an operation has read."""
     results = sites(program).results
-    return any(n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results) for n in resolver_of(program, role)(e).walk())
+    return any(n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results) for n in resolver_of(program, role)(e).parts())
 
 
 __all__ = ["from_memory"]

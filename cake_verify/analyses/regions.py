@@ -133,11 +133,11 @@ class Regions:
                 for n in (layout.offset, stage_stride(layout) if layout.stages > 1 else 0, layout.row_bytes, size if layout.rows == 1 else 0):
                     while n % unit:
                         unit //= 2
-        for op in program.ops:
+        for op, found in zip(program.ops, nodes(program), strict=True):
             read = op.operands.get("view")
             if op.name == "ld" and isinstance(read, Expr) and isinstance(read.type, ViewT) and self.views[read.type.view].swizzle is None:
                 unit = min(unit, max(1, self.views[read.type.view].elem_bits // 8))  # one element stands for itself
-            for x in nodes(program)[op.id]:
+            for x in found:
                 if x.op == "cols" and isinstance(x.type, ViewT) and self.views[x.type.view].swizzle is None:
                     width = x.type.cols * self.views[x.type.view].elem_bits // 8  # members slice a row into equal parts
                     while width % unit and unit > 1:

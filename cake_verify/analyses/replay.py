@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.derive.clusters import guarded_loads
+from cake_ir.derive.pairs import of_pair
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Touch, Turn, Wait
+from cake_ir.ops.scales import region_of
 from cake_ir.program import Expr, Op
 from cake_ir.record import record
-from cake_ir.types import TmemT, ViewT
+from cake_ir.types import ViewT
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.machine import Machine, Stuck
 from cake_verify.analyses.plan import Plan
@@ -72,12 +74,12 @@ class Replay:
         for e in self.effects(op):
             for t in e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ():
                 operand = op.operands.get(t.operand)
-                if isinstance(operand, Expr) and isinstance(operand.type, TmemT):
+                if region_of(operand) is not None:
                     yield t.operand, t.mode
 
     def touched(self, entry: Entry, atom: int, cta: Cta) -> Iterator[tuple[str, str, str]]:
         """The accesses of `atom` in `cta` among those of an executed operation."""
-        here = self._reached(entry) is cta or (entry.op.attrs.get("ctas") == 2 and entry.member.cta.rank ^ 1 == cta.rank)
+        here = self._reached(entry) is cta or (of_pair(self.plan.program, entry.op) and entry.member.cta.rank ^ 1 == cta.rank)
         for operand, mode, proxy in self.touches(entry.op):
             if not here and not entry.op.attrs.get("multicast"):
                 continue
@@ -220,8 +222,6 @@ def replay(machine: Machine, setting: Setting, prefix: frozenset[str]) -> Replay
     def write(m: Member, event: Any) -> None:
         nonlocal mark
         number, values = event
-        if number < 0:
-            return
         op = machine.plan.program.ops[number]
         groups = [*((g[0], g[3]) for g in m.mma), *m.bulk]
         if any(o == number and b not in slots for b, o in groups):

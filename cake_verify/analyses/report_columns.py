@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.program import If
+from cake_ir.program import Expr, If, Op
 from cake_verify.analyses import edits
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import spoken
-from cake_verify.analyses.value_fills import divided_by
+from cake_verify.analyses.value_ends import divided_by
 from cake_verify.analyses.value_masks import selected
 from cake_verify.analyses.value_state import Clash
 from cake_verify.analyses.value_walk import ValueWalk
@@ -47,6 +48,50 @@ def told_column(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, Any]) ->
     return Fault("S034", message, at, ((other.span, "these columns were loaded here"),), "the base is the number of the tile's first column", (), facts)
 
 
+def off_diagonal(plan: Plan, c: Clash, facts: dict[str, Any]) -> Fault:
+    """A tile whose mask lets columns pass that another tile's does not, or that goes without one."""
+    assert c.passed is not None and c.one
+    wide, narrow = c.passed
+    axis, at, masked = c.one[0], wide.op.spans.get("value", wide.op.span), narrow.op.spans.get("value", narrow.op.span)
+    facts = {**facts, "axis": axis, "expected": narrow.by, "found": wide.by}
+    after = wide.by > narrow.by
+    reaches = [f"up to row {_signed(p.by)}" if after else f"from row {_signed(p.by)} on" for p in (wide, narrow)]
+    if c.kind == "diagonals":
+        compare = _comparison(wide.op)
+        message = f"this mask lets columns of `{axis}` {reaches[0]} pass, and another mask of the same products only those {reaches[1]}"
+        fixes = without_offset(compare) if compare is not None else ()
+        return Fault("D037", message, at, ((masked, "the other mask"),), "mask all tiles of one product along one diagonal", fixes, facts)
+    if c.kind == "short":
+        message = f"this mask lets columns of `{axis}` {reaches[0]} pass, and the tiles that are multiplied end {reaches[1].removeprefix('up ')}, for the last row of every tile"
+        compare = _comparison(wide.op)
+        return Fault("D037", message, at, (), f"let pass what all rows get: columns up to row {_signed(narrow.by)}", without_offset(compare) if compare is not None else (), facts)
+    message = f"a maximum runs over columns of `{axis}` {reaches[0]} and no mask, and in other tiles of the same product only those {reaches[1]} pass"
+    made = _bound(plan, wide.op)
+    related = ((masked, "masked here"),) if made is None else ((wide.op.span, "the maximum"), (masked, "masked here"))
+    return Fault("D037", message, at if made is None else made.span, related, "mask this tile too: only tiles of which every element passes go without", (), facts)
+
+
+def _signed(by: int) -> str:
+    return f"{'+' if by >= 0 else '-'} {abs(by)}"
+
+
+def _comparison(op: Op) -> Expr | None:
+    """The comparison of positions in a mask with something added on one side."""
+    value = op.operands.get("value")
+    found = [a for n in (value.walk() if isinstance(value, Expr) else ()) if n.op in ("lt", "le", "gt", "ge") for a in n.args if a.op == "add"]
+    return found[0] if len(found) == 1 else None
+
+
+def _bound(plan: Plan, op: Op) -> Op | None:
+    """The computation that gave what a maximum runs over its name, where that is one."""
+    value = op.operands.get("value")
+    over = next((n.args[0] for n in (value.walk() if isinstance(value, Expr) else ()) if n.op == "reduce"), None)
+    if over is None or over.op != "var":
+        return None
+    found = [s.op for s in sites(plan.program).results.get((plan.sites[op.id].role, str(over.attrs["name"])), ()) if s.op.id < op.id]
+    return found[-1] if found and found[-1].name == "compute" else None
+
+
 def _behind(plan: Plan, c: Clash, offsets: str, facts: dict[str, Any]) -> Fault:
     """A row behind the end of its sequence in a running value, with the condition that lets it through."""
     assert c.one
@@ -62,4 +107,4 @@ def _behind(plan: Plan, c: Clash, offsets: str, facts: dict[str, Any]) -> Fault:
     elif guard is not None and guard.cond.op == "lt":
         fixes = without_offset(guard.cond.args[1])
     message = f"a row of the next sequence is taken in: `{offsets}` divides `{c.one[0]}`, and `{c.one[0]}` = {c.one[1]} lies behind the end of the one that the tile belongs to"
-    return Fault("S034", message, at, tuple(related), "take in only as many rows as the sequence has left", fixes, {**facts, "axis": c.one[0]})
+    return Fault("S034", message, at, tuple(related), "take in only as many rows as the sequence has left", fixes, {**facts, "axis": c.one[0]}, cause="next sequence")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cake_ir.derive.clusters import guarded_loads
-from cake_ir.fault import Fault, Fix
+from cake_ir.fault import Cause, Fault, Fix
 from cake_ir.ops.effects import Arrive, Commit, Drain, Sync, Wait
 from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
+from cake_verify.analyses.report_landed import handed_in_flight, landed_before
 from cake_verify.analyses.report_site import Site, engine_of, title, view_of
 from cake_verify.analyses.slices import Slice, slices
 from cake_verify.analyses.state import Found, Member
@@ -66,6 +67,12 @@ def _read(r: Replay, s: Site, write: Entry, operand: str, missing: int) -> Fault
         fixes.append(edits.before(edits.stmt_span(r.plan, freed.op), 'lm.tmem_wait("st")'))
     elif engine == "cp_async" and write.member is m:
         return _copies(r, s, write, missing, lines, facts)
+    elif engine == "cp_async" and (given := handed_in_flight(r, write)) is not None:
+        message = f"{call(given.op)} hands on `{name}` while {call(write.op)} may be in flight: its threads do not wait for what they copied"
+        tensor_core = any(o == s.operand and proxy == "async" for o, _, proxy in r.touches(s.op))
+        related = [(write.op.span, "copied here"), (s.span, f"{who(r, m)} reads it here")]
+        fix = landed_before(r, write, given, tensor_core)
+        return Fault(code, message, given.op.span, tuple(related), fix.title, (fix,), facts, lines)
     elif write.member is m:
         sync = edits.own_barrier(program, m.role)
         message = f"{call(s.op)} reads bytes of `{name}` that other lanes of {who(r, m)} wrote, and nothing makes them meet in between"
@@ -106,6 +113,7 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
     left = next((i for i, (bits, _) in enumerate(m.cp) if bits & missing), None)
     related = [(write.op.span, "copied here")]
     fixes: list[Fix] = []
+    cause: Cause | None = None
     mine = [e for e in r.log[write.number :] if e.member is m]
     closed = next((e for e in mine if r.is_a(e.op, Commit)), None)
     waited = next((e for e in mine if r.is_a(e.op, Drain)), None)
@@ -116,6 +124,11 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
         fixes.append(edits.after(edits.stmt_span(r.plan, copy.op), "lm.cp_commit()"))
         span = copy.op.span
         related = [(s.span, f"reads `{name}`")]
+    elif left is not None and drain is not None and drain.number < write.number:
+        cause = "copied behind the wait"
+        message = f"{call(s.op)} reads `{name}`, which {call(write.op)} fills behind the last `lm.cp_wait`: nothing waits for that copy"
+        span = write.op.spans.get("stage", write.op.span)
+        related = [(drain.op.span, "waits for the copies in front of it"), (s.span, f"reads `{name}`")]
     elif left is not None:
         since = [] if drain is None else [e for e in r.log[drain.number :] if e.member is m and r.is_a(e.op, Commit)]
         pending = max(0, len(m.cp) - left - 1 - len(since))
@@ -138,6 +151,7 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
                 related.append((s.span, f"reads `{name}`"))
     else:
         sync = edits.own_barrier(r.plan.program, m.role)
+        cause = "own copies"
         message = f"{call(s.op)} reads bytes of `{name}` that other threads of {who(r, m)} copied: `lm.cp_wait` covers a thread's own copies only"
         span = s.span
         if drain is not None:
@@ -146,8 +160,8 @@ def _copies(r: Replay, s: Site, write: Entry, missing: int, lines: tuple[str, ..
             related.append((s.span, f"reads `{name}`"))
             if sync:
                 fixes.append(edits.after(edits.stmt_span(r.plan, drain.op), f"lm.sync({sync})"))
-    return Fault("S004", message, span, tuple(related), help=title(fixes, "wait for the group, then let all threads meet"), fixes=tuple(fixes),
-                 facts=facts, trace=lines)  # fmt: skip
+    return Fault("S004", message, span, tuple(related), help=title(fixes, "copy into the slot that was read last, or wait behind the copy" if cause == "copied behind the wait" else "wait for the group, then let all threads meet"),
+                 fixes=tuple(fixes), facts=facts, trace=lines, cause=cause)  # fmt: skip
 
 
 # ------------------------------------------------------------------ written before earlier reads have ended

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from cake_ir.fault import Fix
 from cake_ir.ops.effects import Issue
+from cake_ir.ops.scales import region_of
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
-from cake_ir.types import TmemT, ViewT
+from cake_ir.types import ViewT
 from cake_verify.analyses.replay import Entry, Replay
 from cake_verify.analyses.state import Cta, Found, Member
 from cake_verify.analyses.words import span_of
@@ -30,17 +31,17 @@ class Site:
 
     @property
     def view(self) -> str:
-        e = self.op.operands.get(self.operand)
-        return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else e.type.tmem if isinstance(e, Expr) and isinstance(e.type, TmemT) else "shared memory"
+        return view_of(self.op, self.operand)
 
     @property
     def span(self) -> Span:
-        return span_of(self.op, self.operand) if self.operand in ("a", "b", "scratch") else self.op.span
+        return span_of(self.op, self.operand) if self.operand in ("a", "b", "scale_a", "scale_b", "scratch") else self.op.span
 
 
 def view_of(op: Op, operand: str) -> str:
     e = op.operands.get(operand)
-    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else e.type.tmem if isinstance(e, Expr) and isinstance(e.type, TmemT) else "shared memory"
+    region = region_of(e)
+    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else region.tmem if region is not None else "shared memory"
 
 
 def engine_of(r: Replay, op: Op) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Drain, FenceProxy, GridDependency, Issue, Sync
+from cake_ir.ops.scales import region_of
 from cake_ir.program import Expr, For, If, Op
 from cake_ir.span import Span
-from cake_ir.types import TmemT
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.report_deadlock import early_release
+from cake_verify.analyses.report_landed import handed_in_flight, landed_before
 from cake_verify.analyses.report_site import Site, engine_of, view_of
 from cake_verify.analyses.state import Found, Member
 from cake_verify.analyses.words import call, sync_points, trace, who
@@ -33,7 +34,11 @@ def unfenced(r: Replay, found: Found) -> Fault:
         fix = edits.before(edits.stmt_span(r.plan, s.op), f"lm.sync({own})")
     if engine_of(r, entry.op) == "cp_async":
         drain = next((e for e in r.log[entry.number :] if e.member is entry.member and r.is_a(e.op, Drain)), None)
-        fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()") if drain else fix
+        if (given := handed_in_flight(r, entry)) is not None:
+            fix = landed_before(r, entry, given, fence=True)
+            message = f"{call(s.op)} {verb} `{name}` through the async proxy: {call(entry.op)} writes when it lands, and its threads do not wait for that in front of a fence"
+        elif drain is not None:
+            fix = edits.after(edits.stmt_span(r.plan, drain.op), "lm.fence_proxy()")
     span, related = entry.op.span, ((s.span, f"{who(r, s.member)} {verb} it here through the async proxy"),)
     if found.data["missing"] & s.member.F and own:
         span, related = s.span, ((entry.op.span, f"{who(r, entry.member)} writes it here"),)
@@ -45,8 +50,9 @@ def tensor_overlap(r: Replay, found: Found) -> Fault:
     """A product whose result lies in columns that it reads as an operand."""
     s = Site(r, found)
     program = r.plan.program
-    names = [e.type.tmem for n in ("acc", "a", "b") if isinstance(e := s.op.operands.get(n), Expr) and isinstance(e.type, TmemT)]
+    names = [t.tmem for n in ("acc", "a", "b", "scale_a", "scale_b") if (t := region_of(s.op.operands.get(n))) is not None]
     decls = [program.tmems[n] for n in dict.fromkeys(names)]
+    decls = [d for d in decls if any(d is not o and d.col < o.col + o.width and o.col < d.col + d.width for o in decls)] or decls
     message = f"{call(s.op)} writes its result to columns of tensor memory that it reads as an operand: " + " and ".join(f"`{d.name}`" for d in decls) + " overlap"
     return Fault("S007", message, s.op.span, tuple((d.spans.get("cols", d.span), f"columns {d.col} to {d.col + d.width - 1}") for d in decls),
                  "give each region columns of its own", facts={"regions": [d.name for d in decls], "setting": str(r.setting)})  # fmt: skip

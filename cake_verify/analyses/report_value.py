@@ -11,12 +11,14 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
-from cake_verify.analyses.report_columns import told_column
+from cake_verify.analyses.report_columns import off_diagonal, told_column
 from cake_verify.analyses.report_halves import halves
 from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of
+from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice
 from cake_verify.analyses.trips import canonical, spoken, written
+from cake_verify.analyses.value_scales import ScaleClash
 from cake_verify.analyses.value_walk import Clash, ValueWalk
 from cake_verify.analyses.words import call, span_of, view_name
 
@@ -43,19 +45,27 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         decl = plan.program.tmems[c.op.operands["acc"].type.tmem]  # type: ignore[union-attr]  # tensor memory, see the walk
         message = f"{call(c.op)} adds to `{decl.name}`, of which another product has overwritten columns since"
         return Fault("S035", message, decl.spans.get("col", decl.span), ((by.span, "overwrites them here"), (c.op.span, "adds to them here")),
-                     "give each accumulator columns of its own", (), facts)  # fmt: skip
+                     "give each accumulator columns of its own", (), facts, cause="columns overwritten")  # fmt: skip
+    if isinstance(c, ScaleClash):
+        return scaled(plan, c, facts)
     if c.kind == "stale":
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {place(c.one)}, and the product belongs to {place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
         return Fault("S035", message, c.op.span, sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
+    if c.kind == "covered":
+        return _covered_over(plan, c, facts)
     if c.kind == "halves":
         return halves(plan, c, facts)
+    if c.passed is not None:
+        return off_diagonal(plan, c, facts)
     if c.kind in ("mask", "numbered", "filled", "related", "behind"):
         return told_column(plan, walk, c, facts)
     if c.kind == "contraction":
         return _contraction(plan, c, facts)
     if c.kind == "transposed":
         return _transposed(plan, c, facts)
+    if c.kind == "summed":
+        return _summed(plan, c, facts)
     return _misplaced(plan, walk, c, facts)
 
 
@@ -176,7 +186,7 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
         message = f"{call(c.op)} multiplies along `{c.one[0]}` of `a` and `{c.other[0]}` of `b`: one operand is not the way round that is meant"
         odd = odd_slice(plan, c.op)
         span = odd.span if odd is not None else span_of(c.op, "b")
-        return Fault("S034", message, span, ((c.op.span, "multiplied here"), *sources(plan, c)), "transpose one of them: `.T`", (), facts)
+        return Fault("S034", message, span, ((c.op.span, "multiplied here"), *sources(plan, c)), "transpose one of them: `.T`", (), facts, cause="operand turned")
     message = f"{call(c.op)} stores rows along `{c.one[0]}` where `{c.op.attrs.get('tensor')}` has `{c.other[0]}`: the tile lies across"
     mma = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role]
     fixes: tuple[Fix, ...] = ()
@@ -187,7 +197,28 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
             fixes = (Fix((Edit(mma[0].spans["a"], str(texts[1])), Edit(mma[0].spans["b"], str(texts[0]))), "likely", "exchange `a` and `b`"),)
     related = (*((o.span, "multiplied here") for o in mma[:1]), *sources(plan, c))
     span, more = (mma[0].span, ((c.op.span, "stored here"), *sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
-    return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts)
+    return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts, cause="operand turned")
+
+
+def _covered_over(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    """A view whose bytes another view's write has taken while they were still wanted."""
+    assert c.one and c.other
+    by, decl = plan.program.ops[c.other[2]], plan.program.views[c.one[0]]
+    message = f"{call(c.op)} reads `{decl.name}` again after {call(by)} has written other values to the same bytes"
+    related = ((c.op.span, "read here"), (by.span, "overwritten here"))
+    return Fault("S007", message, decl.spans.get("offset", decl.span), related, "give the views bytes of their own, or fill the view again before it is read", (), facts)
+
+
+def _summed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    """A result along an axis that its product has summed over: an operand is the wrong way round."""
+    assert c.one
+    axis = c.one[0]
+    mma = [s.op for s in plan.sites.values() if s.op.name == "mma" and s.role == c.member.role]
+    message = f"{call(c.op)} stores along `{axis}` of `{c.op.attrs.get('tensor')}` what was summed over `{axis}`: an operand is not the way round that is meant"
+    related = tuple((o.span, "multiplied here") for o in mma[:1])
+    if len(mma) == 1:
+        return Fault("S034", message, span_of(mma[0], "b"), ((c.op.span, "stored here"),), "transpose it: `.T`", (), facts)
+    return Fault("S034", message, c.op.span, related, "transpose it: `.T`", (), facts)
 
 
 def _source_text(e: object) -> str | None:

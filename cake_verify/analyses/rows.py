@@ -65,7 +65,7 @@ def guarded(plan: Plan, op: Op) -> Range | None:
         return None
     resolve = trips.resolver_of(plan.program, plan.sites[op.id].role)
     for k, e in enumerate(coords):
-        for n in resolve(e).walk():
+        for n in resolve(e).parts():
             if n.op == "ld" and n.attrs["tensor"] in prefix:
                 extent = _extent(op, k)
                 if extent is None:

@@ -6,9 +6,8 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -26,11 +25,14 @@ from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_grid import grid_faults
+from cake_verify.analyses.report_unread import unread_fault
 from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
 from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
-from cake_verify.analyses.state import Found, Member, Undecided
+from cake_verify.analyses.state import Found, Undecided
 from cake_verify.analyses.trips import Loop, spoken
+from cake_verify.analyses.unread_choice import lost_fault, lost_side
+from cake_verify.analyses.unread_parts import Parts, candidates, end_of_run
 from cake_verify.analyses.value_walk import Event, ValueWalk
 from cake_verify.analyses.wraps import came_round, never_round, said
 from cake_verify.rule import checks
@@ -83,6 +85,8 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     fenced: set[int] = set()
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
+    clear: set[int] = set()
+    doubted: set[int] = set()
     came: set[str] = set()
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
     for setting in settings:
@@ -94,7 +98,11 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         log: list[Event] = []
         values = ValueWalk(plan, setting.args) if setting.telling else None
         try:
-            machine.run(world, _noting(log, values) if values is not None else None, min(LIMIT, work - events))
+            if values is None:
+                machine.run(world, None, min(LIMIT, work - events))
+            else:  # what gives or takes values is kept; its meaning is looked at when all regions are known
+                note = log.append
+                machine.run(world, lambda m, event, note=note: note((m, event)), min(LIMIT, work - events), values.handlers)
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
@@ -113,6 +121,9 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             told = setting, values, log
         for cta in world.ctas:
             used |= {op for op, r in zip(cta.O, cta.R, strict=True) if r}
+        own, left = end_of_run(world)
+        clear |= own - left
+        doubted |= left
         used |= world.used
         wrote |= world.wrote
         short |= world.short
@@ -123,6 +134,8 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         faults += [_cut_short(plan, op, *short[op]) for op in sorted(short) if op not in exact][:1]
         if told is not None:
             faults += _values(plan, *told)
+        if not faults and (parts := candidates(plan, doubted - clear)):
+            faults += _unread(machine, settings, search.prefix, parts)
     if not faults:
         def covered(loop: For) -> tuple[int, ...]:
             at = [i for i, x in enumerate(search.loops) if x.stmt is loop]
@@ -160,17 +173,6 @@ def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) ->
     return SafetyResult(tuple(faults), tuple(undecided), 0, tuple(settings))
 
 
-def _noting(log: list[Event], walk: ValueWalk) -> Callable[[Member, Any], None]:
-    """What a run calls for every event: those that give or take values are kept. Their meaning is looked at when all regions are known."""
-    note, known = log.append, walk.handlers
-
-    def write(m: Member, event: Any) -> None:
-        if event[0] in known:
-            note((m, event))
-
-    return write
-
-
 def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> list[Fault]:
     """What the values of one run mean, where they do not fit."""
     walk.run(log)
@@ -179,6 +181,22 @@ def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> 
         return [clash]
     doubts = [clash] if clash is not None else []
     return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting) or part_left_out(plan, walk, setting))
+
+
+def _unread(machine: Machine, settings: list[Setting], prefix: frozenset[str], doubted: frozenset[int]) -> list[Fault]:
+    """What no run reads of the writes of `doubted`: every run once more, with who reads which part."""
+    parts = Parts(machine.plan, doubted)
+    for setting in settings:
+        world = start(machine, setting, prefix)
+        parts.start(setting.args)
+        machine.run(world, parts)
+        world.members.clear()
+    found = parts.unread()
+    if found is not None:
+        return [unread_fault(machine.plan, found)]
+    plan = machine.plan
+    sides = (lost_side(plan, plan.program.ops[n], parts.views[n], parts.written[n]) for n in sorted(doubted))
+    return [lost_fault(plan, side) for side in sides if side is not None][:1]
 
 
 _STUCK = frozenset({"S001", "S008", "S009", "S015", "S018", "S019", "S020", "S021", "S022", "S023"})

@@ -7,55 +7,33 @@ a grid, and the numbers that `lm.ld` reads.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from cake_ir.derive.structure import listed
+from cake_ir.derive.structure import conjuncts, listed
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import read_guards, trips
 from cake_verify.analyses.blocks import LENGTH, blocks_of
+from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
-from cake_verify.analyses.goals import Goal, goals_of
+from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off_tiles, off_trips
 from cake_verify.analyses.later_tiles import later
+from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
-from cake_verify.analyses.ranges import conjuncts
+from cake_verify.analyses.setting import Setting
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
-from cake_verify.analyses.trips import NO_VALUE, NotKnown
+from cake_verify.analyses.trips import NO_VALUE
 
 NEVER = 10.0**9
 TRIALS = 20_000
 """Arguments that are tried for one program; the schedules of today need a few hundred."""
-MOST_LAG = 256
-"""Iterations up to which a guard's constant is followed; what changes later is not decided."""
 
 UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
-
-
-@dataclass(slots=True, eq=False)
-class Setting:
-    """Arguments by scalar name, group sizes by offset tensor, the grid in clusters and the cluster walked.
-
-    `telling` marks the setting whose run shows what every value means: it has several tiles along each axis.
-    """
-
-    args: dict[str, Any]
-    lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    clusters: int = 1
-    cluster: int = 0
-    tiles: int = 0
-    trips: tuple[int, ...] = ()
-    mixed: bool = False
-    telling: bool = False
-
-    def __str__(self) -> str:
-        parts = [f"{k} = {v}" for k, v in self.args.items() if not isinstance(v, float)]
-        parts += [f"lengths by {k} = {list(v)}" for k, v in self.lengths.items()]
-        return ", ".join([*parts, f"grid of {self.clusters} cluster{'s' if self.clusters != 1 else ''}"])
 
 
 class Settings:
@@ -71,12 +49,14 @@ class Settings:
         self.read = self._tensors_read()
         self.branched = read_guards.only_branched(self)
         self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
+        self.least = read_guards.least_of(program, [t for t in self.read if t not in self.bounds and t not in self.prefix])
         self.window, self.stages = self._window()
         self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
         self.dependents, self.defined = fixed_scalars(program, self.integers)
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
         self.guarded: list[If] = []
+        self.wholes: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
         self.sides: dict[tuple[int, ...], tuple[bool, ...]] = {}
         self.trials = 0
         self.untried: list[If] = []
@@ -97,7 +77,7 @@ class Settings:
         names: dict[str, None] = {}
         bounds = [e for loop in self.loops for e in (loop.lo, loop.hi)]
         for e in (*bounds, *(c for _, _, c in trips.conditions(self.program))):
-            for n in e.walk():
+            for n in e.parts():
                 if n.op == "ld" and "tensor" in n.attrs:
                     names[str(n.attrs["tensor"])] = None
         if self.scheduler is not None and self.scheduler.offsets:
@@ -110,14 +90,14 @@ class Settings:
         lag, multiple = 0, 1
         running = {x.stmt.var for x in self.loops}
         for _, _, cond in trips.conditions(self.program):
-            for n in cond.walk():
+            for n in cond.parts():
                 if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
                     constant, terms = trips.linear(Expr("sub", n.args))
                     steps = [abs(c) for t, c in terms.items() if t.startswith("?") and c]
                     if steps:
                         counted = any(t[1:] in running for t in terms if t.startswith("?"))
                         lag = max(lag, min(abs(constant) // min(steps), MOST_LAG if counted else 16))
-                if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" for x in n.args[0].walk()):
+                if n.op == "mod" and n.args[1].op == "const" and any(x.op == "var" for x in n.args[0].parts()):
                     multiple = max(multiple, int(n.args[1].attrs["value"]))  # type: ignore[arg-type]  # a modulus is an integer
         for loop in trips.loops(self.program):
             if loop.lo.op == "const" and not loop.constant:
@@ -127,30 +107,36 @@ class Settings:
     def _functions(self) -> None:
         """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
         resolve = trips.resolver_of(self.program, "")
-        assumed = []
-        for a in self.program.assumes:
-            try:
-                assumed.append(trips.python(resolve(a.cond), self.program))
-            except NotKnown:
-                continue
-        counts = []
-        for loop in list(self.loops):
-            try:
-                counts.append(f"max(0, {', '.join(trips.python(e, self.program) for e in trips.lengths(self.program, loop))})")
-            except NotKnown:
-                self.unknown.append(loop)
-        self.loops = [x for x in self.loops if x not in self.unknown]
-        guards = []
-        for _, branch, cond in trips.conditions(self.program):
+        program = self.program
+        assumed = [resolve(a.cond) for a in program.assumes]
+        self._assumed = [e for e, text in zip(assumed, texts(program, [[e] for e in assumed]), strict=True) if text is not None]
+        known = texts(program, [trips.lengths(program, loop) for loop in self.loops])
+        self.unknown += [loop for loop, text in zip(self.loops, known, strict=True) if text is None]
+        self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
+        self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
+        branches: list[tuple[If, Expr]] = []
+        for _, branch, cond in trips.conditions(program):
             names = {n.op for n in read_guards.outside_reads(cond)}
             reads = "ld" in names
             if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
-                with suppress(NotKnown):
-                    guards.append(f"bool({trips.python(cond, self.program)})")
-                    self.guard_conditions.append(cond)
-                    self.guarded.append(branch)
-        self.guards, self.assumed, self.trips, self.fixed = trips.compiled(guards, assumed, counts, list(self.dependents.values()))
-        self.counts = trips.tile_counts(self.program, self.scheduler.name) if self.scheduler else None
+                branches.append((branch, cond))
+        sides = texts(program, [[cond] for _, cond in branches])
+        self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
+        self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
+        whole = "" if self.dependents or self.read else outline(program, self.scheduler, self._assumed, self.loops)
+        self.guards, self.fixed, outlined = compiled([f"bool({text[0]})" for text in sides if text], list(self.dependents.values()), [whole] if whole else [])
+        self.outlined = outlined if whole else None
+        self.counts = trips.tile_counts(program, self.scheduler.name) if self.scheduler else None
+
+    @cached_property
+    def assumed(self) -> Callable[[trips.Env], tuple[Any, ...]]:
+        """Every assumption for given arguments."""
+        return compiled([text[0] for text in texts(self.program, [[e] for e in self._assumed]) if text])[0]
+
+    @cached_property
+    def trips(self) -> Callable[[trips.Env], tuple[Any, ...]]:
+        """The length of every loop for given arguments and the fields of a tile."""
+        return compiled(self._trips)[0]
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
@@ -165,7 +151,7 @@ class Settings:
             divisors[LENGTH + self.scheduler.offsets].add(self.scheduler.block)
         edges: dict[str, list[int]] = {}
         for cond in self.guard_conditions:
-            for n in cond.walk():
+            for n in cond.parts():
                 if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
                     constant, terms = trips.linear(Expr("sub", n.args))
                     for name, c in terms.items():
@@ -209,6 +195,8 @@ class Settings:
 
     def sides_of(self, choice: dict[str, int]) -> tuple[bool, ...]:
         """Which way every condition on arguments goes."""
+        if not self.guard_conditions:
+            return ()
         key = tuple(choice.values())
         if key not in self.sides:
             self.sides[key] = self.guards(self.environment(choice))
@@ -216,6 +204,8 @@ class Settings:
 
     def _profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
         try:
+            if self.outlined is not None:
+                return self.outlined({**self.ones, **choice})[0]  # type: ignore[no-any-return]  # what `outline` says
             env = self.environment(choice)
             if not all(self.assumed(env)):
                 return None
@@ -307,7 +297,9 @@ class Settings:
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
         at = choice = self._begin(goal)
-        best = NEVER
+        profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
+        best, far = NEVER, bool(self.starts)
+        near: dict[tuple[int, ...], float] = {}
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
@@ -315,20 +307,33 @@ class Settings:
             for name, values in [("", [0]), *order]:  # first the start itself: all there is without arguments
                 others = sum([self._uneven(n, at[n], goal.over) for n in self.blocks if n != name])
                 block, unit = self.blocks.get(name, (1, 0))
+                if others >= best:
+                    continue
                 even = unit * goal.over % block
+                if others + UNEVEN >= best:
+                    values = self._whole(name, values, block, even)
+                key = tuple(at.values())
+                head, tail = (key[: places[name]], key[places[name] + 1 :]) if name else (key, ())
                 for value in values:
                     penalty = others if value % block == even else others + UNEVEN
                     if penalty >= best:
                         continue
-                    trial = {**at, name: value} if name else at
                     self.trials += 1
-                    if (got := self.profile(trial)) is None:
+                    got = profiles.get((*head, value, *tail) if name else key, False)  # most are met at several goals
+                    if got is False:
+                        got = self.profile({**at, name: value} if name else at)
+                    if got is None:
                         continue
-                    distance = self._distance(goal, got) + penalty
-                    if want is not None and self.sides_of(trial)[want[0]] is not want[1]:
+                    total, counts = got  # type: ignore[misc]  # a profile
+                    distance = near.get(counts)
+                    if distance is None:
+                        distance = near[counts] = off_trips(goal, counts, far)
+                    distance = off_tiles(goal, total, distance) + penalty
+                    if want is not None and self.sides_of({**at, name: value} if name else at)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
-                        best, choice, result = distance, trial, (trial, got[1], got[0])
+                        trial = {**at, name: value} if name else at
+                        best, choice, result = distance, trial, (trial, counts, total)
                         if best < 0.0005:
                             return result
                 at = choice
@@ -339,12 +344,19 @@ class Settings:
     def _begin(self, goal: Goal) -> dict[str, int]:
         """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
         first = {n: values[0] for n, values in self.candidates.items()}
-        far = [(self._distance(goal, got), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        far = [(off_tiles(goal, got[0], off_trips(goal, got[1], True)), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
         if not far:
             return first
         near = self.profile(first)
         nearest, i = min(far)
-        return self.starts[i] if near is None or nearest < self._distance(goal, near) else first
+        return self.starts[i] if near is None or nearest < off_tiles(goal, near[0], off_trips(goal, near[1], True)) else first
+
+    def _whole(self, name: str, values: list[int], block: int, even: int) -> list[int]:
+        """The values of an argument that are whole numbers of its blocks, or as far above (below) one as is asked for."""
+        found = self.wholes.get((name, even))
+        if found is None or found[0] is not values:
+            found = self.wholes[name, even] = values, [v for v in values if v % block == even]
+        return found[1]
 
     def _uneven(self, name: str, value: int, over: int) -> float:
         """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
@@ -355,16 +367,6 @@ class Settings:
             return 0.0
         c, u = self.blocks[name]
         return UNEVEN if value % c != (u * over) % c else 0.0
-
-    def _distance(self, goal: Goal, got: tuple[int, tuple[int, ...]]) -> float:
-        total, counts = got
-        d, trips, tiles = 0.0, goal.trips, goal.tiles
-        for n in counts:
-            over = min(n, 2 * MOST_LAG) - trips
-            d += (0.02 * over if over > 0 and self.starts else abs(over)) + (0.5 * (trips - (n if n > 3 else 3)) if n < trips > 3 else 0.0)  # a little more shows what a little less may not
-        if total < tiles:
-            d += 2 * (tiles - total)
-        return d + 0.001 * min(abs(total - tiles), 999)
 
     def setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int, *, last: bool = False) -> Setting:
         """The setting of a choice; of a grid with one CTA a tile the first is walked, or the `last`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.fact import fact
+from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Role, Stmt
 from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
@@ -80,6 +81,8 @@ def covered(site: Site, axis: int) -> int:
         sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
     else:
         sizes = [1]
+    if axis == 1 and len(sizes) == 2 and rows_placed(site.op.operands.get("coords")):
+        return 1
     return sizes[axis] if axis < len(sizes) else 1
 
 

@@ -68,7 +68,7 @@ class Steps:
         self.found: dict[str, RoleSteps] = {}
         for role in program.roles.values():
             blocks = [b for b in program.body if b.role == role.name]
-            alike = role.members < 2 or not any(e.op == "role_index" for b in blocks for s in statements(b.body) for x in _deciding(s) for e in self._inline(x, role.name).walk())
+            alike = role.members < 2 or not any(e.op == "role_index" for b in blocks for s in statements(b.body) for x in _deciding(s) for e in self._inline(x, role.name).parts())
             counts: list[dict[str, RoleSteps]] = []
             for member in (None,) if alike else range(role.members):
                 self.member, self.found = member, {}
@@ -105,7 +105,7 @@ class Steps:
     def _by_member(self, cond: Expr, role: str) -> bool | None:
         """Which way a condition goes for the member that is counted, where nothing else decides it."""
         inlined = self._inline(cond, role)
-        if any(not n.args and n.op != "const" for n in inlined.walk()):
+        if any(not n.args and n.op != "const" for n in inlined.parts()):
             return None
         side = self._value(inlined, {}, random.Random(0))
         return None if side is None else bool(side)

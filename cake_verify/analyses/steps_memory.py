@@ -6,6 +6,8 @@ from typing import Any
 
 from cake_ir.derive.issue import hands_over
 from cake_ir.derive.mma_groups import mma_groups
+from cake_ir.derive.pairs import of_pair
+from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
@@ -156,9 +158,57 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             plan.lookup(op, "view", col=i * (t.cols // parts), cols=t.cols // parts) for i in range(parts))  # fmt: skip
     else:
         receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(op, "view"),)
-    share_bytes = _bytes(t) // parts
+    share_bytes = t.rows * t.cols * DTYPES[t.dtype].bits // 8 // parts
     landings = plan.landings(str(op.attrs["barrier"]))
     meets = hands_over(op)
+
+    def alone(m: Member, v: Values) -> Any:
+        """The same as `step` where the copy stays in its CTA, as most do."""
+        n = 0 if slot is None else v[slot]
+        if n < 0:
+            raise Found("S031", slot=n)
+        if meets:
+            join_lanes(m)
+        w, c = m.world, m.cta
+        known, bar = m.K | m.E, c.bars[b][n % stages]
+        if m.armed.get(key) == n:
+            region = slices[0](v[at])
+            credit(bar, known)
+        else:
+            m.armed[key] = n
+            if not bar.pend:
+                raise Found("S022", bar=bar, phase=bar.n, units=1)
+            credit(bar, known)
+            bar.cm |= m.cur or open_epoch(m)
+            bar.pend -= 1
+            bar.tx += total
+            m.cur = m.wcur = 0
+            region = slices[0](v[at])
+        bit = bar.cb
+        if not bit:
+            bit = bar.cb = 1 << w.top
+            w.top += 1
+        bar.loaded |= 1 << bar.n
+        W, R, G, Y, by, unknown, unseen = c.W, c.R, c.G, c.Y, c.O, ~known, ~m.P
+        for a in region:
+            if (W[a] | R[a]) & unknown:
+                raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
+            if G[a] & unseen:
+                raise Found("S006", cta=c, atom=a, missing=G[a], write=True)
+            if R[a]:
+                w.used.add(by[a])
+                R[a] = 0
+            W[a], G[a], by[a], Y[a] = bit, 0, number, None
+        bar.ak |= known
+        bar.tx -= share_bytes
+        if not bar.pend and not bar.tx:
+            bar.coords = {}
+            complete(bar, w)
+        w.wrote.add(number)
+        return None
+
+    if plan.ranks == 1:
+        return alone
 
     def step(m: Member, v: Values) -> Any:
         n = 0 if slot is None else v[slot]
@@ -217,12 +267,6 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
     return step
 
 
-def _bytes(t: ViewT) -> int:
-    from cake_ir.dtypes import DTYPES
-
-    return t.rows * t.cols * DTYPES[t.dtype].bits // 8
-
-
 def store_bulk(plan: Plan, op: Op) -> Step:
     """A bulk store: the elected thread lets the copy engine read the view; one call is one group."""
     find = plan.lookup(op, "view")
@@ -254,7 +298,7 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     wgmma = effect.engine == "wgmma"
     joins = number not in mma_groups(plan.program).opens
     fixed = None if callable(reads) or callable(acc) or callable(held) else (reads, acc, held)
-    paired = op.attrs.get("ctas") == 2
+    paired = of_pair(plan.program, op)
 
     def step(m: Member, v: Values) -> Any:
         w = m.world

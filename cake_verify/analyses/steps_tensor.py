@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cake_ir.derive.pairs import of_pair
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
-from cake_ir.types import TmemT
+from cake_ir.types import ScalesT, TmemT
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.state import Found, Member, both
 
@@ -15,16 +16,16 @@ def tensor_operands(plan: Plan, op: Op) -> Step | None:
     """The reads of a product's operands in tensor memory; None where it has none there. Comes behind the step that issues the product."""
     index = plan.code.ops[op.id].index
     reads = []
-    for name in ("a", "b"):
+    for name in ("a", "b", "scale_a", "scale_b"):
         e = op.operands.get(name)
-        if isinstance(e, Expr) and isinstance(e.type, TmemT) and name in index:
+        if isinstance(e, Expr) and isinstance(e.type, (TmemT, ScalesT)) and name in index:
             reads.append((index[name], plan.columns(e.type)))
     if not reads:
         return None
     acc = op.operands["acc"]
     assert isinstance(acc, Expr) and isinstance(acc.type, TmemT)
     result, at = plan.columns(acc.type), index["acc"]
-    paired, copies = op.attrs.get("ctas") == 2, _copies(plan)
+    paired, copies = of_pair(plan.program, op), _copies(plan)
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         unknown, later = ~m.K, ~(m.K | m.tc)
@@ -93,15 +94,17 @@ def copied(plan: Plan, op: Op) -> Step:
     e = op.operands["t"]
     assert isinstance(e, Expr) and isinstance(e.type, TmemT)
     find, at, number, copies = plan.columns(e.type), plan.code.ops[op.id].index["t"], op.id, _copies(plan)
+    paired = of_pair(plan.program, op)
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         unknown, other = ~m.K, ~(m.K | m.tc)
-        c, bit = m.cta, 1 << (m.world.top - 1)
-        for a in find(v[at]):
-            missing = (c.W[a] & (other if c.O[a] in copies else unknown)) | (c.R[a] & other)
-            if missing:
-                raise Found("S003", cta=c, atom=a, missing=missing)
-            c.W[a], c.R[a], c.O[a] = bit, 0, number
+        bit = 1 << (m.world.top - 1)
+        for c in both(m) if paired else (m.cta,):
+            for a in find(v[at]):
+                missing = (c.W[a] & (other if c.O[a] in copies else unknown)) | (c.R[a] & other)
+                if missing:
+                    raise Found("S003", cta=c, atom=a, missing=missing)
+                c.W[a], c.R[a], c.O[a] = bit, 0, number
         return None
 
     return step
@@ -114,7 +117,7 @@ def accumulator(plan: Plan, op: Op) -> Step:
     find, at, number = plan.columns(e.type), plan.code.ops[op.id].index["acc"], op.id
     init, start = plan.code.ops[op.id].index.get("init"), op.operands.get("init")
     fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
-    paired = op.attrs.get("ctas") == 2
+    paired = of_pair(plan.program, op)
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         unknown = ~(m.K | m.tc)

@@ -19,7 +19,7 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     resolve = trips.resolver_of(search.program, "")
     several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
     for k, e in enumerate(s.tiles):
-        names = [str(n.attrs["name"]) for n in resolve(e).walk() if n.op == "param" and n.attrs["name"] in search.candidates]
+        names = [str(n.attrs["name"]) for n in resolve(e).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
         least = several * (s.cluster[k] if k < 2 else 1)
         several = 2
         for name, value in [(n, v) for n in names for v in sorted(search.candidates[n])]:

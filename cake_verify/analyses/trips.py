@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from operator import is_
-from typing import Any
 
 from cake_ir.derive.structure import listed, sites
 from cake_ir.fact import fact
@@ -13,17 +11,10 @@ from cake_ir.program import Assign, Expr, For, If, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import I32
-from cake_ir.walk.code import BOUNDED, CALLS, INFIX
-
-Env = dict[str, Any]
-
+from cake_verify.analyses.count_text import Env, compiled, python
 
 NO_VALUE = (ZeroDivisionError, OverflowError, ValueError, TypeError)
 """What compiled counts raise where the arguments give no number."""
-
-
-class NotKnown(Exception):
-    """An expression that needs something the environment does not give."""
 
 
 @record(eq=False)
@@ -43,19 +34,49 @@ class Loop:
 def lengths(program: Program, loop: Loop) -> list[Expr]:
     """How many iterations a loop has, in the first and in the last round of the loops around it that its bounds depend on."""
     length = Expr("sub", (loop.hi, loop.lo))
-    around = {x.stmt.var: x for x in loops(program) if x.role == loop.role}
-    if not any(n.op == "var" and n.attrs.get("name") in around for n in length.walk()):
+    around = _around(program, loop.role)
+    if not any(n.op == "var" and n.attrs.get("name") in around for n in length.parts()):
         return [length]
-    return [_at(length, around, last, 4) for last in (False, True)]
+    return [_ends(program, loop.role, last)(length, 4) for last in (False, True)]
 
 
-def _at(e: Expr, around: dict[str, Loop], last: bool, depth: int) -> Expr:
-    """An expression with the variables of loops at their first or last value."""
-    if e.op == "var" and depth and str(e.attrs.get("name")) in around:
-        outer = around[str(e.attrs["name"])]
-        end = Expr("sub", (outer.hi, Expr("const", (), {"value": 1}))) if last else outer.lo
-        return _at(end, around, last, depth - 1)
-    return Expr(e.op, tuple(_at(a, around, last, depth) for a in e.args), e.attrs, e.type, e.span) if e.args else e
+@fact
+def _around(program: Program, role: str) -> dict[str, Loop]:
+    """The counted loops of a role by their variables."""
+    return {x.stmt.var: x for x in loops(program) if x.role == role}
+
+
+class _Ends:
+    """Replaces the variables of a role's loops by their first or last value. What was asked before is found by identity, as in `_Resolver`."""
+
+    __slots__ = ("around", "known", "last")
+
+    def __init__(self, around: dict[str, Loop], last: bool) -> None:
+        self.around, self.last = around, last
+        self.known: dict[tuple[int, int], tuple[Expr, Expr]] = {}
+
+    def __call__(self, e: Expr, depth: int) -> Expr:
+        if e.op == "var":
+            outer = self.around.get(str(e.attrs.get("name"))) if depth else None
+            if outer is None:
+                return e
+            got = self.known.get((id(outer), depth))
+            if got is None:
+                end = Expr("sub", (outer.hi, Expr("const", (), {"value": 1}))) if self.last else outer.lo
+                got = self.known[id(outer), depth] = end, self(end, depth - 1)
+            return got[1]
+        if not e.args:
+            return e
+        got = self.known.get((id(e), depth))
+        if got is None:
+            args = tuple([self(a, depth) for a in e.args])
+            got = self.known[id(e), depth] = e, e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
+        return got[1]
+
+
+@fact
+def _ends(program: Program, role: str, last: bool) -> _Ends:
+    return _Ends(_around(program, role), last)
 
 
 def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
@@ -138,62 +159,17 @@ def conditions(program: Program) -> tuple[tuple[str, If, Expr], ...]:
     return tuple(out)
 
 
-def python(e: Expr, program: Program) -> str:
-    """A resolved scalar expression as Python over `e`, which gives parameters by name, `tile` (fields by name) and `ld` (a function of
-    tensor and index). Loop variables and places in the cluster count as 0. Raises `NotKnown`."""
-    op, args = e.op, e.args
-    if op == "const":
-        return repr(e.attrs["value"]) if math.isfinite(_number(e.attrs["value"])) else f"float({str(e.attrs['value'])!r})"
-    if op == "param":
-        return f"e[{str(e.attrs['name'])!r}]"
-    if op == "shl":
-        return f"shl({python(args[0], program)}, {python(args[1], program)})"
-    if op in INFIX:
-        return f"({python(args[0], program)} {INFIX[op]} {python(args[1], program)})"
-    if op == "not":
-        return f"(not {python(args[0], program)})"
-    if op == "neg":
-        return f"(-{python(args[0], program)})"
-    if op in ("min", "max"):
-        return f"{op}({python(args[0], program)}, {python(args[1], program)})"
-    if op == "cdiv":
-        return f"(-(-{python(args[0], program)} // {python(args[1], program)}))"
-    if op == "select":
-        c, a, b = (python(x, program) for x in args)
-        return f"({a} if {c} else {b})"
-    if op == "field":
-        return f"e['tile'].get({str(e.attrs['name'])!r}, 0)"
-    if op == "ld":
-        return f"e['ld']({str(e.attrs['tensor'])!r}, {python(args[0], program)})"
-    if op in ("var", "role_index", "cta_rank", "cta_id"):
-        return "0"
-    if op == "cluster_size":
-        return str(program.launch.cluster[0] * program.launch.cluster[1])
-    if op == "extent":
-        declared = program.tensors[str(e.attrs["tensor"])].extents
-        dim = int(e.attrs["dim"])  # type: ignore[call-overload]  # dimensions are integers
-        found = declared[dim] if dim < len(declared) else 1
-        return str(found) if isinstance(found, int) else f"e.get({found!r}, 1)"
-    if op == "cast":
-        return f"{'float' if getattr(e.type, 'dtype', 'i32')[0] in 'fbt' else 'int'}({python(args[0], program)})"
-    if op in CALLS:
-        return f"f_{op}({', '.join(python(a, program) for a in args)})"
-    raise NotKnown(op)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def compiled(*groups: list[str]) -> tuple[Callable[[Env], tuple[Any, ...]], ...]:
-    """For each group of texts a function of the environment that gives their values; texts come from `python`, never from an author."""
-    scope: dict[str, Any] = {"__builtins__": {"min": min, "max": max, "int": int, "float": float, "bool": bool, **BOUNDED}, **{f"f_{k}": v for k, v in CALLS.items()}}
-    functions = [f"lambda e: ({''.join(t + ', ' for t in texts)})" for texts in groups]
-    return eval(compile(f"({', '.join(functions)},)", "<trips>", "eval"), scope)
-
-
 def canonical(e: Expr) -> str:
     """Text that is equal for expressions that are the same up to the order of sums and the spelling of rounding up."""
+    if not e.args:
+        return _canonical(e)
+    text = getattr(e, "canonical", None)
+    if text is None:
+        text = e.canonical = _canonical(e)  # type: ignore[misc]  # the one thing of an expression that is set later
+    return text  # type: ignore[no-any-return]  # a text, see above
+
+
+def _canonical(e: Expr) -> str:
     op, args = e.op, e.args
     if op == "const":
         return repr(e.attrs["value"])

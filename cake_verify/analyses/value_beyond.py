@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from cake_ir.program import Expr, Op
 from cake_ir.types import ViewT
 from cake_verify.analyses import trips
-from cake_verify.analyses.fragment_paths import paths
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.value_fills import divided_by, end_of
+from cake_verify.analyses.value_ends import divided_by, end_of
 
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
@@ -34,7 +33,7 @@ def beyond(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Membe
     tree = walk.plan.code.ops[op.id].trees.get("value") if op.name == "compute" else None
     if tree is None:
         return None
-    names = list(dict.fromkeys(leaf.name for leaf in paths(tree).leaves))
+    names = list(dict.fromkeys(leaf.name for leaf in walk.plan.paths(tree).leaves))
     masked = any(n.op in _MASKS for n in tree.walk())
     gathers = not masked and tree.op in _GATHER and bool(set(targets) & set(names))
 

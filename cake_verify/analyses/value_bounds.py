@@ -1,6 +1,6 @@
 """Accesses of global memory against the extents that parameters declare, with the numbers of one run.
 
-Copies through a tensor map are clipped by hardware, though one that writes may not start in front of the tensor, and `clip=True` clips; everything
+Loads in bulk are never clipped. Copies through a tensor map are clipped by hardware, though one that writes may not start in front of the tensor, and `clip=True` clips; everything
 else touches what its coordinates, shape and mask say. A mask counts where it compares positions (`lm.iota(.., base=b) < n`, `lm.in_bounds(..)`); of others nothing is said.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cake_ir.program import Expr, If, Op
+from cake_ir.program import Expr, If, Op, Param, Program
 from cake_ir.types import FragT, ScalarT
-from cake_verify.analyses import trips
+from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.state import Member
@@ -119,6 +119,8 @@ class Bounds:
         code = self.plan.code.ops[op.id]
         if tensor is not None and op.name in ("tma_store", "tma_reduce"):
             return self._corner(op, code.index.get("coords", -1))
+        if tensor is not None and op.name == "bulk_load":
+            return self._stretch(op, tensor)
         if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "atomic", "ld") or op.attrs.get("clip") or not tensor.extents:
             return None
         coords = op.operands.get("coords")
@@ -134,7 +136,7 @@ class Bounds:
         if at < 0 or (op.operands.get("mask") is not None and limit is None):
             return None
         along = {0: 0} if _by_rows(op) else {0: 1, 1: 0}
-        ranks = self.plan.ranks
+        filling = self.plan.ranks > 1 and _padded(self.plan.program)
 
         def check(m: Member, v: tuple[Any, ...]) -> None:
             passed: Limit | None = (None, None) if limit is None else limit(m, v)
@@ -146,11 +148,25 @@ class Bounds:
             for k, extent in enumerate(extents):
                 first = v[at] if single else v[at][k]
                 n = sizes[along[k]] if k in along else 1
-                if ranks > 1 and isinstance(extent, int) and first >= extent:
+                if filling and isinstance(extent, int) and first >= extent:
                     return  # tiles that only fill a cluster lie outside as a whole: a rule of their own
                 if isinstance(extent, int) and isinstance(first, int) and not 0 <= first <= first + n <= extent and len(self.found) < 8:
                     self.found.append((op, m, k, first + n - 1 if first >= 0 else first, extent))
                     return
+
+        return check
+
+    def _stretch(self, op: Op, tensor: Param) -> Read | None:
+        """The check of a load in bulk from a tensor of one axis: nothing clips it."""
+        index, extent = self.plan.code.ops[op.id].index, tensor.extents[0] if len(tensor.extents) == 1 else None
+        at, count, size = index.get("offset", -1), index.get("n", -1), extent if isinstance(extent, int) else self.args.get(str(extent))
+        if at < 0 or count < 0 or not isinstance(size, int) or not self._plain(op, (op.operands["offset"], op.operands["n"])):
+            return None
+
+        def check(m: Member, v: tuple[Any, ...]) -> None:
+            first, n = v[at], v[count]
+            if n and not 0 <= first <= first + n <= size and not (self.plan.ranks > 1 and first >= size) and len(self.found) < 8:
+                self.found.append((op, m, 0, first + n - 1 if first >= 0 else first, size))
 
         return check
 
@@ -181,19 +197,25 @@ class Bounds:
 
     def _kept(self, cond: Expr) -> bool:
         """Whether a condition reads only tensors that no loop is as long as, and of which `lm.assume_values` says what runs keep to."""
-        read = {str(n.attrs["tensor"]) for n in cond.walk() if n.op == "ld" and "tensor" in n.attrs}
-        lengths = {str(n.attrs.get("tensor")) for x in trips.loops(self.plan.program) for e in (x.lo, x.hi) for n in e.walk() if n.op == "ld"}
+        read = {str(n.attrs["tensor"]) for n in cond.parts() if n.op == "ld" and "tensor" in n.attrs}
+        lengths = {str(n.attrs.get("tensor")) for x in trips.loops(self.plan.program) for e in (x.lo, x.hi) for n in e.parts() if n.op == "ld"}
         prefix = trips.prefix_tensors(self.plan.program)
         return bool(read) and all(t not in lengths and t not in prefix and declared_values(self.plan.program, t) is not None for t in read)
 
     def _read(self, role: str, e: Expr, depth: int = 16) -> bool:
         """Whether something read from memory is part of a resolved expression, or of the bounds of a loop whose variable is."""
         around = {x.stmt.var: x for x in trips.loops(self.plan.program) if x.role == role}
-        for n in e.walk():
+        for n in e.parts():
             loop = around.get(str(n.attrs.get("name"))) if n.op == "var" else None
             if n.op == "ld" or (loop is not None and (not depth or any(self._read(role, b, depth - 1) for b in (loop.lo, loop.hi)))):
                 return True
         return False
+
+
+def _padded(program: Program) -> bool:
+    """Whether a scheduler hands out tiles beyond the last one, so that all CTAs of a cluster have one."""
+    resolve = trips.resolver_of(program, "")
+    return any(c > 1 and not ranges.of(program, None, resolve(n)).multiple_of(c) for d in program.schedulers.values() for n, c in zip(d.tiles, d.cluster or (), strict=False))
 
 
 def _covered(op: Op) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.value_fills import divided_by, end_of
+from cake_verify.analyses.value_ends import divided_by, end_of
 
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk

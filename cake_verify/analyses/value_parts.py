@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from cake_ir.fact import fact
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.fragment_paths import paths
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
 
@@ -64,19 +63,28 @@ def collected(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
     tree = trees.get("value") if op.name == "compute" else trees.get("x") if op.name == "reduce_across" else None
     if tree is None:
         return None
-    names = list(dict.fromkeys(leaf.name for leaf in paths(tree).leaves))
-    over = [(kind, list(dict.fromkeys(leaf.name for leaf in paths(n).leaves))) for kind, n in _kinds_of_tree(op, tree)]
+    names = list(dict.fromkeys(leaf.name for leaf in plan.paths(tree).leaves))
+    over = [(kind, list(dict.fromkeys(leaf.name for leaf in plan.paths(n).leaves))) for kind, n in _kinds_of_tree(op, tree)]
 
     def combined(m: Member, v: tuple[Any, ...]) -> None:
+        parts, number = walk.parts, m.number
+        if not parts:
+            return
         for kind, sources in over:
             for name in sources:
-                for part in walk.parts.get((m.number, name), _NONE):
+                for part in parts.get((number, name), _NONE):
                     tensor = str(plan.program.ops[part[3]].attrs.get("tensor"))
                     walk.reduced.setdefault((role, kind, part[0], tensor), set()).add(part)
-        if targets:
-            found = _NONE if over else _NONE.union(*(walk.parts.get((m.number, name), _NONE) for name in names))
-            for name in targets:
-                walk.parts[m.number, name] = found if len(found) <= MOST else _NONE
+        found = _NONE
+        for name in () if over else names:
+            more = parts.get((number, name))
+            if more:
+                found = found | more if found else more
+        for name in targets:
+            if found and len(found) <= MOST:
+                parts[number, name] = found
+            else:
+                parts.pop((number, name), None)
 
     return combined
 

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import (
+    CONSTANT,
+    NO_PRODUCT,
+    NOTHING,
+    UNKNOWN,
+    Axes,
+    Label,
+    Tile,
+    join,
+    moved,
+)
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_bounds import Bounds
+from cake_verify.analyses.value_relations import Compared, Passed
+from cake_verify.analyses.value_relations import Key as Side
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.value_scales import Scales
 
 Event = tuple[Member, tuple[int, tuple[Any, ...]]]
 Handler = Callable[[Member, tuple[Any, ...]], None]
@@ -32,18 +48,20 @@ class Clash:
     one: Label = UNKNOWN
     other: Label = UNKNOWN
     sure: bool = True
+    passed: tuple[Passed, Passed] | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """What has been summed in one accumulator: the last product's operation until somebody reads it, whose it is and how many there were, and
-    the operands of all of them."""
+    """What has been summed in one accumulator: the last product's operation until somebody reads it, whose it is and how many there were, the
+    operands of all of them, and a number for what it has summed since it began."""
 
     unread: int = -1
     member: int = 0
     count: int = 0
     parts: set[Any] = field(default_factory=set)
     read: bool = False
+    begun: int = 0
 
 
 Key = tuple[tuple[str, int] | None, str, int, int]
@@ -65,6 +83,8 @@ def keys_of(leaves: Iterable[Leaf]) -> list[Key]:
 class ValueState:
     """State of one walk, and handlers for loads, stores and what feeds them."""
 
+    bounds: Bounds
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.clashes: list[Clash] = []
@@ -80,7 +100,10 @@ class ValueState:
         self._versions: dict[tuple[int, Any], Any] = {}
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
-        self.relations: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.relations: dict[tuple[int, str], tuple[Compared, ...]] = {}
+        self.diagonals: dict[Side, dict[int, dict[int, Passed]]] = {}
+        self.reached: dict[Side, Passed] = {}
+        self.ends: dict[Side, dict[tuple[int, int], int | None]] = {}
         self.kept: set[tuple[int, str]] = set()
         self.dividers: dict[tuple[str, int], str | None] = {}
         self.selecting: set[str] | None = None
@@ -89,6 +112,14 @@ class ValueState:
         self.reduced: dict[tuple[str, str, str, str], set[tuple[str, int, int, int]]] = {}
         self.rows_of: dict[tuple[int, str], tuple[Label, Label]] = {}
         self.moves: dict[tuple[int, int], dict[int, set[int]]] = {}
+        self.args: dict[str, Any] = {}
+        self.loaded: dict[Any, int] = {}
+        self.scaled: list[Scales] = []
+
+    def _fresh(self) -> int:
+        """A number that nothing else has."""
+        self._clock += 1
+        return self._clock
 
     def _lose(self, total: Sum) -> None:
         if total.unread >= 0:
@@ -99,11 +130,13 @@ class ValueState:
 
     def _set(self, m: Member, keys: Iterable[Any], tile: Tile, contents: Any = None) -> None:
         """New contents of some places of a member."""
-        mine = self._frags.setdefault(m.number, {})
+        number, versions, clock = m.number, self._versions, self._clock
+        mine = self._frags.setdefault(number, {})
         for key in keys:
             mine[key] = tile
-            self._clock += 1
-            self._versions[m.number, key] = contents or self._clock
+            clock += 1
+            versions[number, key] = contents or clock
+        self._clock = clock
 
     def _trees(self, op: Op) -> list[Paths]:
         return [self.plan.paths(t) for t in self.plan.code.ops[op.id].trees.values()]
@@ -119,10 +152,12 @@ class ValueState:
         return lambda m, v: self._reads(m, v, keys)
 
     def _reads(self, m: Member, v: tuple[Any, ...], keys: Iterable[Key]) -> None:
+        number, updated, sums = m.number, self.updated, self._sums
         for fixed, name, slot, stages in keys:
-            key = (m.number, fixed or (name, v[slot] % stages))
-            self.updated.pop(key, None)
-            total = self._sums.get(key)
+            key = (number, fixed or (name, v[slot] % stages))
+            if key in updated:
+                del updated[key]
+            total = sums.get(key)
             if total is not None:
                 total.unread, total.read, total.count = -1, True, 0
 
@@ -138,10 +173,20 @@ class ValueState:
         from_ = lambda o: o if o != ZERO else None  # noqa: E731 - most places are read from their start
         sides = [(leaf.row, from_(leaf.row_from), leaf.col, from_(leaf.col_from)) for leaf in p.leaves]
         start: Label = UNKNOWN if p.opaque else None
+        if len(keys) == 1 and keys[0][0] is not None and sides[0][1] is None and sides[0][3] is None:  # one place, whole: the usual thing
+            (only, *_), (row_side, _, col_side, _) = keys[0], sides[0]
+
+            def copied(m: Member, v: tuple[Any, ...]) -> Tile:
+                if self._sums or self.updated:
+                    self._reads(m, v, used)
+                tile = self._frags.get(m.number, _NONE).get(only, NOTHING)
+                return (start if row_side is None else join(start, tile[row_side]), start if col_side is None else join(start, tile[col_side]), tile[2])  # type: ignore[return-value]  # 0 or 1: labels
+
+            return copied
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
             mine = self._frags.get(m.number, _NONE)
-            if self._sums or self.updated:
+            if used and (self._sums or self.updated):
                 self._reads(m, v, used)
             row = col = start
             tiles = [mine.get(fixed or (name, v[slot] % stages), NOTHING) for fixed, name, slot, stages in keys]
@@ -193,6 +238,14 @@ class ValueState:
         cell = self._cells.get(m.cta.rank, {}).get(atom)
         return cell[1] if cell is not None and cell[0] == view else UNKNOWN
 
+    def cell(self, m: Member, atom: int) -> Cell | None:
+        """What some bytes of a member's CTA hold."""
+        return self._cells.get(m.cta.rank, _EMPTY).get(atom)
+
+    def covered_over(self, op: Op, m: Member, v: tuple[Any, ...], view: str, by: int) -> None:
+        """Bytes that are read once more have been written through another view since."""
+        self._clash("covered", op, m, v, 0, (view, 0, op.id), ("", 0, by))
+
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""
         self._clash("mask", op, m, v, 1, label, label)
@@ -208,6 +261,10 @@ class ValueState:
     def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
         """A mask compares positions that are not those of the rows and columns."""
         self._clash("related", op, m, v, 0, row, col)
+
+    def off_diagonal(self, kind: str, wide: Passed, narrow: Passed) -> None:
+        """One tile's mask lets columns pass that another tile's does not, or a tile has none."""
+        self.clashes.append(Clash(kind, wide.op, wide.member, wide.values, 1, wide.col, wide.row, True, (wide, narrow)))
 
     def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
         """Columns of two tiles get the same numbers."""
@@ -294,83 +351,6 @@ class ValueState:
         if isinstance(t, FragT) and t.form == "rowvec" and view.type.rank == 1:
             return lambda m, v: (lambda tile: (tile[1], None, tile[2]))(source(m, v))
         return source
-
-    # ------------------------------------------------------------ memory
-
-    def _load(self, op: Op) -> Handler | None:
-        """A copy from a tensor into a view, in every CTA that receives it."""
-        e, box = op.operands["view"], boxed(self.plan, op)
-        assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-        find, at, number, name = self.plan.lookup(op, "view"), self._at(op, "view"), op.id, e.type.view
-        coords = self.plan.code.ops[op.id].index.get("coords", -1)
-        axis = op.attrs.get("multicast")
-        receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
-        flip, tensor = e.type.transposed, op.attrs.get("tensor")
-
-        def load(m: Member, v: tuple[Any, ...]) -> None:
-            row, col = (UNKNOWN, UNKNOWN) if box is None or flip or coords < 0 else labels_at(box, v[coords], number)
-            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number,
-                       (tensor, v[coords], v[at][1:]) if coords >= 0 else None)  # fmt: skip
-
-        return load
-
-    def _fill(self, m: Member, region: list[int], name: str, at: tuple[int, int, int], row: Label, col: Label, product: Axes, ranks: tuple[int, ...], number: int, contents: Any = None) -> None:
-        self._clock += 1
-        cell = (name, moved(row, -at[1]), moved(col, -at[2]), product, contents or self._clock, number, at[0])
-        for r in ranks:
-            cells = self._cells.setdefault(r, {})
-            for a in region:
-                cells[a] = cell
-
-    def _put(self, op: Op) -> Handler | None:
-        """A fragment written to a view, or another write of which nothing is known."""
-        e = op.operands.get("view")
-        if not isinstance(e, Expr) or not isinstance(e.type, ViewT):
-            return self._read_only(op)
-        find, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
-        x = op.operands.get("x")
-        form = x.type.form if isinstance(x, Expr) and isinstance(x.type, FragT) else ""
-        source = self._from_tree(op, "x") if op.name == "store" else None
-
-        def put(m: Member, v: tuple[Any, ...]) -> None:
-            row, col, product = source(m, v) if source is not None else NOTHING
-            if form == "rowvec" and t.rank == 1:
-                row, col = None, row
-            if t.transposed:
-                row, col = col, row
-            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank,), op.id)
-
-        return put
-
-    def _store(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Iterable[Tile]]) -> Handler:
-        """A store to a tensor: what the value means against where it goes."""
-        box = boxed(self.plan, op)
-        coords = self.plan.code.ops[op.id].index.get("coords", -1)
-        number = op.id
-
-        def store(m: Member, v: tuple[Any, ...]) -> None:
-            for row, col, product in source(m, v):
-                if box is None or coords < 0:
-                    continue
-                to_row, to_col = labels_at(box, v[coords], number)
-                if _across(row, to_row, to_col, product) or _across(col, to_col, to_row, product):
-                    self._clash("transposed", op, m, v, 0, row or col, to_row or to_col)
-                    continue
-                for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
-                    by = apart(label, to)
-                    if by is not None and label:
-                        self.moves.setdefault((number, axis), {}).setdefault(label[2], set()).add(by)
-                    if by and (product or abs(by) >= n):
-                        self._clash("stored", op, m, v, axis, label, to, bool(product))
-
-        return store
-
-
-def _across(label: Label, to: Label, other: Label, product: Axes) -> bool:
-    """Whether an axis of a product is stored along another one, although the product has that too, or the tensor has the axis elsewhere."""
-    if not label or not to or label[0] == to[0] or not product:
-        return False
-    return to[0] in product or bool(other and other[0] == label[0])
 
 
 __all__ = ["Clash", "Event", "Handler", "Sum", "ValueState"]

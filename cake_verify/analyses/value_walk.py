@@ -7,7 +7,6 @@ carry them, and where two meet that cannot both be right the meeting is kept for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from typing import Any
 
 from cake_ir.ops import effects_of
@@ -15,17 +14,32 @@ from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op
 from cake_ir.types import FragT, TmemT, ViewT
 from cake_verify.analyses.fragment_paths import offset
-from cake_verify.analyses.labels import CONSTANT, NO_PRODUCT, NOTHING, UNKNOWN, Axes, Label, Tile, apart, boxed, join, labels_at, moved
+from cake_verify.analyses.labels import (
+    CONSTANT,
+    NO_PRODUCT,
+    NOTHING,
+    SUMMED,
+    UNKNOWN,
+    Axes,
+    Label,
+    Tile,
+    apart,
+    boxed,
+    join,
+    labels_at,
+    moved,
+)
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_alias import overwritten
 from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
 from cake_verify.analyses.value_masks import mask_end, numbering
 from cake_verify.analyses.value_parts import collected
-from cake_verify.analyses.value_relations import relations
+from cake_verify.analyses.value_relations import diagonals, relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
-from cake_verify.analyses.value_tensor import TensorValues
+from cake_verify.analyses.value_tensor import TensorValues, ends_of
 
 
 class ValueWalk(TensorValues):
@@ -35,6 +49,7 @@ class ValueWalk(TensorValues):
         super().__init__(plan)
         self.bounds = Bounds(plan, args or {})
         self.handlers: dict[int, Handler] = {}
+        self.args = args or {}
         for s in plan.sites.values():
             op, targets = s.op, s.stmt.targets if isinstance(s.stmt, Assign) else ()
             if not targets and op.name != "mma" and not plan.code.ops[op.id].trees and _roles_of(op, plan) == ("", ""):
@@ -44,7 +59,7 @@ class ValueWalk(TensorValues):
                         numbering(self, op, targets), fills(self, op, targets), relations(self, op, targets)]  # fmt: skip
             else:
                 made = [self._compile(op, targets), self.bounds.access(op), numbering(self, op, targets), fills(self, op, targets)]
-            made += [collected(self, op, targets), beyond(self, op, targets)]
+            made += [collected(self, op, targets), beyond(self, op, targets), overwritten(self, op)]
             parts = [h for h in made if h is not None]
             if parts:
                 self.handlers[op.id] = parts[0] if len(parts) == 1 else _in_turn(tuple(parts))
@@ -56,6 +71,10 @@ class ValueWalk(TensorValues):
             handlers[number](m, values)
         for total in self._sums.values():
             self._lose(total)
+        for found in diagonals(self) if self.diagonals else ():
+            self.off_diagonal(*found)
+        pairs = ((s, self.scaled[i ^ 1]) for i, s in enumerate(self.scaled))  # both operands of a product have scales
+        self.clashes += [c for s, other in pairs if (c := s.judged(other)) is not None]
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
@@ -102,7 +121,7 @@ class ValueWalk(TensorValues):
             source = lambda m, v: NOTHING  # noqa: E731
         stages = op.type.stages if isinstance(op.type, FragT) else 1
 
-        same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else None
+        same = self._contents(op, "view") if op.name in ("load", "ldmatrix") and view_mode == "r" else self._own_contents(op) if op.name == "load" else None
 
         keys, number = [(name, k) for name in targets for k in range(stages)], op.id
         fresh = [key for key in keys if key[0] not in own]
@@ -154,6 +173,19 @@ class ValueWalk(TensorValues):
 
         return contents
 
+    def _own_contents(self, op: Op) -> Callable[[Member, tuple[Any, ...]], Any] | None:
+        """What tells row vectors apart that a program with block scales reads from tensors: the place they come from."""
+        if not isinstance(op.type, FragT) or op.type.form != "rowvec" or not any(x.operands.get("scale_a") is not None for x in self.plan.program.ops):
+            return None
+        at, tensor, number = self._at(op, "coords"), str(op.attrs["tensor"]), op.id
+
+        def contents(m: Member, v: tuple[Any, ...]) -> Any:
+            place = (tensor, v[at], (0, 0))
+            self.loaded[place] = number
+            return place, 0, 0
+
+        return contents
+
     def _mma(self, op: Op) -> Handler:
         left, right = self._operand(op, "a"), self._operand(op, "b")
         acc, number = op.operands["acc"], op.id
@@ -169,6 +201,8 @@ class ValueWalk(TensorValues):
         depth = _shape(op, "a")[1]
         paired = tmem is not None and op.attrs.get("ctas") == 2
         height, width = _shape(op, "a")[0], _shape(op, "b")[0] * (2 if paired else 1)
+        scales = [(i, self._scales(op, n)) for i, n in enumerate(("scale_a", "scale_b")) if op.operands.get(n) is not None]
+        self.scaled += [s for _, s in scales]
         tensor_of = lambda label: str(self.plan.program.ops[label[2]].attrs.get("tensor"))  # noqa: E731 - two uses
         covered: dict[tuple[str, int, int], set[tuple[int, int]]] = {}
 
@@ -184,8 +218,7 @@ class ValueWalk(TensorValues):
 
         def of_pair(m: Member, v: tuple[Any, ...]) -> None:
             """Each CTA's accumulator is its own rows times the columns of both; the leader's half of these comes first."""
-            ends = [m, copy(m)]
-            ends[1].cta = m.world.ctas[m.cta.rank ^ 1]
+            ends = ends_of(m)
             (first, which), (second, other) = (right(end, v) for end in ends)
             if first[1] and second[1] and first[1] != second[1] and first[1][:2] != second[1][:2]:
                 self._clash("contraction", op, m, v, 1, first[1], second[1])
@@ -234,12 +267,16 @@ class ValueWalk(TensorValues):
                 old = self._frags.get(m.number, {}).get(key, NOTHING)
             total = self._sums.get((owner, key))
             if total is None:
-                total = self._sums[owner, key] = Sum()
+                total = self._sums[owner, key] = Sum(begun=self._fresh())
             before = self.updated.pop((owner, key), None)
             if fresh and before is not None:
                 by = self.clobbered.setdefault(number, {})
                 by[before] = by.get(before, 0) + 1
             part = (which_a, which_b)
+            if begins:
+                total.begun = self._fresh()
+            for i, s in scales:
+                s.used(m, v, total.begun, (a, b)[i], part[i])
             if begins:
                 if total.parts != {part}:  # the same product once more loses nothing
                     self._lose(total)
@@ -266,6 +303,8 @@ class ValueWalk(TensorValues):
                 elif now and across and was[0] != now[0] and (was[0] == across[0] or now[0] == across[0]):
                     self._clash("transposed", op, m, v, axis, was, now)
             axes = frozenset([x[0] for x in (a[0], b[0]) if x]) or _SOME
+            if not a[1] or not b[1]:
+                axes |= _summed(a, b) | _summed(b, a)
             tile = (join(old[0], a[0]), join(old[1], b[0]), axes)
             if columns is None:
                 self._frags.setdefault(m.number, {})[key] = tile
@@ -288,6 +327,11 @@ def _in_turn(parts: tuple[Handler, ...]) -> Handler:
 
 def _kept(tile: Tile, keep: int | None) -> Tile:
     return (tile[0] if keep == 0 else None, tile[1] if keep == 1 else None, tile[2])
+
+
+def _summed(one: Tile, other: Tile) -> Axes:
+    """The axis that a product sums over, where one operand alone says it and nothing is known of what that runs along otherwise."""
+    return frozenset([SUMMED + one[1][0]]) if one[1] and one[0] == UNKNOWN and not other[1] else NO_PRODUCT
 
 
 _SOME: Axes = frozenset({""})

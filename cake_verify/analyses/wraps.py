@@ -35,7 +35,7 @@ def never_round(program: Program, round_: set[str], covered: Callable[[For], tup
         stages = program.rings[ring].stages
         for role in program.roles:
             steps = [b for (owner, _), found in sites(program).bindings.items() if owner == role for b in found if _steps(b, ring)]
-            if sum(_most(program, b) for b in steps) > stages:
+            if sum(_most(program, b) for b in steps) > stages and not all(_fixed(program, b) for b in steps):
                 last = max(steps, key=lambda b: _most(program, b))
                 loop = next((s for s in reversed(last.path) if isinstance(s, For)), None)
                 out.append(Fault(
@@ -55,6 +55,19 @@ def said(trips: tuple[int, ...]) -> str:
 
 def _steps(b: Binding, ring: str) -> bool:
     return b.value.op == "step" and isinstance(b.value.type, SlotT) and b.value.type.ring == ring
+
+
+def _fixed(program: Program, b: Binding) -> bool:
+    """Whether no argument decides how often one CTA makes a step: then the runs have made as many as there are."""
+    for s in b.path:
+        if not isinstance(s, For):
+            return False
+        if s.lo is None or s.hi is None:
+            if program.schedulers[str(s.scheduler)].kind != "grid":
+                return False
+        elif ranges.of(program, b.role.name, s.hi).exact is None or ranges.of(program, b.role.name, s.lo).exact is None:
+            return False
+    return True
 
 
 def _most(program: Program, b: Binding) -> float:

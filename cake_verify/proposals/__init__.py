@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from cake_ir.fault import Fix
+from cake_ir.fault import Cause, Fix
 from cake_ir.program import Program
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.proposals import declarations, flags, operands, results, slots, staging, statements
@@ -90,6 +90,15 @@ FIRST: dict[str, tuple[str, ...]] = {
 }
 """Kinds of edits that mend a fault of each code, likeliest first."""
 
+BY_CAUSE: dict[Cause | None, tuple[str, ...]] = {
+    "columns overwritten": ("columns",),
+    "operand turned": ("operands", "exchange", "part", "view"),
+    "next sequence": ("guard", "condition"),  # the tile is right, and too much of it is used
+    "own copies": ("insert-sync", "swap"),
+    "copied behind the wait": ("slot-back", "slot", "insert-copy-wait", "later"),
+}
+"""Kinds of edits for a fault that says which of several mistakes it is."""
+
 BETTER = frozenset({
     ("H006", "regs"), ("D014", "offset"), ("D014", "bound"), ("S002", "barrier"), ("S003", "view"), ("S005", "drain"), ("S032", "stages"), ("S035", "bound"),
     ("S004", "insert-commit"), ("S008", "roles"), ("S005", "wait-first"), ("H012", "drain"),
@@ -117,18 +126,12 @@ def propose(text: str, program: Program, errors: Sequence[Diagnostic], usual: bo
     unused = str(errors[0].facts.get("place", "")) if errors and errors[0].code == "S036" else ""
     source = Source(text, program, tuple(dict.fromkeys(line for _, line, _ in places))[:8], unused)
     first = FIRST.get(errors[0].code, ()) if errors else ()
-    if errors and errors[0].code == "S035" and "overwritten columns" in errors[0].message:
-        first = ("columns",)
+    if errors and errors[0].cause in BY_CAUSE:
+        first = BY_CAUSE[errors[0].cause]
     if errors and errors[0].code == "S020" and (b := program.barriers.get(str(errors[0].facts.get("barrier")))) is not None and not b.primed:
         first = tuple(kind for kind in first if kind != "primed")  # its first wait does wait
     if errors and errors[0].code == "Q006" and _in_flight(source, errors[0]):
         first = ("guarded", "condition")
-    if errors and errors[0].code == "S034" and any(word in errors[0].message for word in ("lies across", "way round")):
-        first = ("operands", "exchange", "part", "view")
-    if errors and errors[0].code == "S034" and "next sequence is taken in" in errors[0].message:
-        first = ("guard", "condition")  # the tile is right, and too much of it is used
-    if errors and errors[0].code == "S004" and "covers a thread's own" in errors[0].message:
-        first = ("insert-sync", "swap")
     scored: list[tuple[float, int, Proposal]] = []
     seen: set[tuple[object, ...]] = set()
     wanted = {*first, "duplicate", "stages"}

@@ -179,6 +179,56 @@ def tile(lm, A: LM.tma2d[LM.bf16], B: LM.tma2d[LM.bf16], C: LM.gmem2d[LM.f32]):
 '''
 """One output tile through tensor memory."""
 
+BLOCK_SCALED = '''
+@cake.schedule(target="sm_100a")
+def tile(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"], SA: LM.tma4d[LM.ue8m0, "MB", "KB", 32, 16], SB: LM.tma4d[LM.ue8m0, "NB", "KB", 32, 16],
+         C: LM.gmem2d[LM.f32, 128, 128], M: LM.i32, N: LM.i32, K: LM.i32, MB: LM.i32, NB: LM.i32, KB: LM.i32):
+    lm.assume(K > 0)
+    pool = lm.smem(67584)
+    a = pool.view(offset=0, shape=(128, 128), dtype=lm.e4m3, stage=2, swizzle="128b")
+    b = pool.view(offset=32768, shape=(128, 128), dtype=lm.e4m3, stage=2, swizzle="128b")
+    sa = pool.view(offset=65536, shape=(32, 16), dtype=lm.ue8m0, stage=2)
+    sb = pool.view(offset=66560, shape=(32, 16), dtype=lm.ue8m0, stage=2)
+    acc = lm.tmem(cols=0, width=128, shape=(128, 128), dtype=lm.f32)
+    ta = lm.tmem(cols=128, width=4, shape=(128, 16), dtype=lm.ue8m0)
+    tb = lm.tmem(cols=132, width=4, shape=(128, 16), dtype=lm.ue8m0)
+    load = lm.role(warps=[0])
+    mma = lm.role(warps=[1])
+    out = lm.role(warps=range(4, 8))
+    ring = lm.pipeline(stages=2)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[mma], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[mma], cons=[load], arrive="mma", primed=True)
+    accp = lm.pipeline(stages=1)
+    done = lm.barrier(pipeline=accp, prod=[mma], cons=[out], arrive="mma")
+    kt = lm.cdiv(K, 128)
+    with load:
+        for k in lm.range(kt):
+            s = lm.step(ring)
+            lm.wait(empty, stage=s)
+            a.tma_load(A, coords=(k * 128, 0), stage=s, barrier=full)
+            b.tma_load(B, coords=(k * 128, 0), stage=s, barrier=full)
+            sa.tma_load(SA, coords=(0, 0, k, 0), stage=s, barrier=full)
+            sb.tma_load(SB, coords=(0, 0, k, 0), stage=s, barrier=full)
+    with mma:
+        for k in lm.range(kt):
+            s = lm.step(ring)
+            lm.wait(full, stage=s)
+            lm.tmem_copy(ta, sa[s])
+            lm.tmem_copy(tb, sb[s])
+            lm.mma(acc, a[s], b[s], init=(k == 0), scale_a=lm.scales(ta, block=32, dtype=lm.ue8m0, layout="tmem_128x4"),
+                   scale_b=lm.scales(tb, block=32, dtype=lm.ue8m0, layout="tmem_128x4"))
+            lm.commit(empty, stage=s)
+        d = lm.step(accp)
+        lm.commit(done, stage=d)
+    with out:
+        d = lm.step(accp)
+        lm.wait(done, stage=d)
+        x = lm.tmem_load(acc)
+        lm.tmem_wait("ld")
+        lm.store(C, x, coords=(0, 0))
+'''
+"""One output tile of e4m3 operands that have a scale every 32 elements of K, in atoms of 128 rows and four scales."""
+
 NEAREST = '''
 @cake.schedule(target="sm_90a")
 def nearest(lm, X: LM.tma2d[LM.bf16], MU: LM.tma2d[LM.bf16], IDX: LM.gmem1d[LM.i32], NP: LM.i32, NK: LM.i32):

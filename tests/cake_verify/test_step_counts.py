@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cake_ir.frontend import parse, specialise
@@ -100,3 +102,12 @@ def test_an_edit_in_front_of_a_read_inside_an_expression_stands_in_front_of_the_
     (edit,) = error.fixes[0].edits
     line = text.split("\n")[edit.span.line - 1]
     assert line.lstrip().startswith("acc =") and edit.span.column == len(line) - len(line.lstrip()) + 1
+
+
+def test_a_fixed_number_of_steps_leaves_no_ring_open() -> None:
+    """Where no argument decides how often a ring is stepped, the runs have shown all there is."""
+    text = (Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus" / "gemm_resident_b.py").read_text("utf-8")
+    old = "        w = lm.step(once)\n        weights"
+    assert text.count(old) == 1
+    verdict = verify_text(text.replace(old, f"        lm.step(once)\n{old}"))
+    assert verdict.verdict == "pass", [d.to_json() for d in verdict.diagnostics]

@@ -56,9 +56,9 @@ def f(lm, A: LM.gmem2d[LM.e2m1], B: LM.gmem2d[LM.e2m1], C: LM.gmem2d[LM.f32]):
 '''
 SCALED = edit(
     FRAGMENTS,
-    ("C: LM.gmem2d[LM.f32]", "SA: LM.gmem1d[LM.e4m3], SB: LM.gmem1d[LM.e4m3], C: LM.gmem2d[LM.f32]"),
-    ("        lm.mma(acc, a, b)", '        sa = lm.scales(lm.load(SA, coords=(0,), shape=(64,)), block=16, dtype=lm.e4m3, layout="frag_row")\n'
-     '        sb = lm.scales(lm.load(SB, coords=(0,), shape=(32,)), block=16, dtype=lm.e4m3, layout="frag_row")\n        lm.mma(acc, a, b, scale_a=sa, scale_b=sb)'),
+    ("C: LM.gmem2d[LM.f32]", "SA: LM.gmem1d[LM.u32], SB: LM.gmem1d[LM.u32], C: LM.gmem2d[LM.f32]"),
+    ("        lm.mma(acc, a, b)", '        sa = lm.scales(lm.load(SA, coords=(0,), shape=(16,), form="rowvec", like=a), block=16, dtype=lm.e4m3, layout="frag_row")\n'
+     '        sb = lm.scales(lm.load(SB, coords=(0,), shape=(8,), form="rowvec", like=b), block=16, dtype=lm.e4m3, layout="frag_row")\n        lm.mma(acc, a, b, scale_a=sa, scale_b=sb)'),
 )  # fmt: skip
 
 RING = '''
@@ -157,9 +157,8 @@ CASES = (
          "tensor memory on sm_120a and sm_121a", "on sm_100a and sm_103a",
          (Bad(TENSOR_MEMORY, "H001", "acc = lm.tmem", "sm_120a"), Bad(TENSOR_MEMORY, "H001", "acc = lm.tmem", "sm_121a")), (Good(TENSOR_MEMORY), Good(TENSOR_MEMORY, "sm_103a"))),
     Case("C071", "conformance", "nunchux-ai/nunchaku#849, vllm-project/vllm#43214",
-         "a warp-level fp4 MMA, plain and block-scaled, on sm_100a and sm_103a", "the plain one on sm_121a and sm_120a",
-         (Bad(FRAGMENTS, "H004", "lm.mma(", "sm_100a"), Bad(FRAGMENTS, "H004", "lm.mma(", "sm_103a"), Bad(SCALED, "H004", "lm.mma(", "sm_100a")), (Good(FRAGMENTS), Good(FRAGMENTS, "sm_120a")),
-         remark="the block-scaled one on sm_121a is undecided: `lm.scales` is not in this build"),
+         "a warp-level fp4 MMA, plain and block-scaled, on sm_100a and sm_103a", "both on sm_121a and sm_120a",
+         (Bad(FRAGMENTS, "H004", "lm.mma(", "sm_100a"), Bad(FRAGMENTS, "H004", "lm.mma(", "sm_103a"), Bad(SCALED, "H004", "lm.mma(", "sm_100a")), (Good(FRAGMENTS), Good(FRAGMENTS, "sm_120a"), Good(SCALED), Good(SCALED, "sm_120a"))),
     Case("C073", "conformance", "pytorch/FBGEMM#6151, NVIDIA/TensorRT-LLM#18831, HazyResearch/ThunderKittens#203",
          "a candidate for sm_100a on an sm_90 device", "one for sm_90a", (), (Good(TENSOR_MEMORY),), outcome="result",
          remark="verify knows no device: the run is refused before anything is launched"),

@@ -50,6 +50,7 @@ from bench.verify.mutate import (
     wrong_base,
     wrong_flag,
     wrong_role,
+    wrong_scales,
     wrong_slice,
     wrong_stage,
     wrong_tile,
@@ -63,9 +64,10 @@ MAKERS = (
     named_participants, arrive_kind, primed_flip, scope_flip, multicast, register_pool, pool_size, misaligned_view, swizzle, rows_tail,
     drop_bounds, drop_fill_mask, mma_init, operand_swap, wrong_tile, drop_write, drop_copy, duplicate, wrong_view, wrong_slice,
     reduction_scratch, tensor_memory, drop_init, wrong_base, pdl, skip_wait, drop_all_syncs, wrong_flag,
+    wrong_scales,
 )  # fmt: skip
 
-VALUES = frozenset({"drop-output", "wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product"})
+VALUES = frozenset({"drop-output", "wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product", "wrong-scales"})
 """Classes that change what is computed and nothing else: a schedule with other coordinates is another schedule, and only the numbers tell.
 They are measured apart."""
 

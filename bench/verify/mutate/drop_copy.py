@@ -1,4 +1,4 @@
-"""A copy into shared memory is missing, or brings only half of its tile."""
+"""A copy into shared or tensor memory is missing, or brings only half of its tile."""
 
 import ast
 
@@ -8,6 +8,8 @@ from cake_verify.proposals.placed import option
 
 def make(s: Subject) -> None:
     for p in s.statements:
+        if p.calls("tmem_copy"):
+            s.mutant("drop-copy", f"without {s.source(p.node)}", (p.node, "pass"), at=p)
         if not p.calls("tma_load", "cp_async"):
             continue
         assert p.call is not None and isinstance(p.call.func, ast.Attribute)

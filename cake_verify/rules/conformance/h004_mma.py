@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Op, Program, Role
 from cake_ir.targets import target
-from cake_ir.targets.mma import accumulator_problem, kind_of, place_problem, shape_problem
+from cake_ir.targets.mma import accumulator_problem, kind_of, place_problem, shape_problem, unpacked_problem
 from cake_ir.types import FragT, TmemT, Type, ViewT
 from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
@@ -48,10 +48,12 @@ def _help(op: Op, problem: str, name: str) -> str:
         return "store the operand with K innermost, or transpose it in a stage of its own"
     if problem.startswith(("M =", "N =", "K =", "m16n8")):
         return "pad the tile to the next size, or split it"
+    if "block-scaled" in problem or problem.startswith("block scales"):
+        return "read the scales from tensor memory with tcgen05" if target(name).has("TCGEN05_BLOCK_SCALED") else "multiply unscaled into a partial accumulator and scale that"
+    if "packs two" in problem:
+        return "multiply e2m1 by e2m1, or store the operand in a wider type"
     if "accumulat" in problem:
         return "declare the accumulator with one of these dtypes"
-    if "block-scaled" in problem or problem.startswith("block scales"):
-        return "multiply unscaled into a partial accumulator and scale that"
     if problem.startswith(("only a shared-memory", "mma.sync multiplies", "wgmma reads", "tcgen05 reads")):
         return "move the operand to where the instruction reads it"
     if family == "mma_sync" and target(name).has("TCGEN05"):
@@ -84,6 +86,9 @@ def _problem(program: Program, op: Op, role: Role) -> tuple[str, str] | None:
     why = place_problem(family, kind, _place(a), _place(b), *turned)  # type: ignore[arg-type]  # as above
     if why:
         return why, "b" if turned[1] and not turned[0] else "a"
+    why = unpacked_problem(kind, a.dtype, b.dtype) if scaled else None
+    if why:
+        return why, "a" if a.dtype == "e2m1" else "b"
     assert isinstance(acc, FragT | TmemT)
     why = accumulator_problem(kind, acc.dtype)
     if why:

@@ -25,7 +25,7 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     if not program.target:
         return
-    for node in (n for op in program.ops for n in nodes(program)[op.id]):
+    for node in (n for found in nodes(program) for n in found):
         if node.op != "cast":
             continue
         src, dst = getattr(node.args[0].type, "dtype", None), getattr(node.type, "dtype", None)

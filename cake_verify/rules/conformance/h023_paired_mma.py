@@ -18,7 +18,7 @@ PAGE = Page(
     code="H023",
     title="an MMA of a pair that is none",
     statement="`ctas` of `lm.mma` is 1 or 2; 2 takes an accumulator in tensor memory and a cluster that is even along its first axis; all tensor-memory MMAs of a kernel have one value; "
-    "and a role with MMAs of pairs does nothing but wait, issue and commit.",
+    "a role with MMAs of pairs does nothing but wait, issue and commit; and copies to tensor memory beside them are issued by such a role.",
     why="A pair is the two CTAs whose ranks differ in the last bit: without one there is nobody to hold the other half. The assembler refuses a kernel that mixes both kinds, and nothing checks the cluster: "
     "the MMA waits for a peer that does not exist. One thread in the leading CTA issues for both, so that whatever else its role does would be missing in the other CTA.",
     failing=edit(TENSOR_MEMORY, ("lm.mma(acc, a, b, init=True)", "lm.mma(acc, a, b, init=True, ctas=2)"), ("offset=16384, shape=(128, 64)", "offset=16384, shape=(64, 64)")),
@@ -57,6 +57,10 @@ def _beside(program: Program) -> Iterator[Fault]:
             mma = next(x for x in sites(program).ops if x.op.name == "mma" and x.role.name == s.role.name)
             yield Fault("H023", f"`{s.role.name}` issues MMAs of pairs and runs in the leading CTA only: this would not be done in the other one", s.op.span,
                         ((mma.op.span, "one thread issues this for both CTAs"),), "give it to a role that waits, stores or computes in each CTA", (), {"role": s.role.name})  # fmt: skip
+            return
+        if s.op.name == "tmem_copy" and s.role.name not in paired:
+            yield Fault("H023", f"beside MMAs of pairs one copy to tensor memory is issued for both CTAs, by the leading one; `{s.role.name}` runs in each of them", s.op.span, (),
+                        f"give the copy to a role that multiplies for the pair: `{min(paired)}`", (), {"role": s.role.name, "expected": sorted(paired)})  # fmt: skip
             return
         if s.op.attrs.get("multicast"):
             yield Fault("H023", "multicast loads beside MMAs of pairs are not followed in this build", s.op.spans.get("multicast", s.op.span), (),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
@@ -28,6 +29,9 @@ def check(program: Program) -> Iterator[Fault]:
         walk = _Walk()
         walk.body(block.body)
         yield from walk.found
+
+
+INTEGERS = frozenset(n for n, d in DTYPES.items() if d.is_integer)
 
 
 class _Walk:
@@ -67,6 +71,9 @@ class _Walk:
                 if value.attrs.get("init") is None:
                     self.empty.update({t: value.span for t in s.targets})
                     self.anew |= set(s.targets) if self.tiles else set()
+                else:  # a place that was declared before is started anew
+                    for t in s.targets:
+                        self.empty.pop(t, None)
                 return
         if op.attrs.get("kind") is not None and op.name == "mma":
             self.mma(op)
@@ -98,6 +105,9 @@ class _Walk:
 
     def reads(self, e: Expr, op: Op, accumulates: bool = False) -> None:
         for node in e.walk():
+            if node.op == "frag" and node.attrs.get("init") is None and not _as_model(e, node):
+                self.found.append(Fault("D009", "this fragment is used where it is made, and nothing has written to it", node.span, ((op.span, "used here"),) if node.span != op.span else (),
+                                        "give it a value with `init=`", (edits.add_argument(node.span, "init=0" if node.type.dtype in INTEGERS else "init=0.0"),)))  # type: ignore[union-attr]  # a fragment # fmt: skip
             if node.op != "var" or not isinstance(node.type, FragT):
                 continue
             name = str(node.attrs["name"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
@@ -31,9 +31,10 @@ def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[FragT, int]] = set()
     seen: set[tuple[int, int]] = set()  # the same by identity, which is quicker: most nodes share the type of a name
     accumulators = {acc.type for op in program.ops if isinstance(acc := op.operands.get("acc"), Expr)}
+    found = nodes(program)
     for site in sites(program).ops:
         warps = site.role.member_warps
-        for t, e in _types(program, site.op):
+        for t, e in _types(found[site.op.id], site.op):
             if (id(t), warps) in seen:
                 continue
             seen.add((id(t), warps))
@@ -52,9 +53,9 @@ def _too_large(t: FragT, warps: int) -> str | None:
     return f"a fragment of {'x'.join(map(str, t.shape))} {t.dtype} takes {held:,} registers a thread, a thread has 255" if held > MOST else None
 
 
-def _types(program: Program, op: Op) -> Iterator[tuple[FragT, Expr | None]]:
+def _types(found: Iterable[Expr], op: Op) -> Iterator[tuple[FragT, Expr | None]]:
     """Fragment types of an operation's operands, nodes inside them included, and of its result."""
-    for node in nodes(program)[op.id]:
+    for node in found:
         if isinstance(node.type, FragT):
             yield node.type, node
         elif isinstance(node.type, PairT):

@@ -68,7 +68,7 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
                 return fault
             continue
         e = resolve(entry)
-        read = {str(n.attrs["tensor"]) for n in e.walk() if n.op == "ld"}
+        read = {str(n.attrs["tensor"]) for n in e.parts() if n.op == "ld"}
         values = [v for v in (declared_values(program, t) for t in read) if v is not None]
         if len(values) < len(read) or (site.op.name != "ld" and not read) or e.op == "const":
             continue

@@ -73,7 +73,7 @@ def _wraps(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> tu
     """
     tensor = program.tensors.get(str(site.op.attrs.get("tensor")))
     narrow = tensor is not None and tensor.kind == "tma"  # the copy engine takes 32-bit coordinates, whatever they are computed in
-    for n in e.walk():
+    for n in e.parts():
         if n.args and isinstance(n.type, ScalarT) and (n.type.dtype == "i32" or (n is e and narrow)):
             r = _range(program, site, n, known)
             if (r.hi > _HI or r.lo < _LO) and math.isfinite(r.lo) and math.isfinite(r.hi):

@@ -48,7 +48,7 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         coords = site.op.operands.get("coords")
         for e in (*(coords if isinstance(coords, tuple) else ()), site.op.operands.get("i"), site.op.operands.get("offset")):
-            at = next((n for n in resolver_of(program, site.role.name)(e).walk() if n.op == "cta_id"), None) if isinstance(e, Expr) else None
+            at = next((n for n in resolver_of(program, site.role.name)(e).parts() if n.op == "cta_id"), None) if isinstance(e, Expr) else None
             if at is not None:
                 yield _fault(site, d, loop, tensor, at)
                 break

@@ -8,6 +8,7 @@ from itertools import combinations
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT, ViewT
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken
 from cake_verify.analyses.words import call
@@ -22,8 +23,8 @@ PAGE = Page(
     why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
     failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
     passing=CARRY,
-    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, and for square tiles where both fields count tiles of the other "
-    "axis's extent. Coordinates that are fragments are left alone.",
+    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
+    "of the other axis's extent. Coordinates that are fragments are left alone.",
 )
 
 _COPIES = frozenset({"tma_load", "tma_store", "cp_async", "load", "store"})
@@ -38,7 +39,7 @@ def check(program: Program) -> Iterator[Fault]:
         resolve = resolver_of(program, site.role.name)
         forms = [linear(resolve(e)) for e in coords]
         sizes = _sizes(site, len(coords))
-        pair = next((p for p in combinations(range(len(coords)), 2) if sizes is not None and _exchanged(program, tensor, forms, sizes, *p)), None)
+        pair = next((p for p in combinations(range(len(coords)), 2) if sizes is not None and _exchanged(program, site, tensor, forms, sizes, *p)), None)
         if pair is not None:
             yield _fault(site, tensor, coords, *pair)
 
@@ -66,12 +67,12 @@ def _steps(form: _Form) -> dict[str, int] | None:
     return out
 
 
-def _exchanged(program: Program, tensor: Param, forms: list[_Form], sizes: list[int], a: int, b: int) -> bool:
+def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], sizes: list[int], a: int, b: int) -> bool:
     one, other = _steps(forms[a]), _steps(forms[b])
     if one is None or other is None or not (one or other):
         return False
     if sizes[a] == sizes[b]:
-        return _by_fields(program, tensor, one, other, a, b)
+        return _by_counts(program, site, tensor, forms, a, b)
     if sizes[a] < sizes[b]:
         a, b, one, other = b, a, other, one
     extent = tensor.extents[len(tensor.extents) - 1 - a] if tensor.extents else None
@@ -82,26 +83,37 @@ def _exchanged(program: Program, tensor: Param, forms: list[_Form], sizes: list[
     return isinstance(extent, int) and extent <= sizes[a] and not any(forms[b][1].values()) and not forms[b][0]
 
 
-def _by_fields(program: Program, tensor: Param, one: dict[str, int], other: dict[str, int], a: int, b: int) -> bool:
-    """Whether the tile's field along each axis counts tiles of the other axis's extent."""
-    if len(one) != 1 or len(other) != 1 or not tensor.extents:
+def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], a: int, b: int) -> bool:
+    """Whether what moves along each axis, a tile's field, a round or a number of a table, counts tiles of the other axis's extent: both do, or one does
+    and the other counts nothing that is known."""
+    terms = [[t for t, n in forms[k][1].items() if n] for k in (a, b)]
+    if any(len(x) != 1 for x in terms) or not tensor.extents or terms[0] == terms[1]:
         return False
     extents = [tensor.extents[len(tensor.extents) - 1 - k] for k in (a, b)]
     if not all(isinstance(e, str) for e in extents) or extents[0] == extents[1]:
         return False
-    counted = [_counted(program, next(iter(x))) for x in (one, other)]
-    return counted == extents[::-1]
+    counted = [_counted(program, site, x[0]) for x in terms]
+    crossed = [c == e for c, e in zip(counted, extents[::-1], strict=True)]
+    return any(crossed) and all(x or not c for x, c in zip(crossed, counted, strict=True))
 
 
-def _counted(program: Program, term: str) -> str:
-    """The extent of which a tile's field counts tiles."""
+def _counted(program: Program, site: Site, term: str) -> str:
+    """The extent of which a term counts tiles; empty where that is not known."""
+    if term.startswith("?"):
+        loop = next((x for x in site.loops if f"?{x.var}" == term and x.lo is not None and x.hi is not None), None)
+        resolve = resolver_of(program, site.role.name)
+        return _tiles_of(resolve(loop.hi)) if loop is not None and loop.hi is not None and loop.lo is not None and linear(resolve(loop.lo)) == (0, {}) else ""
+    if "[" in term:
+        stated = declared_values(program, term.partition("[")[0])
+        return _tiles_of(resolver_of(program, "")(stated.hi)) if stated is not None and stated.lo.attrs.get("value") == 0 else ""
     field = term.removeprefix("tile.")
-    for d in program.schedulers.values():
-        if d.kind != "grouped" and field in d.names:
-            count = resolver_of(program, "")(d.tiles[d.names.index(field)])
-            names = {str(n.attrs["name"]) for n in count.walk() if n.op == "param"}
-            return names.pop() if count.op in ("cdiv", "floordiv") and len(names) == 1 else ""
-    return ""
+    found = (d for d in program.schedulers.values() if d.kind != "grouped" and field in d.names)
+    return next((_tiles_of(resolver_of(program, "")(d.tiles[d.names.index(field)])) for d in found), "")
+
+
+def _tiles_of(count: Expr) -> str:
+    names = {str(n.attrs["name"]) for n in count.parts() if n.op == "param"}
+    return names.pop() if count.op in ("cdiv", "floordiv") and len(names) == 1 else ""
 
 
 def _fault(site: Site, tensor: Param, coords: tuple[Expr, ...], a: int, b: int) -> Fault:

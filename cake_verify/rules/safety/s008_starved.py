@@ -29,6 +29,8 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     """Declared producers that never arrive on a barrier that somebody waits for."""
     for name, a in arrivals(program).items():
+        if all([share.sites for share in a.shares]):
+            continue
         waits = [s for s in sites(program) if s.op.attrs.get("barrier") == name and any(isinstance(e, Wait) for e in effects_of(s.op, program))]
         for share in a.shares:
             if share.sites or not waits or a.strangers or _reads(program, name, share.role):

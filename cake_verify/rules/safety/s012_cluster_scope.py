@@ -26,8 +26,10 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     """Barriers of cluster scope on which loads complete: each CTA announces its own bytes, nobody else's."""
     for barrier in program.barriers.values():
+        if barrier.scope != "cluster" or barrier.arrive != "tx" or program.launch.cluster == (1, 1) or barrier.name in joins(program):
+            continue
         loads = [s for s in sites(program) if s.op.attrs.get("barrier") == barrier.name and is_tx_load(s, program)]
-        if barrier.scope != "cluster" or not loads or barrier.arrive != "tx" or program.launch.cluster == (1, 1) or barrier.name in joins(program):
+        if not loads:
             continue
         span = barrier.spans.get("scope", barrier.span)
         fixes = (Fix((Edit(span, '"cta"'),), "likely", 'write `scope="cta"`'),) if "scope" in barrier.spans else ()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
+from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
+from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
 from cake_verify.analyses.sites import Site, covered
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
@@ -25,11 +28,12 @@ PAGE = Page(
     "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and on an H200 every store and reduction that had one along any axis was an illegal instruction.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
     passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 512]")),
-    limits="Decided where the access certainly leaves the tensor for some arguments. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
+    limits="Decided where the access certainly leaves the tensor for some arguments, or behind the last of the sequences that offsets in memory mark off, where `lm.assume_values` says that these reach its end. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
 )
 
 
 def check(program: Program) -> Iterator[Fault]:
+    through: dict[int, Fault] = {}
     for site in ranges.live(program):
         op = site.op
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
@@ -37,33 +41,67 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         coords = op.operands.get("coords")
         entries = coords if isinstance(coords, tuple) else (op.operands.get("i"),)
+        ragged = beyond_end(program, site, tensor) if op.name in ("load", "store") else None
+        if ragged is not None:
+            yield _behind(site, tensor, ragged)
+            continue
         if op.operands.get("mask") is not None or op.attrs.get("clip"):
             continue
-        if any(isinstance(s, If) for s in site.path):
+        grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
+        told = any(n.op == "ld" for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).walk())
+        if grouped or told or any(isinstance(s, If) for s in site.path):
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
-                yield _guarded(site, tensor, found)
-            continue
+                _gather(through, site, tensor, found)
+            if found is not None or not (grouped or told):
+                continue
         for axis, e in enumerate(entries):
             if isinstance(e, Expr) and not isinstance(e.type, FragT):
                 fault = _axis(program, site, tensor, axis, e)
                 if fault:
                     yield fault
                     break
+    yield from through.values()
+
+
+_SHOWN = 3
+"""Further accesses that one condition lets through, beside the first."""
+
+
+def _gather(through: dict[int, Fault], site: Site, tensor: Param, found: Outside) -> None:
+    """One fault for all accesses that a branch (or a loop without one) lets through: the condition is wrong once."""
+    by = id(found.guard or (site.loops[-1] if site.loops else site.op))
+    first = through.setdefault(by, fault := _guarded(site, tensor, found))
+    if first is not fault and len(first.related) < 3 + _SHOWN:
+        through[by] = replace(first, related=(*first.related, (site.op.span, f"leaves `{tensor.name}` too")))
+
+
+def _behind(site: Site, tensor: Param, found: Beyond) -> Fault:
+    """An access that goes on behind the end of the last sequence."""
+    what = "this mask lets elements" if found.mask is not None else f"{call(site.op)} touches elements"
+    message = f"{what} behind the end of a sequence of `{found.offsets}`{' through' if found.mask is not None else ''}: the last one ends where `{tensor.name}` does"
+    span = found.mask.span if found.mask is not None and found.mask.span.line else site.op.span
+    fixes = without_offset(found.mask.args[1]) if found.mask is not None and found.by == 1 else () if found.mask is not None else (edits.add_argument(site.op.span, "clip=True"),)
+    around = ((found.loop.head, "in this loop over the sequence"),) if found.loop is not None else ()
+    related = ((site.op.span, "touched here"),) if span != site.op.span else ()
+    return Fault("S033", message, span, (*related, *around, (tensor.span, "declared here")),
+                 "let through what the sequence has left, counted from the same element as the coordinate, or use `clip=True`", fixes,
+                 {"role": site.role.name, "tensor": tensor.name, "axis": found.axis})  # fmt: skip
 
 
 def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
     """An access that its conditions let through although it leaves the tensor."""
     where = f"an element in front of `{tensor.name}`" if found.last < 0 else f"element {found.last} along axis {found.axis} of `{tensor.name}`"
     message = f"{call(site.op)} touches {where}, which has {found.extent} there, for {found.given}"
-    related = [(tensor.span, "declared here")]
+    span, related = site.op.span, [(tensor.span, "declared here")]
     fixes: tuple[Fix, ...] = ()
-    if found.guard is not None:
+    if found.loose is not None:
+        left, right = (spoken(a) for a in found.loose.args)
+        fixes = (edits.replace(found.loose.span, f"{left} {found.tighter} {right}"),)
+        span, related = found.loose.span, [(site.op.span, "let through here"), *related]
+    elif found.guard is not None:
         related.insert(0, (found.guard.head, "under this condition"))
-        if found.tighter:
-            left, right = (spoken(a) for a in found.guard.cond.args)
-            fixes = (edits.replace(found.guard.cond.span, f"{left} {found.tighter} {right}"),)
-    return Fault("S033", message, site.op.span, tuple(related), "let the condition keep out what lies outside, or use `clip=True`", fixes,
+    return Fault("S033", message, span, tuple(related), "mask the access, or use `clip=True`" if found.guard is None else "let the condition keep out what lies outside, or use `clip=True`", fixes,
                  {"role": site.role.name, "tensor": tensor.name, "axis": found.axis, "expected": found.extent, "found": found.last})  # fmt: skip
 
 

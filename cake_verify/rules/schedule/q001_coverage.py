@@ -99,33 +99,40 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
     return None
 
 
-def _names(program: Program, s: Site, e: Expr, depth: int = 8) -> set[str]:
+def _names(program: Program, s: Site, e: Expr) -> set[str]:
     """Everything that a coordinate which is not linear depends on, by the same names as linear ones."""
     out: set[str] = set()
-    for node in e.walk():
-        if node.op == "field":
-            out.add(f"{node.args[0].attrs.get('name')}.{node.attrs['name']}")
-        elif node.op == "role_index":
-            out.add("member")
-        elif node.op == "var":
-            name = str(node.attrs["name"])
-            out.add(name)
-            key = (s.role.name, name)
-            for b in sites(program).bindings.get(key, ()) if depth else ():
-                out |= _names(program, s, b.value, depth - 1)
-            for r in sites(program).results.get(key, ()) if depth else ():
-                for operand in r.op.operands.values():
-                    for x in operand if isinstance(operand, tuple) else (operand,):
-                        if isinstance(x, Expr):
-                            out |= _names(program, s, x, depth - 1)
-        elif node.op == "slot_index":
-            out.add("slot")
-        elif node.op == "cta_rank":  # a block's place in its cluster is part of its tile's place along the cluster's axes
-            for loop in s.loops:
-                if loop.kind == "tiles" and isinstance(loop.var_type, TileT):
-                    d = program.schedulers[str(loop.scheduler)]
-                    out |= {f"{loop.var}.{name}" for name, extent in zip(d.names, d.cluster, strict=False) if extent > 1}
-    return out
+    seen: set[str] = set()
+    level = [e]
+    for last in (*[False] * _CHAIN, True):
+        deeper: list[Expr] = []
+        for node in (n for x in level for n in x.parts()):
+            if node.op == "field":
+                out.add(f"{node.args[0].attrs.get('name')}.{node.attrs['name']}")
+            elif node.op == "role_index":
+                out.add("member")
+            elif node.op == "var" and node.attrs["name"] not in seen:
+                name = str(node.attrs["name"])
+                seen.add(name)
+                if last:
+                    continue
+                key = (s.role.name, name)
+                deeper += [b.value for b in sites(program).bindings.get(key, ())]
+                operands = [operand for r in sites(program).results.get(key, ()) for operand in r.op.operands.values()]
+                deeper += [x for operand in operands for x in (operand if isinstance(operand, tuple) else (operand,)) if isinstance(x, Expr)]
+            elif node.op == "slot_index":
+                out.add("slot")
+            elif node.op == "cta_rank":  # a block's place in its cluster is part of its tile's place along the cluster's axes
+                for loop in s.loops:
+                    if loop.kind == "tiles" and isinstance(loop.var_type, TileT):
+                        d = program.schedulers[str(loop.scheduler)]
+                        out |= {f"{loop.var}.{name}" for name, extent in zip(d.names, d.cluster, strict=False) if extent > 1}
+        level = deeper
+    return out | seen
+
+
+_CHAIN = 8
+"""Definitions of definitions that are followed."""
 
 
 def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:

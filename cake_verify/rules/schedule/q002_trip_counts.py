@@ -1,7 +1,8 @@
 """Q002: roles that meet on a ring step it equally often."""
 
+from cake_ir.derive.structure import listed
 from cake_ir.fault import Fault
-from cake_ir.program import If, Program, statements
+from cake_ir.program import If, Program
 from cake_verify.analyses import trips
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.step_counts import RoleSteps, Steps
@@ -40,6 +41,9 @@ def certain(program: Program) -> Fault | None:
         lengths.setdefault(loop.role, set()).add(f"{trips.canonical(loop.lo)} {trips.canonical(loop.hi)}")
     if len({frozenset(x) for x in lengths.values()}) < 2:
         return None  # every role counts alike
+    plain = [r for r in program.roles.values() if not _branches(program, r.name)]
+    if len(plain) < 2 and not any(r.members > 1 for r in plain):
+        return None  # there are no two counts that arguments alone decide
     steps = Steps(program)
     assumed = [a.cond for a in program.assumes]
     for ring, counts in steps.rings.items():
@@ -53,10 +57,14 @@ def certain(program: Program) -> Fault | None:
 
 def _by_arguments(steps: Steps, r: RoleSteps) -> bool:
     """Whether a count depends on launch arguments alone, and on tiles that both roles share."""
-    if any(isinstance(s, If) for block in steps.program.body if block.role == r.role for s in statements(block.body)):
+    if _branches(steps.program, r.role):
         return False
     atoms = [steps.atoms[n] for m in r.count for n in m if n in steps.atoms]
-    return all(n.op in ("param", "const", "add", "sub", "mul", "cdiv", "floordiv", "mod", "min", "max", "neg") and "[" not in str(n.attrs.get("name", "")) for e in atoms for n in e.walk())
+    return all(n.op in ("param", "const", "add", "sub", "mul", "cdiv", "floordiv", "mod", "min", "max", "neg") and "[" not in str(n.attrs.get("name", "")) for e in atoms for n in e.parts())
+
+
+def _branches(program: Program, role: str) -> bool:
+    return any(isinstance(s, If) for block, body in listed(program) if block.role == role for s in body)
 
 
 def _oddness(r: RoleSteps) -> tuple[int, int]:

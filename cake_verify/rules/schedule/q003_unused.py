@@ -39,9 +39,9 @@ def check(program: Program) -> Iterator[Fault]:
 def _used(program: Program) -> set[str]:
     """Names that operations, expressions and declarations of what is used mention."""
     used: set[str] = set()
-    for op in program.ops:
-        used.update(v for v in op.attrs.values() if isinstance(v, str))
-        _mentioned(nodes(program)[op.id], used)
+    for op, found in zip(program.ops, nodes(program), strict=True):
+        used.update([v for v in op.attrs.values() if isinstance(v, str)])
+        _mentioned(found, used)
     for _, body in listed(program):
         for s in body:
             _statement(s, used)
@@ -76,10 +76,13 @@ def _mention(e: Expr | None, used: set[str]) -> None:
 
 def _mentioned(found: Iterable[Expr], used: set[str]) -> None:
     for node in found:
-        for k, v in node.attrs.items():
-            if k in _NAMING and isinstance(v, str):
-                used.add(v)
+        if node.op not in _PLAIN:
+            for k, v in node.attrs.items():
+                if k in _NAMING and isinstance(v, str):
+                    used.add(v)
 
 
+_PLAIN = frozenset({"const", "var", "param", "field"})
+"""Expressions with attributes that name nothing declared here: most there are."""
 _NAMING = frozenset({"view", "tmem", "ring", "tensor", "role"})
 """Attributes of expressions that name something declared."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
+from cake_ir.types import SlotT
 from cake_verify.analyses import ranges
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
@@ -15,7 +16,8 @@ ROOT = True
 PAGE = Page(
     code="Q006",
     title="a slot before the ring's first step",
-    statement="`lm.at(ring)` comes after a step of the role, and `s.prev(i)` where at least i steps came before the one that gave `s`, or under a condition on a loop variable.",
+    statement="`lm.at(ring)` comes after a step of the role, and `s.prev(i)` where at least i steps came before the one that gave `s`, or under a condition on a loop variable. "
+    "A ring without barriers has no phases, and there `s.prev(i)` of an early slot is one of the last slots.",
     why="Position -1 is slot `stages - 1` of a phase that never was: the operation waits for ever, or releases what nobody holds.",
     failing=edit(LOOP, ("                lm.arrive(empty, stage=s)", "                lm.arrive(empty, stage=s.prev())")),
     passing=LOOP,
@@ -39,6 +41,7 @@ class _Steps:
         self.done: dict[str, int] = {}
         self.least: dict[str, int] = {}
         self.rings: dict[str, str] = {}
+        self.free = program.rings.keys() - {b.pipeline for b in program.barriers.values()}
         self.guards = 0
         self.found: dict[tuple[int, int], Fault] = {}
 
@@ -125,6 +128,8 @@ class _Steps:
             back = int(e.attrs["back"])  # type: ignore[arg-type]  # an integer by construction
             if n is None:
                 return None
+            if isinstance(e.type, SlotT) and e.type.ring in self.free:
+                return n - back
             return self.checked(e, n - back, f"`prev({'' if back == 1 else back})` looks {back} back, but only {max(0, n)} step{'' if n == 1 else 's'} came before this slot at first")
         return None
 

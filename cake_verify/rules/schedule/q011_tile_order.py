@@ -57,10 +57,10 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
     if not any(loop.kind == "tiles" for loop in s.loops):
         return None
     resolve = resolver_of(program, s.role.name)
-    at = [resolve(e) for e in coords]
+    at = tuple([resolve(e) for e in coords])
     tensor = program.tensors[str(s.op.attrs["tensor"])]
     names = parameters(program, [*at, *around(s, program), *(Expr("param", (), {"name": e}) for e in tensor.extents if isinstance(e, str))])
-    sizes = sorted({int(n.attrs["value"]) + 1 for e in at for n in e.walk() if n.op == "const" and isinstance(n.attrs["value"], int) and 1 < n.attrs["value"] <= 16})[:2]  # type: ignore[call-overload, operator]  # integers
+    sizes = sorted({int(n.attrs["value"]) + 1 for e in at for n in e.parts() if n.op == "const" and isinstance(n.attrs["value"], int) and 1 < n.attrs["value"] <= 16})[:2]  # type: ignore[call-overload, operator]  # integers
     for args in arguments(program, names, sizes, limit=6):
         try:
             fault = _run(program, s, at, args, names, alone)
@@ -71,15 +71,15 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
     return None
 
 
-def _run(program: Program, s: Site, at: list[Expr], args: dict[str, int], names: set[str], alone: bool) -> Fault | None:
+def _run(program: Program, s: Site, at: tuple[Expr, ...], args: dict[str, int], names: set[str], alone: bool) -> Fault | None:
     """What is wrong for one set of arguments."""
     tensor = program.tensors[str(s.op.attrs["tensor"])]
     written: dict[tuple[int, ...], Position] = {}
     span = s.op.spans.get("coords", s.op.span)
     help = "clamp the last group, or let the scheduler order tiles: `raster=` and `swizzle=`"
     for p in positions(program, s, args):
-        corner = tuple(p.value(e) for e in at)
-        if any(not isinstance(v, int) for v in corner):
+        corner = tuple(p.values(at))
+        if not all([isinstance(v, int) for v in corner]):
             return None
         other = written.setdefault(corner, p)
         if other.tile != p.tile and other.inside and p.inside and s.op.operands.get("mask") is None:

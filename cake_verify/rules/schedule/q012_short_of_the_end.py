@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
+from cake_verify.analyses import edits
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.left_out import fixes
 from cake_verify.analyses.positions import arguments, parameters
+from cake_verify.analyses.short_rounds import Short, short_rounds
 from cake_verify.analyses.sites import Site, covered, stores_by_tensor
+from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
@@ -20,7 +23,7 @@ from cake_verify.rules.safety.texts import NAMED
 PAGE = Page(
     code="Q012",
     title="tiles that end before the tensor does",
-    statement="Where one store writes a tensor whose extent is an argument, and its coordinate steps by tiles or rounds whose number follows from that argument, the last of them reaches the extent.",
+    statement="Where one store writes a tensor, and its coordinate steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent. A loop over tiles that a length cuts comes to the tile in which that ends.",
     why="A count that rounds down, or divides by another tile than the one that is stored, leaves the rest of the output as it was: right for multiples of the tile, wrong for everything else.",
     failing=edit(NAMED, ("tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128))", "tiles=(M // 64, lm.cdiv(N, 128))")),
     passing=NAMED,
@@ -29,6 +32,8 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
+    yield from (_cut(found) for found in short_rounds(program))
+    told: set[Span] = set()  # rounds that end early leave out a part of every tensor that they store
     for stores in stores_by_tensor(program):
         s = stores[0]
         tensor = program.tensors[str(s.op.attrs["tensor"])]
@@ -37,10 +42,42 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         for axis, e in enumerate(coords):
             extent = tensor.extents[len(tensor.extents) - 1 - axis]
-            fault = _axis(program, s, tensor, axis, e, extent) if isinstance(extent, str) else None
+            size = extent if isinstance(extent, int) else program.tunables.get(extent)
+            fault = _fixed(program, s, tensor, axis, e, size) if isinstance(size, int) else _axis(program, s, tensor, axis, e, str(extent))
             if fault is not None:
-                yield fault
+                if fault.span not in told:
+                    yield fault
+                told.add(fault.span)
                 break
+
+
+def _cut(found: Short) -> Fault:
+    """A loop that never comes to the tile which its length ends in."""
+    rounds = f"{found.missing} round{'s' if found.missing > 1 else ''}"
+    message = f"this loop ends {rounds} before the length that its tiles are cut by does: what is left of it is never {'stored' if found.op.name != 'compute' else 'taken in'}"
+    hi = found.loop.hi
+    mends = (edits.replace(hi.span, spoken(hi.args[0])),) if hi is not None and hi.op == "sub" and hi.args[1].op == "const" and hi.span.line else ()
+    return Fault("Q012", message, found.loop.head, ((found.at, "cut here"),), "go on to the last tile", mends, {"role": found.role, "missing": found.missing})
+
+
+def _fixed(program: Program, s: Site, tensor: Param, axis: int, e: Expr, size: int) -> Fault | None:
+    """An extent that is a number, which rounds of fixed number do not reach."""
+    line = affine(program, s.role.name, e)
+    if line is None or line.constant or len(line.terms) != 1 or s.op.operands.get("rows") is not None:
+        return None
+    ((name, stride),) = line.terms.items()
+    found = counted(program, s, name)
+    if found is None or "." in name or name == "member" or stride != stored(s, axis):
+        return None
+    count = found[0].attrs.get("value") if isinstance(found[0], Expr) and found[0].op == "const" else found[0]
+    if not isinstance(count, int) or count < 1 or count * stride >= size:
+        return None
+    return Fault("Q012", f"nothing writes `{tensor.name}` from {count * stride} on along axis {axis}, which has {size}: {count} round{'s' if count > 1 else ''} end there", found[2],
+                 ((s.op.spans.get("coords", s.op.span), "stored here"), (tensor.span, "declared here")), f"go on to {size}", _longer(s, name, count * stride, size, stride), {"axis": axis, "expected": size, "found": count * stride})  # fmt: skip
+
+
+def _longer(s: Site, name: str, reached: int, size: int, stride: int) -> tuple[Fix, ...]:
+    return fixes(next((x for x in s.loops if x.var == name), None), (reached, size), stride)
 
 
 def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: str) -> Fault | None:
@@ -56,7 +93,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
             return None
         count, rounded, span = found
         counts.append((stride, count, rounded))
-        if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in count.walk()):
+        if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in count.parts()):
             at, text = span, spoken(count)
     if at is None:
         return None
@@ -69,7 +106,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
     for args in arguments(program, names, (3, 2 * max(line.terms.values()) + 1), limit=12):
         end = last
         for stride, count, rounded in counts:
-            n = count if isinstance(count, int) else evaluate(program, count, args)
+            n = count if isinstance(count, int) else plain_tape(program, (count,)).given(args)[0]
             if not isinstance(n, int) or n < 1:
                 break
             end += stride * (-(-n // rounded) * rounded - 1)

@@ -8,10 +8,11 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.positions import arguments, parameters
+from cake_verify.analyses.ragged_tiles import steps_of
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
+from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
@@ -33,11 +34,11 @@ def twice(lm, X: LM.gmem1d[LM.f32, "N"], Y: LM.gmem1d[LM.f32, "N"], N: LM.i32):
 PAGE = Page(
     code="Q014",
     title="tiles moved past the end",
-    statement="Where one operation alone loads or stores a tensor tile by tile, its tiles start at the first element: not a whole tile later, with the last one outside.",
+    statement="Where one operation alone loads or stores a tensor, or its sequences, tile by tile, its tiles start at the first element: not a whole tile later, with the last one outside.",
     why="A coordinate of the next tile or round leaves the first part out and brings, or stores, a last tile that is not there. Copies are clipped and filled with zeros, so that nothing else shows it.",
     failing=edit(_TWICE, ("lm.load(X, coords=(t.r * 512,)", "lm.load(X, coords=((t.r + 1) * 512,)")),
     passing=_TWICE,
-    limits="Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables and extents that are arguments. Several loads of one tensor may look "
+    limits="Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables and extents that are arguments, and for sequences between offsets in memory that a loop takes from end to end. Several loads of one tensor may look "
     "ahead, and a part of a tensor may be written for another launch to add to: then the last tile is inside.",
 )
 
@@ -54,10 +55,26 @@ def check(program: Program) -> Iterator[Fault]:
             if s.op.name in names and s.op.attrs.get("tensor") in program.tensors:
                 by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
         for name, found in by.items():
-            if len(found) == 1 and not any(isinstance(p, If) for p in found[0].path) and not (name in both and name in written):
-                fault = _shifted(program, found[0], program.tensors[name])
+            if len(found) == 1 and not any(isinstance(p, If) and not _by_member(p.cond) for p in found[0].path) and not (name in both and name in written):
+                fault = _shifted(program, found[0], program.tensors[name]) or _late(program, found[0], program.tensors[name])
                 if fault is not None:
                     yield fault
+
+
+def _by_member(cond: Expr) -> bool:
+    """Whether a condition only says which members do it."""
+    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.walk())
+
+
+def _late(program: Program, s: Site, tensor: Param) -> Fault | None:
+    """Tiles of sequences, of which the first is left out and the last lies behind the end."""
+    for r in steps_of(program, s):
+        if r.late >= r.tile and r.late % r.tile == 0:
+            does = "reads" if s.op.name in _LOADS else "writes"
+            message = f"{call(s.op)} starts {r.late} element{'s' if r.late > 1 else ''} behind the start of each sequence of `{r.offsets}`, and its last tile lies past the end: nothing {does} what comes before"
+            return Fault("Q014", message, r.e.span if r.e.span.line else s.op.span, ((r.loop.head, "in this loop over the whole sequence"),), f"start at the first tile of the sequence in `{tensor.name}`",
+                         without_offset(r.e), {"role": s.role.name, "tensor": tensor.name, "axis": r.axis, "found": r.late})  # fmt: skip
+    return None
 
 
 def _shifted(program: Program, s: Site, tensor: Param) -> Fault | None:
@@ -85,14 +102,14 @@ def _always_past(program: Program, s: Site, extent: str, constant: int, terms: d
         if found is None:
             return False
         counts.append((stride, found[0], found[1]))
-    if not any(isinstance(c, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in c.walk()) for _, c, _ in counts):
+    if not any(isinstance(c, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in c.parts()) for _, c, _ in counts):
         return False
     names = parameters(program, [c for _, c, _ in counts if isinstance(c, Expr)]) | {extent}
     tried = 0
     for args in arguments(program, names, (3, 2 * max(terms.values()) + 1), limit=9):
         last = constant
         for stride, count, rounded in counts:
-            n = count if isinstance(count, int) else evaluate(program, count, args)
+            n = count if isinstance(count, int) else plain_tape(program, (count,)).given(args)[0]
             if not isinstance(n, int) or n < 1:
                 break
             last += stride * (-(-n // rounded) * rounded - 1)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.fault import Fault
 from cake_ir.program import Program
 from cake_verify.analyses.evaluate import evaluate
-from cake_verify.analyses.ranges import conjuncts
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP
 

@@ -169,6 +169,8 @@ def _one(name: str) -> list[str]:
         flags = ", ".join(("true" if x else "false") for x in (m[5] == "rs", m[6], m[7]))
         call = f"emu::wgmma(t, {'0' if m[5] == 'rs' else 'a'}, r, b, accumulate, {m[1]}, {m[2]}, {_kinds(m[4])}, {flags});"
         return [f"static void {name}({_PLACE[m[3]]}* d, {a}, u64 b, int accumulate) {{ {regs} emu::with_floats(d, {int(m[1]) // 2}, [&](float* t) {{ {call} }}); }}"]
+    if m := re.fullmatch(r"mma_scaled_m16n8k32_(\w+)_ue8m0_x1", name):
+        return [f"static void {name}(float* d, const u32* a, const u32* b, u32 sa, u32 sb, int byte) {{ emu::mma_scaled(d, a, b, sa, sb, byte, {_kinds(m[1])}); }}"]
     if m := re.fullmatch(r"mma_m16n8k(\d+)_(f32|f16|i32)_(\w+)", name):
         call = f"emu::mma(t, a, b, {m[1]}, {_kinds(m[3])});"
         return [f"static void {name}({_PLACE[m[2]]}* d, const u32* a, const u32* b) {{ emu::with_floats(d, 4, [&](float* t) {{ {call} }}); }}"]

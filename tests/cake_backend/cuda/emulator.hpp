@@ -138,6 +138,27 @@ static void mma(float* d, const u32* a, const u32* b, int k, Kind kind, Kind oth
     for (int i = 0; i < 32; i++) for (int e = 0; e < 4; e++) for (int kk = 0; kk < k; kk++) ((Mma*)args[i])->d[e] += A[i / 4 + 8 * (e >> 1)][kk] * B[2 * (i % 4) + (e & 1)][kk];
   });
 }
+struct Scaled { Mma m; u32 sa, sb; int byte; };
+static void mma_scaled(float* d, const u32* a, const u32* b, u32 sa, u32 sb, int byte, Kind kind, Kind other) {
+  Scaled s{{d, a, b}, sa, sb, byte};
+  meet(cur->cta->warps[cur->tid / 32], cur->tid % 32, 32, &s, [&](void** args) {
+    float A[16][32], B[8][32], of_a[16], of_b[8];
+    auto lane = [&](int i) { return (Scaled*)args[i]; };
+    auto power = [&](u32 word) { u32 e = word >> (8 * byte) & 255; return e == 255 ? NAN : std::ldexp(1.0f, (int)e - 127); };
+    for (int i = 1; i < 32; i++) if (lane(i)->byte != byte) fail("the lanes of a warp take scales from different bytes");
+    for (int r = 0; r < 16; r++) of_a[r] = power(lane(4 * (r % 8) + r / 8)->sa);
+    for (int n = 0; n < 8; n++) of_b[n] = power(lane(4 * n)->sb);
+    for (int i = 0; i < 32; i++) for (int q = 0; q < 4; q++) for (int j = 0; j < 4; j++) {
+      A[i / 4 + 8 * (q & 1)][16 * (q >> 1) + 4 * (i % 4) + j] = value(kind, (u8*)&lane(i)->m.a[q] + j);
+      if (q < 2) B[i / 4][16 * q + 4 * (i % 4) + j] = value(other, (u8*)&lane(i)->m.b[q] + j);
+    }
+    for (int i = 0; i < 32; i++) for (int e = 0; e < 4; e++) {
+      int r = i / 4 + 8 * (e >> 1), c = 2 * (i % 4) + (e & 1); float sum = 0;
+      for (int kk = 0; kk < 32; kk++) sum += A[r][kk] * B[c][kk];
+      lane(i)->m.d[e] += sum * of_a[r] * of_b[c];
+    }
+  });
+}
 struct Matrix { u32 address; u32* r; };
 static void matrix(u32 address, u32* r, int count, bool trans, bool store) {
   Matrix m{address, r};

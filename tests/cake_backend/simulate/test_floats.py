@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cake_backend.simulate import floats
-from cake_backend.simulate.faults import NotSimulated
 
 f32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
@@ -103,6 +102,8 @@ def test_approximate_instructions_have_the_specials_of_the_hardware() -> None:
         assert np.isnan(floats.exp2(np.float32(np.nan)))
 
 
-def test_packed_types_are_refused_by_name() -> None:
-    with pytest.raises(NotSimulated, match="e2m1"):
-        floats.numpy_dtype("e2m1")
+def test_narrow_types_round_to_nearest_even_and_saturate() -> None:
+    x = np.float32([0.24, 0.25, 0.26, 0.75, 1.25, 2.5, 3.5, 5.0, 7.0, -100.0])
+    assert floats.rounded(x, "e2m1").tolist() == [0.0, 0.0, 0.5, 1.0, 1.0, 2.0, 4.0, 4.0, 6.0, -6.0]
+    assert floats.rounded(np.float32([7.3, 7.8, 100.0]), "e2m3").tolist() == [7.5, 7.5, 7.5]
+    assert floats.rounded(np.float32([26.0, 30.0, -30.0]), "e3m2").tolist() == [24.0, 28.0, -28.0]

@@ -190,14 +190,32 @@ def test_what_the_copy_cannot_take_is_refused(text: str, edits: tuple[tuple[str,
     assert error.code == code and said in error.message
 
 
-def test_beside_products_of_a_pair_of_blocks_nothing_is_decided() -> None:
-    text = (CORPUS / "tcgen05_pair_gemm.py").read_text("utf-8")
-    text = edited(text, (("    ring = lm.pipeline", "    ta = lm.tmem(cols=480, width=32, shape=(128, 64), dtype=lm.bf16)\n    ring = lm.pipeline"),))
-    first = text.index("lm.mma(")
-    text = text[:first] + "lm.tmem_copy(ta, sa[s])\n" + " " * (first - text.rindex("\n", 0, first) - 1) + text[first:]
-    verdict = verify_text(text, suggest=False)
-    assert verdict.verdict == "undecided"
-    assert [d.message for d in verdict.diagnostics if d.code == "N090"] == ["`lm.tmem_copy` beside MMAs of a pair of CTAs is known, but not in this build: nothing is decided about it"]
+PAIR = (CORPUS / "tcgen05_nvf4_pair_gemm.py").read_text("utf-8")
+
+
+def test_beside_products_of_a_pair_one_copy_is_of_both_blocks() -> None:
+    assert verify_text(PAIR).verdict == "pass"
+    for old, code, said in (
+        ("                lm.wait(full, stage=s)\n", "S004", ""),
+        ("                lm.commit(empty, stage=s)\n", "S008", ""),
+        ("                    lm.tmem_copy(tb.cols(16 * j, 16), ssb[s].rows(32 * j, 32))\n", "S027", "reads bytes of `tb` that nothing has written"),
+    ):
+        (error,) = verify_text(edited(PAIR, ((old, ""),)), suggest=False).errors
+        assert error.code == code and said in error.message
+
+
+def test_beside_products_of_a_pair_another_role_copies_nothing() -> None:
+    errors = verify_text(edited(PAIR, (("            c = lm.tmem_load(", "            lm.tmem_copy(ta.cols(0, 16), ssa[0].rows(0, 32))\n            c = lm.tmem_load("),)), suggest=False).errors
+    error = errors[0]
+    assert error.code == "H023" and "issued for both CTAs, by the leading one; `epi` runs in each of them" in error.message
+
+
+def test_a_copy_runs_ahead_of_earlier_products_that_do_not_read_what_it_fills() -> None:
+    """Copies are in order with later products, and with the reads of earlier ones; the results of these are written in no order with them."""
+    ahead = edited(OPERAND, (("            lm.mma(acc, ta, sb, init=k == 0)\n", "            lm.mma(acc, ta, sb, init=k == 0)\n            lm.tmem_copy(aside, sa)\n"),
+                             ("    out = lm.role", "    aside = lm.tmem(cols=32, width=32, shape=(128, 64), dtype=lm.bf16)\n    out = lm.role")))  # fmt: skip
+    assert [d.code for d in verify_text(ahead, suggest=False).errors] == ["S007"]
+    assert wrong(ahead)
 
 
 def test_the_lowering_says_that_it_does_not_have_it() -> None:

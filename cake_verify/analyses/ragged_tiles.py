@@ -1,0 +1,132 @@
+"""Tiles of sequences that offsets in memory mark off: where the first one starts, and how far the last one reaches.
+
+A loop over `lm.cdiv(P[s + 1] - P[s], T)` tiles from `P[s]` on, or from `P[s]` to `P[s + 1]`, ends at the end of its sequence: the last
+sequence ends where the offsets do, which is the end of the tensor where `lm.assume_values` says that the offsets reach its extent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cake_ir.program import Expr, For, Param, Program
+from cake_ir.types import FragT
+from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.sites import Site, covered
+from cake_verify.analyses.trips import linear, prefix_tensors, resolver_of
+
+Form = tuple[int, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """A coordinate that steps through a sequence of `offsets`: tiles of `tile` elements, the first one `late` elements behind the start."""
+
+    offsets: str
+    axis: int
+    e: Expr
+    loop: For
+    tile: int
+    late: int
+
+
+def steps_of(program: Program, s: Site) -> Iterator[Ragged]:
+    """The coordinates of an access that step through sequences, one tile a round of a loop that takes as many as there are."""
+    coords, offsets = s.op.operands.get("coords"), prefix_tensors(program)
+    if not offsets or not isinstance(coords, tuple):
+        return
+    resolve = resolver_of(program, s.role.name)
+    for axis, e in enumerate(coords):
+        if isinstance(e.type, FragT):
+            continue
+        constant, terms = linear(resolve(e))
+        for loop in s.loops:
+            tile = terms.get(f"?{loop.var}", 0)
+            if tile < 1 or loop.lo is None or loop.hi is None:
+                continue
+            base = {t: n for t, n in terms.items() if n and t != f"?{loop.var}"}
+            name = _sequence(resolve(loop.lo), resolve(loop.hi), base, tile)
+            if name in offsets:
+                yield Ragged(name, axis, e, loop, tile, constant)
+
+
+def _sequence(lo: Expr, hi: Expr, base: dict[str, int], tile: int) -> str:
+    """The tensor of offsets whose sequence the tiles of a loop cover, from its first element on."""
+    if hi.op == "cdiv" and hi.args[1].op == "const" and hi.args[1].attrs["value"] == tile and linear(lo) == (0, {}):
+        constant, length = linear(hi.args[0])
+        end = {t: n for t, n in _plus(length, base).items() if n}
+        return _head(base) if not constant and len(base) == 1 and _next(base, end) else ""
+    (a, start), (b, end) = linear(lo), linear(hi)
+    return _head(start) if not (a or b or base) and tile == 1 and _next(start, end) else ""
+
+
+def _plus(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    return {t: a.get(t, 0) + b.get(t, 0) for t in {*a, *b}}
+
+
+def _head(terms: dict[str, int]) -> str:
+    return next(iter(terms), "").partition("[")[0]
+
+
+def _next(start: dict[str, int], end: dict[str, int]) -> bool:
+    """Whether the second is the offset behind the first: both stand once, in one tensor."""
+    return len(start) == len(end) == 1 and set(start.values()) == set(end.values()) == {1} and start != end and _head(start) == _head(end) and "[" in next(iter(start))
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """An access of the last sequence that goes on behind its end, which is the tensor's: by `by` elements at least, or (None) by what a tile has more."""
+
+    offsets: str
+    axis: int
+    by: int | None
+    mask: Expr | None = None
+    loop: For | None = None
+
+
+def beyond_end(program: Program, s: Site, tensor: Param) -> Beyond | None:
+    """The first axis along which an ordinary access leaves its tensor behind the last sequence."""
+    if s.op.attrs.get("clip") or s.op.operands.get("rows") is not None or s.op.attrs.get("ctas") == 2:
+        return None
+    mask, offsets = s.op.operands.get("mask"), prefix_tensors(program)
+    coords = s.op.operands.get("coords")
+    if not offsets or not isinstance(coords, tuple):
+        return None
+    if isinstance(mask, Expr):
+        found = _masked(program, s, coords[0], mask) if tensor.rank == 1 and tensor.extents else None
+        return found if found is not None and found.offsets in offsets and _reach(program, found.offsets, tensor.extents[0]) else None
+    for r in steps_of(program, s):
+        if r.axis < len(tensor.extents) and _reach(program, r.offsets, tensor.extents[len(tensor.extents) - 1 - r.axis]) and covered(s, r.axis) + r.late > 1:
+            return Beyond(r.offsets, r.axis, None, None, r.loop)
+    return None
+
+
+def _reach(program: Program, offsets: str, extent: int | str) -> bool:
+    """Whether the offsets may be as large as the extent."""
+    stated = declared_values(program, offsets)
+    if stated is None or not isinstance(extent, str):
+        return False
+    constant, terms = linear(resolver_of(program, "")(stated.hi))
+    name = linear(Expr("param", (), {"name": extent}))[1]
+    return constant >= 1 and {t: n for t, n in terms.items() if n} == name
+
+
+def _masked(program: Program, s: Site, e: Expr, mask: Expr) -> Beyond | None:
+    """How far the elements that a mask lets through reach behind the end of their sequence."""
+    if mask.op not in ("lt", "le") or mask.args[0].op != "iota" or isinstance(e.type, FragT):
+        return None
+    resolve = resolver_of(program, s.role.name)
+    base = mask.args[0].args[1] if len(mask.args[0].args) > 1 else Expr("const", (), {"value": 0})
+    first, passed = linear(resolve(e)), linear(Expr("sub", (resolve(mask.args[1]), resolve(base))))
+    constant = first[0] + passed[0] + (mask.op == "le")
+    loops = {f"?{x.var}": x for x in s.loops}
+    end = {t: n for t, n in _plus(first[1], passed[1]).items() if n}
+    more = {t: end.pop(t) for t in loops if t in end}
+    start = {t: n for t, n in first[1].items() if n and t not in loops}
+    if not _next(start, end) or (constant <= 0 and not any(n > 0 for n in more.values())):
+        return None
+    moving = next((loops[t] for t, n in more.items() if n), None)
+    return Beyond(_head(start), 0, None if more else constant, mask, moving or next((loops[t] for t in first[1] if t in loops), None))
+
+
+__all__ = ["Beyond", "Ragged", "beyond_end", "steps_of"]

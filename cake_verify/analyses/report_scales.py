@@ -1,0 +1,117 @@
+"""Block scales that are not those of the elements that they scale, told as faults."""
+
+from __future__ import annotations
+
+from cake_ir.fault import Fault, Fix
+from cake_ir.program import Expr, Op
+from cake_ir.span import Span
+from cake_ir.types import ViewT
+from cake_verify.analyses import edits
+from cake_verify.analyses.labels import boxed
+from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.report_labels import text_of
+from cake_verify.analyses.value_scales import ScaleClash, Vector
+from cake_verify.analyses.words import call, span_of
+
+
+def scaled(plan: Plan, c: ScaleClash, facts: dict[str, object]) -> Fault:
+    """A product that takes the scales of other elements."""
+    load, operand = plan.program.ops[c.load], c.name[-1]
+    tensor, product = str(load.attrs["tensor"]), call(c.op)
+    given = span_of(c.op, c.name)
+    data = _load_of(plan, c.op, operand)
+    whose = ((_coords(data), f"`{operand}` is loaded here"),) if data is not None else ()
+    facts = facts | {"operand": c.name, "tensor": tensor, "axis": c.axis}
+    if c.why == "slice":
+        message = f"{product} takes scales of `{tensor}` for a slice of `{operand}` that they are not of: between two products `{operand}` moves along K by other blocks than `first` and the words that it counts in"
+        return Fault("S045", message, given, whose, "`first` is the number of the slice's first block in its word: blocks before it, modulo four", (), facts)
+    if c.why == "other":
+        theirs = "b" if operand == "a" else "a"
+        message = f"{product} scales `{operand}` by scales that move with `{theirs}`, `{tensor}` at {_at(c.uses[-1].at)}"
+        return Fault("S045", message, given, ((load.span, "they are loaded here"), *whose), f"give `{c.name}` the scales of `{operand}`", (), facts)
+    facts = facts | {"role": plan.sites[c.load].role}
+    related = ((given, f"they scale `{operand}` here"), *whose)
+    span = _coordinate(load, c.axis)
+    if not c.uses:
+        assert c.one and c.other
+        message = f"{product} scales rows of `{operand}` from `{c.one[0]}` = {c.one[1]} on by the scales of rows from {c.other[1]} on"
+        box = boxed(plan, load)
+        axis = box.col if box is not None and box.col is not None and box.col_axis == c.one[0] else box.row if box is not None else 0
+        return Fault("S045", message, _coordinate(load, axis or 0), related, f"load the scales of the rows of `{operand}`", _like(plan, load, axis or 0, data, False, 1), facts)
+    one, last = c.uses[0], c.uses[-1]
+    at, rows = last.at[c.axis], last.row[-1]
+    if c.why == "rows":
+        same = one.row == last.row
+        apart = one.row[-1] != rows
+        where = f"rows of `{operand}` from {one.row[-1]} and from {rows} on" if apart else f"`{operand}` of {_at(one.row[:-1])} and of {_at(last.row[:-1])}, outer coordinates,"
+        message = (f"{product} scales the same elements of `{operand}` by different scales, `{tensor}` at {_at(one.at)} and at {_at(last.at)}" if same
+                   else f"{product} scales {where} by the same scales, `{tensor}` at {_at(last.at)}")  # fmt: skip
+        return Fault("S045", message, span, related, f"the scales of `{operand}` follow its rows", _like(plan, load, c.axis, data, False, _height(plan, data)), facts)
+    if c.why == "same":
+        message = f"{product} scales elements of `{operand}` from K = {one.k} and from {last.k} on by the same scales, `{tensor}` at {_at(last.at)}"
+        return Fault("S045", message, span, related, f"the scales of `{operand}` follow K: bring them anew for each word of four blocks", _like(plan, load, c.axis, data, True, c.unit), facts)
+    if c.why == "apart":
+        message = f"{product} takes `{tensor}` at {_at(one.at)} for elements of `{operand}` from K = {one.k} on, and at {_at(last.at)} from {last.k} on: its scales do not keep pace with it"
+        return Fault("S045", message, span, related, f"one word of scales further on is for four blocks of `{operand}` further on", _like(plan, load, c.axis, data, True, c.unit), facts)
+    if c.why == "crossed":
+        message = f"{product} takes `{tensor}` at {_at(one.at)} for rows of `{operand}` from {one.row[-1]} on, and at {_at(last.at)} for those from {rows} on: its scales do not follow its rows"
+        return Fault("S045", message, span, related, f"the scales of `{operand}` follow its rows", _like(plan, load, c.axis, data, False, _height(plan, data)), facts)
+    along = c.why == "shift-k"
+    where = last.k if along else rows
+    what = f"elements of `{operand}` from K = {where} on" if along else f"rows of `{operand}` from {where} on"
+    message = f"{product} scales {what} by `{tensor}` at {_at(last.at)}, and always so far from them: its scales count from somewhere else"
+    expected = where // c.unit if c.unit else None
+    return Fault("S045", message, span, related, f"count the scales of `{operand}` from where its elements are counted", _like(plan, load, c.axis, data, along, c.unit), facts | {"expected": expected, "found": at})
+
+
+def _at(coords: Vector) -> str:
+    return f"({', '.join(map(str, coords))})"
+
+
+def _coords(op: Op) -> Span:
+    return op.spans.get("coords", op.span)
+
+
+def _coordinate(load: Op, axis: int) -> Span:
+    """Where a coordinate of a load is written."""
+    coords = load.operands.get("coords")
+    e = coords[axis] if isinstance(coords, tuple) and axis < len(coords) else load.operands.get("offset")
+    return e.span if isinstance(e, Expr) and e.span.line else _coords(load)
+
+
+def _load_of(plan: Plan, product: Op, operand: str) -> Op | None:
+    """The load of an operand's elements, where its view has one."""
+    e = product.operands.get(operand)
+    views = {x.type.view for x in e.walk() if isinstance(x.type, ViewT)} if isinstance(e, Expr) else set()
+    if not views and isinstance(e, Expr) and e.op == "var":
+        made = [s.op for s in plan.sites.values() if e.attrs["name"] in getattr(s.stmt, "targets", ())]
+        views = {x.type.view for op in made for y in op.operands.values() if isinstance(y, Expr) for x in y.walk() if isinstance(x.type, ViewT)}
+    loads = [s.op for s in plan.sites.values() if s.op.id in plan.set_of and isinstance(v := s.op.operands["view"], Expr) and isinstance(v.type, ViewT) and v.type.view in views]
+    return loads[0] if len(loads) == 1 else None
+
+
+def _height(plan: Plan, data: Op | None) -> int:
+    """Rows of one load of elements, which one place of atoms is for."""
+    view = data.operands["view"] if data is not None else None
+    return 128 if isinstance(view, Expr) and isinstance(view.type, ViewT) and view.type.rows % 128 == 0 else 0
+
+
+def _like(plan: Plan, load: Op, axis: int, data: Op | None, along: bool, unit: int) -> tuple[Fix, ...]:
+    """The coordinate of the scales that follows from that of the elements, `unit` of which stand under one place of it."""
+    box = boxed(plan, data) if data is not None else None
+    coords, mine = (data.operands["coords"] if data is not None else None), load.operands.get("coords")
+    k = (box.col if along else box.row) if box is not None else None
+    if k is None or not unit or not isinstance(coords, tuple) or not isinstance(mine, tuple) or axis >= len(mine) or data is None:
+        return ()
+    if plan.sites[data.id].role != plan.sites[load.id].role or not mine[axis].span.line:
+        return ()
+    e = coords[k]
+    text = None
+    if e.op == "mul" and any(a.op == "const" and a.attrs["value"] == unit for a in e.args):
+        text = text_of(next(a for a in e.args if not (a.op == "const" and a.attrs["value"] == unit)))
+    elif (whole := text_of(e)) is not None:
+        text = whole if unit == 1 else f"({whole}) // {unit}"
+    return (edits.replace(mine[axis].span, text),) if text is not None else ()
+
+
+__all__ = ["scaled"]

@@ -1,0 +1,87 @@
+"""Loops that end before the length does by which their last tile is cut.
+
+`rows=lm.min(T, n - i * T)` and `lm.where(lm.iota(x, axis=1, base=i * T) < n, ..)` in a loop over tiles are there for the tile that n ends
+in. A loop of fewer than `lm.cdiv(n, T)` rounds never comes to it, and where nothing else is cut by n, the rest of n is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cake_ir.derive.structure import nodes
+from cake_ir.program import Expr, For, Op, Program
+from cake_ir.span import Span
+from cake_ir.types import FragT
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import linear, resolver_of
+
+Form = tuple[int, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A loop whose last tile is not the one that is cut: what cuts it, where, and how many rounds are missing."""
+
+    op: Op
+    role: str
+    loop: For
+    at: Span
+    length: Expr
+    missing: int
+
+
+def short_rounds(program: Program) -> Iterator[Short]:
+    """The loops that end early, one for each length of a role by which nothing else is cut."""
+    for role in program.roles:
+        found: dict[str, list[Short | None]] = {}
+        for s in sites(program).of_role(role):
+            for by, left, tile, at in _cuts(program, s):
+                found.setdefault(by, []).append(_ends(program, s, left, tile, at))
+        for cuts in found.values():
+            if cuts[0] is not None and None not in cuts:
+                yield cuts[0]
+
+
+def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
+    """By what an operation is cut, what is left of that, and the elements of its tile."""
+    rows = s.op.operands.get("rows")
+    resolve = resolver_of(program, s.role.name)
+    if s.op.name in ("tma_store", "bulk_store") and isinstance(rows, Expr):
+        e = resolve(rows)
+        if e.op == "min" and len(e.args) == 2:
+            for a, b in (e.args, e.args[::-1]):
+                if a.op == "const" and isinstance(a.attrs["value"], int):
+                    yield "rows", b, a.attrs["value"], s.op.spans.get("rows", s.op.span)
+    if s.op.name != "compute":
+        return
+    for n in nodes(program)[s.op.id]:
+        if n.op != "where" or n.args[0].op != "lt" or n.args[0].args[0].op != "iota":
+            continue
+        mask, x = n.args[0], n.args[1]
+        iota = mask.args[0]
+        if iota.attrs.get("axis") == 1 and isinstance(x.type, FragT) and not isinstance(mask.args[1].type, FragT):
+            base = iota.args[1] if len(iota.args) > 1 else Expr("const", (), {"value": 0})
+            yield str(_form(linear(resolve(mask.args[1])))), Expr("sub", (resolve(mask.args[1]), resolve(base))), x.type.cols, mask.span if mask.span.line else s.op.span
+
+
+def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short | None:
+    """The loop around a cut, if it ends before its last tile."""
+    resolve = resolver_of(program, s.role.name)
+    terms = linear(left)[1]
+    for loop in s.loops:
+        if terms.get(f"?{loop.var}", 0) != -tile or loop.lo is None or loop.hi is None:
+            continue
+        length = Expr("add", (left, Expr("mul", (Expr("const", (), {"value": tile}), Expr("var", (), {"name": loop.var})))))
+        rounds = _form(linear(Expr("cdiv", (length, Expr("const", (), {"value": tile})))))
+        hi = _form(linear(resolve(loop.hi)))
+        if hi[1] == rounds[1] and hi[0] < rounds[0] and not linear(length)[0]:
+            return Short(s.op, s.role.name, loop, at, length, rounds[0] - hi[0])
+    return None
+
+
+def _form(f: Form) -> Form:
+    return f[0], {t: n for t, n in f[1].items() if n}
+
+
+__all__ = ["Short", "short_rounds"]

@@ -1,0 +1,48 @@
+"""Where what belongs together with a tile's first element ends: the sequence that offsets in memory mark off, or the axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cake_verify.analyses import trips
+from cake_verify.analyses.state import Member
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.value_walk import ValueWalk
+
+FILLING = ("tma_load", "cp_async")
+"""Copies that fill what lies beyond the tensor with zeros."""
+
+
+def divided_by(walk: ValueWalk, label: Any) -> str | None:
+    """The tensor of offsets that divides the axis along which a copy read, where its coordinate starts from one."""
+    key = (label[0], label[2])
+    if key not in walk.dividers:
+        walk.dividers[key] = _divider(walk, label)
+    return walk.dividers[key]
+
+
+def _divider(walk: ValueWalk, label: Any) -> str | None:
+    plan = walk.plan
+    op = plan.program.ops[label[2]]
+    coords, tensor = op.operands.get("coords"), plan.program.tensors.get(str(op.attrs.get("tensor")))
+    if not isinstance(coords, tuple) or tensor is None or label[0] not in tensor.axes:
+        return None
+    prefix = trips.prefix_tensors(plan.program)
+    at = coords[len(tensor.axes) - 1 - tensor.axes.index(label[0])]
+    found = (n for n in trips.resolver_of(plan.program, plan.sites[op.id].role)(at).walk() if n.op == "ld" and n.attrs["tensor"] in prefix)
+    return next((str(n.attrs["tensor"]) for n in found), None)
+
+
+def end_of(walk: ValueWalk, m: Member, label: Any) -> int | None:
+    """Where what belongs together with a tile's first element ends: the sequence, or the axis where a copy fills what lies beyond."""
+    offsets = divided_by(walk, label)
+    if offsets is not None:
+        ends = (m.world.values(offsets, i) for i in range(1, 64))
+        return next((n for n in ends if n > label[1]), None)
+    program = walk.plan.program
+    extent = walk.bounds.args.get(label[0], program.tunables.get(label[0])) if program.ops[label[2]].name in FILLING else None
+    return extent if isinstance(extent, int) and label[1] < extent else None
+
+
+__all__ = ["divided_by", "end_of"]
