@@ -111,7 +111,13 @@ def _like(plan: Plan, load: Op, axis: int, data: Op | None, along: bool, unit: i
         text = text_of(next(a for a in e.args if not (a.op == "const" and a.attrs["value"] == unit)))
     elif (whole := text_of(e)) is not None:
         text = whole if unit == 1 else f"({whole}) // {unit}"
-    return (edits.replace(mine[axis].span, text),) if text is not None else ()
+    if text is None:
+        return ()
+    whole_span = load.spans.get("coords")
+    if mine[axis].span != whole_span:
+        return (edits.replace(mine[axis].span, text),)
+    texts = [text if i == axis else text_of(x) for i, x in enumerate(mine)]  # a constant has no place of its own
+    return (edits.replace(whole_span, f"({', '.join(str(t) for t in texts)})"),) if None not in texts else ()
 
 
 __all__ = ["scaled"]
