@@ -156,7 +156,7 @@ def _like(plan: Plan, load: Op, axis: int, data: Op | None, along: bool, unit: i
     if text is None:
         return ()
     whole_span = load.spans.get("coords")
-    if mine[axis].span != whole_span:
+    if whole_span is None or mine[axis].span != whole_span:
         return (edits.replace(mine[axis].span, text),)
     texts = [text if i == axis else text_of(x) for i, x in enumerate(mine)]  # a constant has no place of its own
     return (edits.replace(whole_span, f"({', '.join(str(t) for t in texts)})"),) if None not in texts else ()
