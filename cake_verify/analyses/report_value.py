@@ -47,7 +47,7 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return Fault("S035", message, decl.spans.get("col", decl.span), ((by.span, "overwrites them here"), (c.op.span, "adds to them here")),
                      "give each accumulator columns of its own", (), facts, cause="columns overwritten")  # fmt: skip
     if isinstance(c, ScaleClash):
-        return scaled(plan, c, facts)
+        return scaled(plan, walk, c, facts)
     if c.kind == "stale":
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {place(c.one)}, and the product belongs to {place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
