@@ -95,7 +95,7 @@ class Tape:
 
     def _run(self, v: list[Any]) -> list[Any]:
         self.runs += 1
-        if self.runs == OFTEN and not any([f is _UNARY["cast"] for f, *_ in self.code]):
+        if self.runs == OFTEN and self.code and not any([f is _UNARY["cast"] for f, *_ in self.code]):
             self.direct = _compiled(self)
         if self.direct is not None and None not in v:
             with suppress(ArithmeticError, ValueError):
