@@ -33,6 +33,7 @@ from cake_verify.analyses.labels import (
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_alias import overwritten
+from cake_verify.analyses.value_beside import misplaced
 from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
@@ -73,6 +74,8 @@ class ValueWalk(TensorValues):
             self._lose(total)
         for found in diagonals(self) if self.diagonals else ():
             self.off_diagonal(*found)
+        for op, axis, at in misplaced(self) if self.beside else ():
+            self.elsewhere(op, axis, at)
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
