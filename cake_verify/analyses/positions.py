@@ -110,10 +110,13 @@ def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (),
     facts = [c for a in program.assumes for c in ranges.conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.walk() if n.op == "param"} <= set(wanted)]
     defined: dict[str, Expr] = {}
     for c in facts:
-        if c.op == "eq" and c.args[0].op == "param":
-            name = str(c.args[0].attrs["name"])
-            if name not in defined and all(n.attrs.get("name") not in (name, *defined) for n in c.args[1].walk() if n.op == "param"):
-                defined[name] = c.args[1]
+        for one, other in (c.args, c.args[::-1]) if c.op == "eq" else ():
+            if one.op != "param":
+                continue
+            name = str(one.attrs["name"])
+            if name not in defined and all(n.attrs.get("name") not in (name, *defined) for n in other.walk() if n.op == "param"):
+                defined[name] = other
+                break
     free = [n for n in wanted if n not in defined]
     tried = 0
     for values in islice(product(*(_candidates(program, n, sizes) for n in free)), 4 * limit):
