@@ -196,7 +196,6 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("relay2_64x64_u14", "hopper_relay", {"UNROLL": 14, "LATE": 9, "KMAX": 64, "ROWS": 1}, ("m64_n4096_*",), False),
         ("relay2_64x32_m2", "hopper_relay", {"BN": 32, "MEMBERS": 2, "ASTAGES": 4, "BSTAGES": 5, "LATE": 5, "UNROLL": 7, "KMAX": 64, "ROWS": 1}, ("m64_n2112_*",), True),  # 66 clusters
         ("relay2_64x32_m2_l6", "hopper_relay", {"BN": 32, "MEMBERS": 2, "ASTAGES": 4, "BSTAGES": 5, "LATE": 6, "UNROLL": 7, "KMAX": 64, "ROWS": 1}, ("m64_n2112_*",), False),
-        ("relay2_64x32_m2_u14", "hopper_relay", {"BN": 32, "MEMBERS": 2, "ASTAGES": 4, "BSTAGES": 5, "LATE": 5, "UNROLL": 14, "KMAX": 64, "ROWS": 1}, ("m64_n2112_*",), False),
         ("plain_128x128", "hopper", {}, ("square_4096",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_fp8_{name}", "gemm_fp8", schedule, params=params, main=main, shapes=shapes)
