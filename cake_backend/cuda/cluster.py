@@ -6,15 +6,31 @@ from cake_backend.cuda import mbarrier
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.preamble import CLUSTER_SYNC
+from cake_ir.derive.cluster_meetings import senders
 from cake_ir.derive.clusters import arrival_targets, axis_of, multicast_axes
-from cake_ir.program import Op
+from cake_ir.dtypes import DTYPES
+from cake_ir.program import Expr, Op, Program
 from cake_ir.span import Span
+from cake_ir.types import ViewT
 
 
 def size(ctx: Context) -> int:
     """CTAs in a cluster."""
     x, y = ctx.program.launch.cluster
     return x * y
+
+
+def late_senders(ctx: Context) -> frozenset[str]:
+    """The roles that wait for the cluster where they start, if the others need not and nobody meets at the end; else none.
+
+    Applied to kernels with 8-bit products, where it was measured on an H200: 0.4 us of 18 and 0.7 of 13.
+    """
+    return senders(ctx.program) if size(ctx) > 1 and narrow_products(ctx.program) else frozenset()
+
+
+def narrow_products(program: Program) -> bool:
+    """Whether an asynchronous product reads 8-bit operands."""
+    return any(op.name == "mma" and isinstance(b := op.operands.get("b"), Expr) and isinstance(b.type, ViewT) and DTYPES[b.type.dtype].bits == 8 for op in program.ops)
 
 
 def cluster_sync(ctx: Context, span: Span) -> None:

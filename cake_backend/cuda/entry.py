@@ -6,13 +6,23 @@ import re
 from dataclasses import dataclass
 
 from cake_backend.cuda import control, inflight, mbarrier, pins, schedulers, sync, tma, webs, work_counter
-from cake_backend.cuda.cluster import size
+from cake_backend.cuda.cluster import late_senders, narrow_products, size
 from cake_backend.cuda.context import Context, Rect, RoleState, Scalar, Slot
 from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.globals import ELEMENT
-from cake_backend.cuda.launch_manifest import dtype_of, modes
-from cake_backend.cuda.preamble import CLUSTER_RANK, CLUSTER_SYNC, DEMAND, ELECT_ONE, SETMAXNREG_DEC, SETMAXNREG_INC, SHARED_ADDRESS
+from cake_backend.cuda.launch_manifest import dtype_of
+from cake_backend.cuda.preamble import (
+    CLUSTER_ARRIVE,
+    CLUSTER_RANK,
+    CLUSTER_SYNC,
+    CLUSTER_WAIT,
+    DEMAND,
+    ELECT_ONE,
+    SETMAXNREG_DEC,
+    SETMAXNREG_INC,
+    SHARED_ADDRESS,
+)
 from cake_backend.cuda.read_before_refill import fenced_releases
 from cake_backend.cuda.resources import layout_of, member_barriers, shared_memory
 from cake_backend.cuda.rings import counts_slots, names_last
@@ -24,9 +34,8 @@ from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.shared_memory import GUARANTEED
-from cake_ir.dtypes import DTYPES
-from cake_ir.program import Expr, For, Let, Program, Role, RoleBlock, Scheduler, Stmt, statements
-from cake_ir.types import ViewT
+from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
+from cake_ir.tensor_modes import modes
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _DECLARATION = re.compile(r"(?:const )?(?:u32|int|u64|float|bool) (\w+) = [^;]*;")
@@ -121,11 +130,6 @@ def _uniform_values(ctx: Context) -> None:
                 schedulers.declare(ctx, d)
 
 
-def _narrow_products(program: Program) -> bool:
-    """Whether an asynchronous product reads 8-bit operands."""
-    return any(op.name == "mma" and isinstance(b := op.operands.get("b"), Expr) and isinstance(b.type, ViewT) and DTYPES[b.type.dtype].bits == 8 for op in program.ops)
-
-
 def _base(ctx: Context, alignment: int, names: set[str]) -> None:
     if "pool" in names or "pool_low" in names:
         # Where members take turns at the tensor core, address arithmetic between a turn and its first MMA is time of that unit. Then the base
@@ -143,7 +147,7 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
             rounded = f"({base} + {alignment - 1}u) & ~{alignment - 1}u"
             # Behind a shuffle the assembler does not round the address again in every pass of a loop. Short loops of 8-bit products gain by
             # that; in loops of 16-bit ones it moves shared loads and releases behind the products, which cost k-means a quarter on an H200.
-            ctx.out.line(f"const u32 pool = {f'__shfl_sync(0xffffffffu, {rounded}, 0)' if _narrow_products(ctx.program) else rounded};")
+            ctx.out.line(f"const u32 pool = {f'__shfl_sync(0xffffffffu, {rounded}, 0)' if narrow_products(ctx.program) else rounded};")
     for variable, shift in (("warpgroup", 7), ("cta_warp", 5)):
         if variable in names:
             ctx.out.line(f"const int {variable} = __shfl_sync(0xffffffffu, threadIdx.x >> {shift}, 0);")
@@ -177,7 +181,10 @@ def _prologue(ctx: Context) -> None:
                 ctx.out.line(line)
             if barriers and modern:
                 ctx.out.line(f"{ctx.use(mbarrier.FENCE_INIT)}();")
-    if size(ctx) > 1:
+    if late_senders(ctx):
+        ctx.out.line(f"{ctx.use(CLUSTER_ARRIVE)}();")
+        ctx.out.line("__syncthreads();")
+    elif size(ctx) > 1:
         ctx.out.line(f"{ctx.use(CLUSTER_SYNC)}();")
     elif barriers:
         ctx.out.line("__syncthreads();")
@@ -207,7 +214,7 @@ def _roles(ctx: Context) -> None:
             head = f"if ({condition})" if i == 0 else "else" if last else f"else if ({condition})"
             with ctx.out.chained(head, first=i == 0):
                 _role(ctx, b, role, variable, unit)
-    if size(ctx) > 1:
+    if size(ctx) > 1 and not late_senders(ctx):
         ctx.out.line(f"{ctx.use(CLUSTER_SYNC)}();")
 
 
@@ -231,6 +238,9 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
         if role.regs != entry:
             device = SETMAXNREG_INC if role.regs > entry else SETMAXNREG_DEC
             ctx.out.line(f"{ctx.use(device)}<{role.regs}>();")
+    late = late_senders(ctx)
+    if role.name in late:
+        ctx.out.line(f"{ctx.use(CLUSTER_WAIT)}();")
     ids = out.child()
     inner = ctx.out = out.child()
     if role.members > 1:
@@ -260,6 +270,8 @@ def _role(ctx: Context, b: RoleBlock, role: Role, variable: str, unit: int) -> N
     else:
         control.body(ctx, b.body)
     sync.drain_turns(ctx)
+    if late and role.name not in late:
+        inner.line(f"{ctx.use(CLUSTER_WAIT)}();")
     ctx.out = ids
     _thread_numbers(ctx, role, variable, unit, used(inner))
     out.extend(ids)

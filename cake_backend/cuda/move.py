@@ -128,6 +128,18 @@ def tma_load(ctx: Context, op: Op) -> None:
     issue(ctx, calls)
 
 
+def tma_prefetch(ctx: Context, op: Op) -> None:
+    """`view.tma_prefetch`: the boxes of a load of the view, to the second-level cache."""
+    t, coords = view_operand(op).type, coordinates(op)
+    assert isinstance(t, ViewT)
+    layout, dtype = ctx.layouts[t.view], ctx.program.views[t.view].dtype
+    calls = []
+    for box in boxes_of(op, Rect(t.view, "", "", t.rows, t.cols, t.transposed), layout, len(coords)):
+        name = ctx.maps.use(str(op.attrs["tensor"]), dtype, box.extents, layout.swizzle)
+        calls.append(f"{ctx.use(tma.prefetch(len(coords)))}(&{name}, {', '.join(_add(ctx, c, box.coords[i]) for i, c in enumerate(coords))});")
+    issue(ctx, calls)
+
+
 def _column(r: Rect, layout: ViewLayout) -> str:
     """Text of a run-time column's address; a constant one is in the boxes' offsets already."""
     return "" if r.col.isdigit() else linear_column(r, layout)
@@ -254,7 +266,7 @@ def bulk_store(ctx: Context, op: Op) -> None:
 
 
 HANDLERS: dict[str, Callable[[Context, Op], None]] = {
-    "tma_load": tma_load, "tma_store": tma_store, "tma_reduce": tma_store, "bulk_load": bulk_load, "bulk_store": bulk_store, **cp_async.HANDLERS,
+    "tma_load": tma_load, "tma_prefetch": tma_prefetch, "tma_store": tma_store, "tma_reduce": tma_store, "bulk_load": bulk_load, "bulk_store": bulk_store, **cp_async.HANDLERS,
 }  # fmt: skip
 
 __all__ = ["HANDLERS", "arm", "operand"]

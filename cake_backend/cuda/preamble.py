@@ -87,6 +87,8 @@ NAMED_ARRIVE = asm_call("named_arrive", "", "bar.arrive %0, %1;", '"n"(ID), "n"(
 CLUSTER_SYNC = asm_call(
     "cluster_sync", "", "barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;", ""
 )
+CLUSTER_ARRIVE = asm_call("cluster_arrive", "", "barrier.cluster.arrive.release.aligned;", "")
+CLUSTER_WAIT = asm_call("cluster_wait", "", "barrier.cluster.wait.acquire.aligned;", "")
 CLUSTER_RANK = Device(
     "cluster_rank", 'DEVICE u32 cluster_rank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }'
 )

@@ -45,6 +45,13 @@ def load(rank: int, *, multicast: bool = False, hint: bool = False) -> Device:
     return asm_call(name, f"u32 dst, const TensorMap* map, {params}, u32 bar{extra}", ptx + ";", f'"r"(dst), "l"(map), {operands}, "r"(bar){values}')
 
 
+def prefetch(rank: int) -> Device:
+    """A box of a tensor map into the second-level cache."""
+    params, operands, vector = _coords(rank, 1)
+    ptx = f"cp.async.bulk.prefetch.tensor.{rank}d.L2.global [%0, {vector}];"
+    return asm_call(f"tma_prefetch_{rank}d", f"const TensorMap* map, {params}", ptx, f'"l"(map), {operands}')
+
+
 def store(rank: int) -> Device:
     """A box of shared memory to a tensor map, clipped at its edges, in the open bulk group."""
     params, operands, vector = _coords(rank, 2)

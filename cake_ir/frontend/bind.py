@@ -178,7 +178,7 @@ def _stage_of_view(el: Elaboration, spec: OpSpec, bound: Call) -> None:
     """Apply `stage=` to a view that was not indexed, and check that slots belong to the barrier's ring."""
     stage = bound.operands.get("stage")
     for name, e in list(bound.operands.items()):
-        if not (isinstance(e, Expr) and isinstance(e.type, ViewT)) or e.type.staged:
+        if not (isinstance(e, Expr) and isinstance(e.type, ViewT)) or e.type.staged or spec.name == "tma_prefetch":  # a prefetch takes the view's box, no slot
             continue
         if name == "view" and isinstance(stage, Expr):
             t = e.type

@@ -237,6 +237,8 @@ SPECS = (
     OpSpec("tma_load", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("stage", "slot", None), P("barrier", "barrier"),
                                 P("multicast", "str", None), P("box", "shape", None), _CACHE),
            _tma_load, _TMA_LOAD, on="view", needs="TMA", doc="Copy a box of a tensor into the view; completes by bytes on `barrier`."),
+    OpSpec("tma_prefetch", "move", (P("view", "view"), P("tensor", "tma"), _COORDS, P("box", "shape", None)),
+           _tma_load, always(), on="view", needs="TMA", doc="Fetch into the second-level cache what a `tma_load` of the view would copy; nothing waits for it."),
     OpSpec("tma_gather", "move", (P("view", "view"), P("tensor", "tma"), P("rows", "value|view"), P("col", "scalar"), P("stage", "slot", None),
                                   P("barrier", "barrier")),
            _tma_gather, _gather_effects, on="view", needs="TMA_GATHER4",

@@ -32,7 +32,7 @@ _MEANING: dict[str, str] = {
     "LDMATRIX_B8": "8-bit transposing matrix loads", "LDMATRIX_UNPACK": "matrix loads that unpack fp4 and fp6", "STMATRIX": "`view.store` by `stmatrix`",
     "STMATRIX_B8": "8-bit transposing matrix stores", "MOVMATRIX": "`lm.transpose`", "MMA_SYNC": "`lm.mma` on fragments",
     "FP8_MMA": "`lm.mma` of e4m3 and e5m2 fragments", "F8F6F4_MMA": "`lm.mma` of fp6 and fp4 fragments", "BLOCK_SCALED_MMA": "`lm.mma` of fragments with `scale_a`, `scale_b`",
-    "TMA": "`tma_load`, `tma_store`, `bulk_load`, `bulk_store`", "MULTICAST": "`tma_load(multicast=)`", "TMA_REDUCE": "`tma_reduce`",
+    "TMA": "`tma_load`, `tma_prefetch`, `tma_store`, `bulk_load`, `bulk_store`", "MULTICAST": "`tma_load(multicast=)`", "TMA_REDUCE": "`tma_reduce`",
     "TMA_GATHER4": "`tma_gather`", "TMA_SCATTER4": "scatter of four rows", "TMA_CTA_GROUP": "loads that signal the pair's leader",
     "CLUSTER": "`lm.launch(cluster=)`, `lm.cluster_sync`", "DSMEM": "access to a peer's shared memory", "ST_ASYNC": "`view.send`",
     "MBARRIER": "`lm.barrier`", "MBARRIER_TX": '`arrive="tx"`', "MBARRIER_TRY_WAIT": "waiting without spinning", "WGMMA": "`lm.mma` of views into fragments",

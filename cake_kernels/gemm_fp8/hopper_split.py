@@ -3,12 +3,16 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
-                   C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, BN=64, STAGES=5, CTAS=1, EARLY=True, HINT=None, UNROLL=1, KMAX=128):
+                   C: LM.gmem2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
+                   *, MEMBERS=2, BN=64, STAGES=5, FIRST=0, CTAS=1, EARLY=True, ROWS=None, WARM=False, HINT=None, UNROLL=1, KMAX=128):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; tiles of 64 rows, one a CTA."""
     lm.launch(grid="tiles", ctas_per_sm=CTAS)
     lm.assume(K > 0)
     lm.assume(KB * 128 == K and KB <= KMAX and N % 8 == 0 and MP % 4 == 0)
+    if ROWS is not None:
+        lm.assume(M <= 64 * ROWS)
+    if FIRST > 0:
+        lm.assume(KB >= FIRST * MEMBERS)
     if UNROLL > 1:
         lm.assume(KB % (UNROLL * MEMBERS) == 0)
 
@@ -17,8 +21,9 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     pool = lm.smem(a_bytes + b_bytes + p_bytes + c_bytes + STAGES * MEMBERS * 256 + (1 if 128 % BN == 0 else 2) * MEMBERS * KMAX * 4)
     qa = pool.view(offset=0, shape=(64, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
     qb = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
-    partial = pool.view(offset=a_bytes + b_bytes, shape=(64, BN), dtype=lm.f32, stage=MEMBERS - 1,
-                        swizzle="128b" if BN % 32 == 0 else "64b" if BN % 16 == 0 else "32b")
+    if MEMBERS > 1:
+        partial = pool.view(offset=a_bytes + b_bytes, shape=(64, BN), dtype=lm.f32, stage=MEMBERS - 1,
+                            swizzle="128b" if BN % 32 == 0 else "64b" if BN % 16 == 0 else "32b")
     smem_c = pool.view(offset=a_bytes + b_bytes + p_bytes, shape=(64, BN), dtype=lm.bf16,
                        swizzle="128b" if BN % 64 == 0 else "64b" if BN % 32 == 0 else "32b" if BN % 16 == 0 else None)
     scale = pool.view(offset=a_bytes + b_bytes + p_bytes + c_bytes, shape=(64 * MEMBERS,), dtype=lm.f32, stage=STAGES)
@@ -33,22 +38,43 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
     ring = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
     empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
-    all_math = lm.named_barrier(math)
+    if FIRST > 0:
+        start = lm.pipeline(stages=1)
+        asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
+    if MEMBERS > 1:
+        all_math = lm.named_barrier(math)
     epi = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64), lm.cdiv(N, BN)))
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64) if ROWS is None else ROWS, lm.cdiv(N, BN)))
     kt = lm.cdiv(KB, MEMBERS)
 
     with load_b:
         for t in lm.tiles(sched):
-            for k in lm.range(kt):
+            if FIRST > 0:
+                for k in lm.range(FIRST):
+                    s = lm.step(ring)
+                    lm.wait(empty, stage=s)
+                    qb.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=full, cache=HINT)
+                lm.wait(asked, stage=lm.step(start))                             # the copy engine works in order: A's first blocks go before B's others
+            for k in lm.range(FIRST, kt):
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
                 qb.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=full, cache=HINT)
 
     with load_a:
+        if WARM:
+            for t in lm.tiles(sched):
+                qa.tma_prefetch(A, coords=(t.n % kt * BK, t.m * 64))             # one round of blocks a tile: all of A comes from memory at once
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
         for t in lm.tiles(sched):
-            for k in lm.range(kt):
+            if FIRST > 0:
+                for k in lm.range(FIRST):
+                    s = lm.step(ring)
+                    lm.wait(empty, stage=s)
+                    qa.tma_load(A, coords=(k * BK, t.m * 64), stage=s, barrier=full)
+                    for i in lm.static_range(MEMBERS):
+                        scale.cols(64 * i, 64).tma_load(SA, coords=(t.m * 64, k * MEMBERS + i), stage=s, barrier=full)
+                lm.arrive(asked, stage=lm.step(start))
+            for k in lm.range(FIRST, kt):
                 s = lm.step(ring)
                 lm.wait(empty, stage=s)
                 qa.tma_load(A, coords=(k * BK, t.m * 64), stage=s, barrier=full)
@@ -86,16 +112,15 @@ def gemm_fp8_split(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                         acc = acc + part * (sa * sb)
                     else:
                         acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb2)
-            if math.index > 0:
-                partial[math.index - 1].store(acc)
-            lm.sync(all_math)
+            if MEMBERS > 1:
+                if math.index > 0:
+                    partial[math.index - 1].store(acc)
+                lm.sync(all_math)
             if math.index == 0:
-                for i in lm.static_range(MEMBERS - 1):
-                    acc = acc + partial[i].load(form="acc", like=acc)
+                if MEMBERS > 1:
+                    for i in lm.static_range(MEMBERS - 1):
+                        acc = acc + partial[i].load(form="acc", like=acc)
                 smem_c.store(lm.cast(acc, lm.bf16))
-                lm.fence_proxy()
                 lm.sync(epi)
                 lm.pdl_wait()
-                smem_c.tma_store(C, coords=(t.n * BN, t.m * 64))
-        if math.index == 0:
-            lm.store_wait(pending=0)
+                lm.store(C, smem_c.load(form="vec"), coords=(t.n * BN, t.m * 64), clip=True)

@@ -30,7 +30,7 @@ PAGE = Page(
     sources=("HW043", "HW044"),
 )
 
-COPIES = frozenset({"tma_load", "tma_store", "tma_reduce", "tma_gather"})
+COPIES = frozenset({"tma_load", "tma_prefetch", "tma_store", "tma_reduce", "tma_gather"})
 
 
 def check(program: Program) -> Iterator[Fault]:

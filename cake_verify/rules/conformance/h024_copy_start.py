@@ -26,7 +26,7 @@ PAGE = Page(
     sources=("HW043",),
 )
 
-_COPIES = ("tma_load", "tma_store", "tma_reduce")
+_COPIES = ("tma_load", "tma_prefetch", "tma_store", "tma_reduce")
 
 
 def check(program: Program) -> Iterator[Fault]:

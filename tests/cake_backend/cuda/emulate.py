@@ -163,6 +163,8 @@ def _one(name: str) -> list[str]:
         kinds = ["add", "min", "max", "inc", "and", "or", "xor"]
         reduce = 1 + kinds.index(m[1].removeprefix("reduce_")) if m[1] != "store" else 0
         return [f"static void {name}(const TensorMap* map, u32 src, {', '.join(axes)}) {{ {c} emu::tensor_copy(map, src, c, false, {{emu::cur->cta}}, {reduce}); }}"]
+    if re.fullmatch(r"tma_prefetch_\dd", name):
+        return [f"template <class... Axes> static void {name}(const TensorMap*, Axes...) {{}}"]
     if m := re.fullmatch(r"wgmma_m64n(\d+)k(\d+)_(f32|f16|i32)_(\w+?)_(ss|rs)(_ta)?(_tb)?", name):
         a = "u32 a0, u32 a1, u32 a2, u32 a3" if m[5] == "rs" else "u64 a"
         regs = "u32 r[4] = {a0, a1, a2, a3};" if m[5] == "rs" else "u32* r = nullptr;"

@@ -30,7 +30,7 @@ struct Meet { int arrived = 0; unsigned generation = 0; void* args[128]; };
 struct Cta {
   std::vector<u8> smem; std::map<u32, Barrier> barriers; std::map<int, Meet> named; std::vector<Meet> warps, groups; Meet all; unsigned rank = 0, block = 0;
 };
-struct Fiber { ucontext_t context; std::vector<u8> stack; Cta* cta; unsigned tid; bool done = false; };
+struct Fiber { ucontext_t context; std::vector<u8> stack; Cta* cta; unsigned tid; bool done = false; unsigned joined = 0; };
 static std::vector<Cta> cluster; static std::vector<Fiber> fibers; static Fiber* cur; static ucontext_t main_context; static long steps, changes, last_change;
 static Meet cluster_meet; static Dim block_dim, grid_dim;
 static void (*body)();
@@ -278,6 +278,8 @@ static void named_sync_at(int id, int n) { emu::meet(emu::cur->cta->named[id], 0
 static void named_arrive_at(int id, int n) { emu::Meet& m = emu::cur->cta->named[id]; if (++m.arrived == n) { m.arrived = 0; m.generation++; } emu::progress(); }
 template <int ID, int N> static void named_arrive() { emu::Meet& m = emu::cur->cta->named[ID]; if (++m.arrived == N) { m.arrived = 0; m.generation++; } emu::progress(); }
 static void cluster_sync() { emu::meet(emu::cluster_meet, 0, (int)emu::fibers.size(), nullptr, [](void**) {}); }
+static void cluster_arrive() { emu::Meet& m = emu::cluster_meet; emu::cur->joined = m.generation; if (++m.arrived == (int)emu::fibers.size()) { m.arrived = 0; m.generation++; } emu::progress(); }
+static void cluster_wait() { while (emu::cluster_meet.generation == emu::cur->joined) emu::yield(); }
 static u32 cluster_rank() { return emu::cur->cta->rank; }
 static void pdl_wait() {}
 static void pdl_launch() {}

@@ -179,7 +179,8 @@ def test_a_chunked_recurrence_carries_its_state_in_registers(tmp_path: Path) -> 
     ("schedule", "params"),
     [
         ("hopper_share", {"BN": 112, "STAGES": 3}),  # a tile reaches into the next block of scales: the mask is one predicate 16 columns
-        ("hopper_few", {"BN": 112, "STAGES": 2}),
+        ("hopper_relay", {"BN": 112, "MEMBERS": 2, "ASTAGES": 2, "BSTAGES": 3, "GRID": 4}),
+        ("hopper_split", {"BN": 56, "FIRST": 1, "WARM": True}),
         ("hopper", {"BN": 192, "STAGES": 3}),
         ("hopper_halves", {"LEAD": 64}),  # products in two groups, a turn passed between them
     ],
