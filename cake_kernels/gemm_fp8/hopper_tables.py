@@ -1,0 +1,126 @@
+"""Hopper FP8 GEMM for short K: the scales of a whole tile come in one copy, those of the next tile before this one has ended; members take turns."""
+
+
+@cake.schedule(target="sm_90a")
+def gemm_fp8_tables(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
+                    C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
+                    *, MEMBERS=2, BN=192, STAGES=4, FIRST=1, ROWS=None, LEAD=64, HINT=None, UNROLL=4, KMAX=12, REGS=232, LOAD_REGS=24):
+    """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; at most KMAX blocks along K."""
+    lm.launch(grid="persistent")
+    lm.assume(K > 0)
+    lm.assume(KB * 128 == K and KB <= KMAX and KB % 4 == 0 and KB % UNROLL == 0 and KB > FIRST and N % 8 == 0 and MP % 4 == 0)
+
+    BM = 64 * MEMBERS
+    if ROWS is not None:
+        lm.assume(M <= BM * ROWS)                                                # tiles of rows known: no division in front of the first load
+    ONE = 128 % BN == 0                                                          # a tile lies in one block of scales
+    a_bytes, b_bytes, c_bytes, s_bytes = STAGES * BM * 128, STAGES * BN * 128, BM * BN * 2, 2 * KMAX * BM * 4
+    pool = lm.smem(a_bytes + b_bytes + c_bytes + s_bytes + (1 if ONE else 2) * 2 * KMAX * 4)
+    qa = pool.view(offset=0, shape=(BM, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
+    qb = pool.view(offset=a_bytes, shape=(BN, 128), dtype=lm.e4m3, stage=STAGES, swizzle="128b")
+    smem_c = pool.view(offset=a_bytes + b_bytes, shape=(BM, BN), dtype=lm.bf16,
+                       swizzle="128b" if BN % 64 == 0 else "64b" if BN % 32 == 0 else "32b" if BN % 16 == 0 else None)
+    table_a = pool.view(offset=a_bytes + b_bytes + c_bytes, shape=(KMAX, BM), dtype=lm.f32, stage=2)
+    scale_a = pool.view(offset=a_bytes + b_bytes + c_bytes, shape=(KMAX * BM,), dtype=lm.f32, stage=2)
+    scale_b = pool.view(offset=a_bytes + b_bytes + c_bytes + s_bytes, shape=(KMAX,), dtype=lm.f32, stage=2)
+    if not ONE:
+        scale_b2 = pool.view(offset=a_bytes + b_bytes + c_bytes + s_bytes + 2 * KMAX * 4, shape=(KMAX,), dtype=lm.f32, stage=2)
+
+    math = lm.role(warps=range(0, 4 * MEMBERS), regs=REGS, members=MEMBERS)
+    load_b = lm.role(warps=range(4 * MEMBERS, 4 * MEMBERS + 4), regs=LOAD_REGS)
+    load_a = lm.role(warps=range(4 * MEMBERS + 4, 4 * MEMBERS + 8), regs=LOAD_REGS)
+    ring = lm.pipeline(stages=STAGES)
+    full = lm.barrier(pipeline=ring, prod=[load_b, load_a], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
+    scales = lm.pipeline(stages=2)                                               # a slot holds the scales of a tile
+    known = lm.barrier(pipeline=scales, prod=[load_b, load_a], cons=[math], arrive="tx")
+    used = lm.barrier(pipeline=scales, prod=[math], cons=[load_b, load_a], arrive="warp", primed=True)
+    start = lm.pipeline(stages=1)
+    asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
+    heard = lm.barrier(pipeline=start, prod=[load_b], cons=[load_a], arrive="member", primed=True)
+    own = lm.named_barrier(math, per_member=True)
+    if LEAD > 0:
+        turn = lm.turns(math)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, BM) if ROWS is None else ROWS, lm.cdiv(N, BN)))
+
+    with load_b:
+        for t in lm.tiles(sched):
+            sc = lm.step(scales)
+            lm.wait(used, stage=sc)
+            scale_b.bulk_load(SB, offset=lm.min(t.n * BN // 128, NB - 1) * KB, n=KB, stage=sc, barrier=known)
+            if not ONE:
+                scale_b2.bulk_load(SB, offset=lm.min(t.n * BN // 128 + 1, NB - 1) * KB, n=KB, stage=sc, barrier=known)
+            for k in lm.range(FIRST):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full, cache=HINT)
+            a = lm.step(start)                                                   # a ring of B in front of A's first block delays it by half a microsecond
+            lm.wait(asked, stage=a)
+            lm.arrive(heard, stage=a)
+            for k in lm.range(FIRST, KB):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                qb.tma_load(B, coords=(k * 128, t.n * BN), stage=s, barrier=full, cache=HINT)
+
+    with load_a:
+        lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
+        for t in lm.tiles(sched):
+            for k in lm.range(FIRST):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full)
+            sc = lm.step(scales)
+            lm.wait(used, stage=sc)
+            table_a.tma_load(SA, coords=(t.m * BM, 0), stage=sc, barrier=known)
+            a = lm.step(start)
+            lm.wait(heard, stage=a)
+            lm.arrive(asked, stage=a)
+            for k in lm.range(FIRST, KB):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                qa.tma_load(A, coords=(k * 128, t.m * BM), stage=s, barrier=full)
+
+    with math:
+        lm.pdl_launch()
+        part = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc", init=0.0)
+            sc = lm.step(scales)
+            for k in lm.range(KB // UNROLL):
+                for u in lm.static_range(UNROLL):
+                    s = lm.step(ring)
+                    lm.wait(full, stage=s)
+                    if LEAD == 0:
+                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
+                    else:
+                        lm.wait(turn)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(0, LEAD), qb[s].cols(0, LEAD), init=True)
+                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(LEAD, 128 - LEAD), qb[s].cols(LEAD, 128 - LEAD))
+                    if u == 0:
+                        if k == 0:
+                            lm.wait(known, stage=sc)                             # the scales come behind the first block, and under its product
+                    sb = scale_b[sc].ld(k * UNROLL + u)
+                    if not ONE:
+                        sb2 = scale_b2[sc].ld(k * UNROLL + u)
+                    sa = scale_a[sc].cols(BM * (k * UNROLL + u) + 64 * math.index, 64).load(form="rowvec", like=part)
+                    if LEAD > 0:
+                        lm.mma_wait(pending=1)                                       # when the first part of the product has ended, ..
+                        lm.arrive(turn)                                              # .. the other member's may begin: it runs under this one's promotion
+                    lm.mma_wait(pending=0)
+                    lm.arrive(empty, stage=s)
+                    if ONE:
+                        acc = acc + part * (sa * sb)
+                    else:
+                        acc = acc + part * lm.where(lm.iota(part, axis=1) < 128 - t.n * BN % 128, sa * sb, sa * sb2)
+            lm.fence_proxy()
+            lm.arrive(used, stage=sc)
+            lm.store_wait(pending=0)                                             # the tile before was read long ago
+            lm.sync(own)
+            mine = smem_c.rows(64 * math.index, 64)
+            mine.store(lm.cast(acc, lm.bf16))
+            lm.fence_proxy()
+            lm.sync(own)
+            lm.pdl_wait()
+            mine.tma_store(C, coords=(t.n * BN, t.m * BM + 64 * math.index))
+        lm.store_wait(pending=0)
+
