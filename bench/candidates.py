@@ -187,15 +187,16 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("128x112_single_rows", "hopper_single", {"ROWS": 2}, ("m256_n7168_k2048",), False),
         ("128x112_single_warm", "hopper_single", {"WARM": True}, ("m256_n7168_k2048",), False),
         ("128x112_single_late", "hopper_single", {"LEAD": 96}, ("m256_n7168_k2048",), False),
-        ("128x112_single_late_rows", "hopper_single", {"LEAD": 96, "ROWS": 2}, ("m256_n7168_k2048",), False),
+        ("128x112_single_apart", "hopper_single", {"APART": True}, ("m256_n7168_k2048",), False),
+        ("128x112_single_apart_rows", "hopper_single", {"APART": True, "ROWS": 2}, ("m256_n7168_k2048",), False),
         ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), True),
         ("share2_128x128", "hopper_share", {"FIRST": 0}, ("m256_n4096_*",), True),  # 64 clusters
         ("share2_128x128_rows", "hopper_share", {"FIRST": 0, "ROWS": 2}, ("m256_n4096_*",), False),
         ("share2_128x128_first", "hopper_share", {"KMAX": 56}, ("m256_n4096_*",), False),
-        ("share2_128x128_first_rows", "hopper_share", {"KMAX": 56, "ROWS": 2}, ("m256_n4096_*",), False),
         ("share2_128x128_late", "hopper_share", {"FIRST": 0, "LEAD": 96}, ("m256_n4096_*",), False),
+        ("share2_128x128_apart", "hopper_share", {"FIRST": 0, "APART": True}, ("m256_n4096_*",), False),
+        ("share2_128x128_first_apart", "hopper_share", {"APART": True}, ("m256_n4096_*",), False),
         ("share2_128x128_first_late", "hopper_share", {"LEAD": 96}, ("m256_n4096_*",), False),
-        ("share2_128x128_half", "hopper_share", {"LEAD": 64}, ("m256_n4096_*",), False),
         ("split_64x64_m2", "hopper_split", {"UNROLL": 4, "KMAX": 64, "ROWS": 4, "FIRST": 1}, ("m256_n2112_*",), True),  # 132 tiles
         ("split_64x64_m2_two", "hopper_split", {"UNROLL": 4, "KMAX": 64, "ROWS": 4, "FIRST": 2}, ("m256_n2112_*",), False),
         ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6, "UNROLL": 4, "ROWS": 1, "FIRST": 3, **stream}, ("m64_n7168_k2048",), True),  # 128 tiles
