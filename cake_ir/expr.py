@@ -53,7 +53,7 @@ class Expr:
         if below is None:
             found: list[Expr] = []
             _distinct(self, found, set())
-            below = self.below = tuple(found[:-1])
+            below = self.below = tuple(found[:-1])  # type: ignore[misc]  # set once, later than the rest
         return [*below, self]
 
 

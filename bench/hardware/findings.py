@@ -21,8 +21,8 @@ FINDINGS: dict[str, str] = {
     "overwrite_after_reading": "An mbarrier arrival does not wait for loads in flight (machine code shows it), and the copy engine does not queue behind them: with loads that conflict on a bank, one word in "
     "eighteen to one in seven was the refill's; without conflicts none. With a proxy fence in front of the arrival none of 2.2 thousand million words is, at 24 cycles a round; a memory barrier or an instruction that really needs "
     "the loaded value do as well. A branch that needs it and is never taken does not: the assembler may move it. The lowering puts the proxy fence there (decision 0003).",
-    "reduce_types": "`add` takes u32, i32, u64, f16, bf16, f32 and f64 (a tf32 map counts as f32), `min` and `max` u32, i32, u64, i64, f16 and bf16, `inc` and `dec` u32, `and`, `or` and `xor` u32, i32 and u64 where tried. "
-    "Everything else tried is an illegal instruction. The language's list (no f32 `min`, no 8- or 16-bit integers) is a subset.",
+    "reduce_types": "`add` takes u32, i32, u64, f16, bf16, f32 and f64 (a tf32 map counts as f32), `min` and `max` u32, i32, u64, i64, f16 and bf16, `inc` and `dec` u32, `and`, `or` and `xor` u32, i32 and u64. "
+    "Everything else is an illegal instruction. The language's list (no f32 `min`, no 8- or 16-bit integers) is a subset.",
     "arrivals": "Arrivals beyond the count go to the next phase: a barrier of 2 shows its first phase complete after three and the second after four, so that a waiter on the first one "
     "does not pass. One arrival that takes more than is left of a phase, and a phase whose bytes are missing when the count is used up again, end the kernel.",
     "copy_start": "Loads and stores start on 16 bytes, in every rank and for both widths: a start between is an illegal instruction, on either side of the tensor's edge. A load may start in front of the tensor "

@@ -63,7 +63,11 @@ class Scaled:
 
     @property
     def sound(self) -> bool:
-        """Whether the choices fit together: one product of a word is one of the slot where that has one."""
+        """Whether the choices fit together: one product of a word is one of the slot where that has one, and slots fit in shared memory."""
+        row = self.depth * (8 if self.kind == "mxf8" else 4) // 8
+        slot = (BM + self.n // (2 if self.pairs else 1)) * row + 512 * self.words * (1 + self.n // 128)
+        if self.stages * slot > 220_000:
+            return False
         return not (self.by == "word" and self.words == 1) and not (self.by == "instruction" and self.step == self.word and self.words == 1)
 
 

@@ -38,6 +38,7 @@ ALARMS: Mapping[str, str] = {
     "before it, as NVIDIA's libraries do, and a reported failure of the other order is among the handed cases",
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
     "D014": "the slot that reaches behind the pool is never used",
+    "H024": "the coordinate that is no multiple of 16 bytes is 0 with these arguments (one head); with others the copy engine ends the kernel (docs/hardware.md)",
     "Q001": "both members store the same values to the same place",
     "S015": "a turn that is passed on without having been held arrives at the next member's barrier all the same: with turns of equal length the counts still fit; where a member falls a "
     "round behind, two arrivals complete a phase alone and the waiter stays (docs/hardware.md, HW075)",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from cake_ir.fault import Fault, Fix
+from cake_ir.fault import Edit, Fault, Fix
+from cake_ir.ops.scales import WORD, first_of
+from cake_ir.printer import print_expr
 from cake_ir.program import Expr, Op
 from cake_ir.span import Span
-from cake_ir.types import ViewT
+from cake_ir.types import ScalesT, ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.report_labels import text_of
 from cake_verify.analyses.value_scales import ScaleClash, Vector
+from cake_verify.analyses.value_walk import ValueWalk
 from cake_verify.analyses.words import call, span_of
 
 
-def scaled(plan: Plan, c: ScaleClash, facts: dict[str, object]) -> Fault:
+def scaled(plan: Plan, walk: ValueWalk, c: ScaleClash, facts: dict[str, object]) -> Fault:
     """A product that takes the scales of other elements."""
     load, operand = plan.program.ops[c.load], c.name[-1]
     tensor, product = str(load.attrs["tensor"]), call(c.op)
@@ -24,11 +27,15 @@ def scaled(plan: Plan, c: ScaleClash, facts: dict[str, object]) -> Fault:
     facts = facts | {"operand": c.name, "tensor": tensor, "axis": c.axis}
     if c.why == "slice":
         message = f"{product} takes scales of `{tensor}` for a slice of `{operand}` that they are not of: between two products `{operand}` moves along K by other blocks than `first` and the words that it counts in"
-        return Fault("S045", message, given, whose, "`first` is the number of the slice's first block in its word: blocks before it, modulo four", (), facts)
+        return Fault("S045", message, given, whose, "`first` is the number of the slice's first block in its word: blocks before it, modulo four", _number(plan, c), facts)
     if c.why == "other":
         theirs = "b" if operand == "a" else "a"
         message = f"{product} scales `{operand}` by scales that move with `{theirs}`, `{tensor}` at {_at(c.uses[-1].at)}"
-        return Fault("S045", message, given, ((load.span, "they are loaded here"), *whose), f"give `{c.name}` the scales of `{operand}`", (), facts)
+        if all(c.load not in s.uses for s in walk.scaled if s.op is c.op and s.name != c.name) and not _both(walk, c):
+            fixes = _like(plan, load, c.axis, data, False, _height(plan, data))
+            return Fault("S045", message, _coordinate(load, c.axis), ((given, f"they scale `{operand}` here"), *whose), f"the scales of `{operand}` follow its rows", fixes,
+                         facts | {"role": plan.sites[c.load].role})  # fmt: skip
+        return Fault("S045", message, given, ((load.span, "they are loaded here"), *whose), f"give `{c.name}` the scales of `{operand}`", _exchanged(plan, walk, c), facts)
     facts = facts | {"role": plan.sites[c.load].role}
     related = ((given, f"they scale `{operand}` here"), *whose)
     span = _coordinate(load, c.axis)
@@ -62,6 +69,41 @@ def scaled(plan: Plan, c: ScaleClash, facts: dict[str, object]) -> Fault:
     message = f"{product} scales {what} by `{tensor}` at {_at(last.at)}, and always so far from them: its scales count from somewhere else"
     expected = where // c.unit if c.unit else None
     return Fault("S045", message, span, related, f"count the scales of `{operand}` from where its elements are counted", _like(plan, load, c.axis, data, along, c.unit), facts | {"expected": expected, "found": at})
+
+
+def _number(plan: Plan, c: ScaleClash) -> tuple[Fix, ...]:
+    """`first` as it follows from the columns at which the operand's slice starts."""
+    scales, operand = c.op.operands[c.name], c.op.operands[c.name[-1]]
+    assert isinstance(scales, Expr) and isinstance(scales.type, ScalesT) and isinstance(operand, Expr)
+    if operand.op == "var":
+        made = next((s.op for s in plan.sites.values() if operand.attrs["name"] in getattr(s.stmt, "targets", ()) and s.role == plan.sites[c.op.id].role), None)
+        view = made.operands.get("view") if made is not None else None
+        operand = view if isinstance(view, Expr) else operand
+    first, cut = first_of(scales), next((x for x in operand.walk() if x.op == "cols"), None)
+    if cut is None or not first.span.line or first.span == scales.span:
+        return ()
+    lo, block = cut.args[1], scales.type.block
+    factors = [a for a in lo.args if not (a.op == "const" and a.attrs["value"] == block)] if lo.op == "mul" else []
+    text = text_of(factors[0]) if len(factors) == 1 else None
+    if text is None and (whole := text_of(lo)) is not None:
+        text = f"({whole}) // {block} % {WORD}"
+    return (edits.replace(first.span, text),) if text is not None else ()
+
+
+def _both(walk: ValueWalk, c: ScaleClash) -> bool:
+    """Whether each operand of a product has the other's scales."""
+    return {x.name for x in walk.clashes if isinstance(x, ScaleClash) and x.op is c.op and x.why == "other"} == {"scale_a", "scale_b"}
+
+
+def _exchanged(plan: Plan, walk: ValueWalk, c: ScaleClash) -> tuple[Fix, ...]:
+    """Both operands' scales in each other's place, where each has the other's."""
+    a, b = c.op.operands["scale_a"], c.op.operands["scale_b"]
+    if any(isinstance(e, Expr) and e.args[0].op == "var" for e in (a, b)):
+        return ()  # under a name, or of another one than its author's
+    if not _both(walk, c) or not isinstance(a, Expr) or not isinstance(b, Expr) or not {"scale_a", "scale_b"} <= set(c.op.spans):
+        return ()
+    texts = [print_expr(plan.program, e) for e in (b, a)]
+    return (Fix((Edit(c.op.spans["scale_a"], texts[0]), Edit(c.op.spans["scale_b"], texts[1])), "likely", "exchange the scales of `a` and `b`"),)
 
 
 def _at(coords: Vector) -> str:
@@ -111,7 +153,13 @@ def _like(plan: Plan, load: Op, axis: int, data: Op | None, along: bool, unit: i
         text = text_of(next(a for a in e.args if not (a.op == "const" and a.attrs["value"] == unit)))
     elif (whole := text_of(e)) is not None:
         text = whole if unit == 1 else f"({whole}) // {unit}"
-    return (edits.replace(mine[axis].span, text),) if text is not None else ()
+    if text is None:
+        return ()
+    whole_span = load.spans.get("coords")
+    if whole_span is None or mine[axis].span != whole_span:
+        return (edits.replace(mine[axis].span, text),)
+    texts = [text if i == axis else text_of(x) for i, x in enumerate(mine)]  # a constant has no place of its own
+    return (edits.replace(whole_span, f"({', '.join(str(t) for t in texts)})"),) if None not in texts else ()
 
 
 __all__ = ["scaled"]

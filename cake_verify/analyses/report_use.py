@@ -12,6 +12,7 @@ from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.report_deadlock import early_release
 from cake_verify.analyses.report_landed import handed_in_flight, landed_before
 from cake_verify.analyses.report_site import Site, engine_of, view_of
+from cake_verify.analyses.report_tensor import unwritten_columns
 from cake_verify.analyses.state import Found, Member
 from cake_verify.analyses.words import call, sync_points, trace, who
 
@@ -62,6 +63,8 @@ def uninitialised(r: Replay, found: Found) -> Fault:
     """A read of memory that nothing has written, told where the write is missing if that can be guessed."""
     s = Site(r, found)
     lines = trace(r, sync_points(r, (s.member,), len(r.log)), (s.member, "reads"))
+    if s.view in r.plan.program.tmems:
+        return unwritten_columns(r, s, lines)
     writes = [x.op for x in r.plan.sites.values() if any("w" in m and view_of(x.op, o) == s.view for o, m, _ in r.touches(x.op))]
     message = f"{call(s.op)} reads bytes of `{s.view}` that nothing has written"
     span, related = s.span, tuple((o.span, f"writes `{s.view}`") for o in writes[:3])

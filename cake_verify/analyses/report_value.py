@@ -16,7 +16,7 @@ from cake_verify.analyses.report_halves import halves
 from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of
 from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting
-from cake_verify.analyses.slices import Slice, odd_slice
+from cake_verify.analyses.slices import Slice, odd_slice, slices
 from cake_verify.analyses.trips import canonical, spoken, written
 from cake_verify.analyses.value_scales import ScaleClash
 from cake_verify.analyses.value_walk import Clash, ValueWalk
@@ -47,7 +47,7 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return Fault("S035", message, decl.spans.get("col", decl.span), ((by.span, "overwrites them here"), (c.op.span, "adds to them here")),
                      "give each accumulator columns of its own", (), facts, cause="columns overwritten")  # fmt: skip
     if isinstance(c, ScaleClash):
-        return scaled(plan, c, facts)
+        return scaled(plan, walk, c, facts)
     if c.kind == "stale":
         message = f"{call(c.op)} adds to an accumulator that still holds the tile at {place(c.one)}, and the product belongs to {place(c.other)}"
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
@@ -64,6 +64,8 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return _contraction(plan, c, facts)
     if c.kind == "transposed":
         return _transposed(plan, c, facts)
+    if c.kind == "beside":
+        return _beside(plan, c, facts)
     if c.kind == "summed":
         return _summed(plan, c, facts)
     return _misplaced(plan, walk, c, facts)
@@ -198,6 +200,18 @@ def _transposed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     related = (*((o.span, "multiplied here") for o in mma[:1]), *sources(plan, c))
     span, more = (mma[0].span, ((c.op.span, "stored here"), *sources(plan, c))) if fixes else (span_of(c.op, "coords"), related)
     return Fault("S034", message, span, more, "exchange the operands of the product, or store the transpose", fixes, facts, cause="operand turned")
+
+
+def _beside(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
+    """Scales, or what else stands beside a product, of other rows or columns than the product's."""
+    assert c.one and c.other
+    message = f"the product at {place(c.one)} is combined with what was loaded at {place(c.other)}: for other members, or by the coordinates, they lie at another distance"
+    load = plan.program.ops[c.other[2]]
+    view = _view_of(load)
+    taken = next((x for s in plan.sites.values() if s.role == c.member.role and s.op.name == "load" and _view_of(s.op) == view for x in slices(plan, s.op)), None) if view else None
+    span = taken.span if taken is not None else span_at(plan, c.other)
+    related = ((c.op.span, "combined here"), *sources(plan, c))
+    return Fault("S034", message, span, related, "load what belongs to the product's rows and columns", (), facts)
 
 
 def _covered_over(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:

@@ -66,6 +66,8 @@ class Steps:
         self.rings: dict[str, list[RoleSteps]] = {}
         self.member: int | None = None
         self.found: dict[str, RoleSteps] = {}
+        self.inlined: dict[tuple[int, str, int | None, int], Expr] = {}  # by identity of what the program holds
+        self.keys: dict[tuple[int, str, int | None], str] = {}
         for role in program.roles.values():
             blocks = [b for b in program.body if b.role == role.name]
             alike = role.members < 2 or not any(e.op == "role_index" for b in blocks for s in statements(b.body) for x in _deciding(s) for e in self._inline(x, role.name).parts())
@@ -144,12 +146,22 @@ class Steps:
         return e
 
     def _atom(self, e: Expr, role: str) -> str:
-        inlined = self._inline(e, role)
-        key = print_expr(self.program, inlined)
-        self.atoms.setdefault(key, inlined)
+        asked = id(e), role, self.member
+        key = self.keys.get(asked)
+        if key is None:
+            inlined = self._inline(e, role)
+            key = self.keys[asked] = print_expr(self.program, inlined)
+            self.atoms.setdefault(key, inlined)
         return key
 
     def _inline(self, e: Expr, role: str, depth: int = _DEPTH) -> Expr:
+        asked = id(e), role, self.member, depth
+        found = self.inlined.get(asked)
+        if found is None:
+            found = self.inlined[asked] = self._inline_one(e, role, depth)
+        return found
+
+    def _inline_one(self, e: Expr, role: str, depth: int) -> Expr:
         e = self._resolve(e, role)
         if e.op == "role_index" and self.member is not None:
             return Expr("const", (), {"value": self.member}, e.type, e.span)

@@ -6,7 +6,9 @@ gives of every node: None where anything in it is not known, both sides of a cho
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.fact import fact
@@ -28,7 +30,7 @@ _UNARY: dict[str, Callable[[Any, Any], Any]] = {
 class Tape:
     """`code` has a function and the places of its operands for each part, in order, behind the values of `leaves` and constants."""
 
-    __slots__ = ("code", "known", "leaves", "roots")
+    __slots__ = ("code", "direct", "known", "leaves", "roots", "runs")
 
     def __init__(self, exprs: Sequence[Expr], plain: bool = False) -> None:
         """`plain`: the expressions are numbers that arguments alone decide, as for `evaluate`."""
@@ -43,6 +45,8 @@ class Tape:
             at[id(e)] = len(self.known) + len(self.code)
             self.code.append(self._step(e, at))
         self.roots = [at[id(e)] for e in exprs]
+        self.runs = 0
+        self.direct: Callable[[list[Any]], list[Any]] | None = None
 
     def _leaf(self, e: Expr, at: dict[int, int], inner: list[Expr], plain: bool) -> None:
         """Give constants and what depends on the place a number; `inner` has the others, operands first."""
@@ -90,6 +94,12 @@ class Tape:
         return self._run(v)
 
     def _run(self, v: list[Any]) -> list[Any]:
+        self.runs += 1
+        if self.runs == OFTEN and self.code and not any([f is _UNARY["cast"] for f, *_ in self.code]):
+            self.direct = _compiled(self)
+        if self.direct is not None and None not in v:
+            with suppress(ArithmeticError, ValueError):
+                return self.direct(v)
         put = v.append
         for f, a, b, c in self.code:
             x, y = v[a], v[b]
@@ -104,6 +114,32 @@ class Tape:
                 except (ArithmeticError, ValueError):
                     put(None)
         return [v[k] for k in self.roots]
+
+
+def _compiled(t: Tape) -> Callable[[list[Any]], list[Any]]:
+    """The same as one function, for values of leaves that are all known and operations that all have a result."""
+    scope: dict[str, Any] = {"__builtins__": {}}
+    lines = []
+    for k, (f, a, b, c) in enumerate(t.code, len(t.known)):
+        if f is None:
+            lines.append(f"v{k} = v{b} if v{a} else v{c}")
+        elif f in _SIGNS:
+            lines.append(f"v{k} = v{a} {_SIGNS[f]} v{b}")
+        else:
+            scope[f"f{k}"] = f
+            lines.append(f"v{k} = f{k}(v{a}, v{b})")
+    given = "".join([f"v{k}, " for k in range(len(t.known))])
+    body = "".join([f"    {line}\n" for line in lines])
+    exec(compile(f"def direct(v):\n    {given}= v\n{body}    return [{', '.join([f'v{k}' for k in t.roots])}]\n", "<tape>", "exec"), scope)
+    return scope.pop("direct")  # type: ignore[no-any-return]  # popped, lest the function and its globals hold each other
+
+
+_SIGNS: dict[Callable[[Any, Any], Any], str] = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%", operator.lt: "<", operator.le: "<=",
+    operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
+}  # fmt: skip
+OFTEN = 40
+"""Runs after which a tape is worth compiling."""
 
 
 @fact

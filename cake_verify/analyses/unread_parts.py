@@ -278,7 +278,7 @@ class Parts:
         for k, by in ((box.row, cell[0] - f.place[0]), (box.col, cell[2] - f.place[2])):
             if k is None or (k == box.row and op.name == "cp_async_rows"):  # a list says which rows
                 continue
-            if self._started(op, k):
+            if self._steps(op, k):
                 continue
             e = tensor.extents[len(tensor.extents) - 1 - k]
             extent = e if isinstance(e, int) else f.extents.get(e, self.plan.program.tunables.get(e))
@@ -287,13 +287,11 @@ class Parts:
                 return False
         return True
 
-    def _started(self, op: Op, k: int) -> bool:
-        """Whether a coordinate starts from an offset in memory: a run invents how long the axis would have to be for it."""
+    def _steps(self, op: Op, k: int) -> bool:
+        """Whether a coordinate steps along its axis: then only the last tile, or in a run with invented lengths any, reaches past its end."""
         coords = op.operands["coords"]
         assert isinstance(coords, tuple)  # the fill has its values
-        program = self.plan.program
-        prefix = trips.prefix_tensors(program)
-        return bool(prefix) and any(n.op == "ld" and n.attrs["tensor"] in prefix for n in trips.resolver_of(program, self.plan.sites[op.id].role)(coords[k]).walk())
+        return any(n.op in ("field", "var", "ld") for n in trips.resolver_of(self.plan.program, self.plan.sites[op.id].role)(coords[k]).walk())
 
     def _of_members(self, op: Op, t: ViewT, w: Written) -> Unread | None:
         """A part that one member writes and nobody reads, where a reader takes its own part and others', or one part again and again."""

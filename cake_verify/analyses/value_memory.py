@@ -8,6 +8,7 @@ from typing import Any
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.labels import NO_PRODUCT, NOTHING, SUMMED, UNKNOWN, Axes, Label, Tile, apart, boxed, labels_at, moved
+from cake_verify.analyses.report_labels import form_of
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_state import Handler, ValueState
 
@@ -69,14 +70,17 @@ class MemoryValues(ValueState):
         return put
 
     def _past(self, label: Label, by: int, n: int) -> bool:
-        """Whether a tile that is stored whole tiles away was loaded behind the end of its axis, by one of several loads of its tensor: another
-        tile than the one meant. Of a tensor's only load the schedule gate says where it starts."""
+        """Whether a tile that is stored whole tiles away was loaded behind the end of its axis, where another load of its tensor steps alike
+        from elsewhere: another tile than the one meant. Of a tensor's only load the schedule gate says where it starts."""
         if not label or n < WIDE or by % n:
             return False
         extent = self.bounds.args.get(label[0], self.plan.program.tunables.get(label[0]))
-        tensor = self.plan.program.ops[label[2]].attrs.get("tensor")
-        loads = [s for s in self.plan.sites.values() if s.op.attrs.get("tensor") == tensor]
-        return isinstance(extent, int) and label[1] >= extent and len(loads) > 1
+        if not isinstance(extent, int) or label[1] < extent:
+            return False
+        mine, tensor = form_of(self.plan, label), self.plan.program.ops[label[2]].attrs.get("tensor")
+        others = [s.op.id for s in self.plan.sites.values() if s.op.attrs.get("tensor") == tensor and s.op.id != label[2]]
+        forms = [form_of(self.plan, (label[0], 0, number)) for number in others]
+        return mine is not None and any(f is not None and f.terms == mine.terms and f.constant != mine.constant for f in forms)
 
     def _store(self, op: Op, source: Callable[[Member, tuple[Any, ...]], Iterable[Tile]]) -> Handler:
         """A store to a tensor: what the value means against where it goes."""

@@ -106,7 +106,7 @@ class Scales:
     def _of_rows(self, m: Member, v: tuple[Any, ...], mine: Label, theirs: Label) -> None:
         """Scales whose own rows are known, beside the rows of the operand."""
         if self.odd is None and mine and theirs and mine[0] == theirs[0] and mine[1] != theirs[1]:
-            self.odd = ScaleClash("scales", self.op, m, v, 0, mine, theirs, True, self.name, "rows", theirs[2])
+            self.odd = ScaleClash("scales", self.op, m, v, 0, mine, theirs, name=self.name, why="rows", load=theirs[2])
 
     def judged(self, other: Scales) -> ScaleClash | None:
         """What does not fit over the whole run; `other` are the scales of the product's other operand."""

@@ -71,6 +71,9 @@ event's values its number stands, and how many elements there are."""
 _NONE: dict[Any, Tile] = {}
 _EMPTY: dict[int, Cell] = {}
 
+Beside = tuple[Any, Any, Member, tuple[Any, ...]]
+"""Labels of a product and of what is combined with it along an axis of its own, and the event."""
+
 Operand = Callable[[Member, tuple[Any, ...]], tuple[Tile, Any]]
 """The labels of an operand, and what tells its contents from others."""
 
@@ -103,6 +106,7 @@ class ValueState:
         self.relations: dict[tuple[int, str], tuple[Compared, ...]] = {}
         self.diagonals: dict[Side, dict[int, dict[int, Passed]]] = {}
         self.reached: dict[Side, Passed] = {}
+        self.beside: dict[tuple[int, int, str, str], dict[tuple[int, int], list[Beside]]] = {}
         self.ends: dict[Side, dict[tuple[int, int], int | None]] = {}
         self.kept: set[tuple[int, str]] = set()
         self.dividers: dict[tuple[str, int], str | None] = {}
@@ -201,24 +205,30 @@ class ValueState:
                     if label is not row:
                         old, row = row, join(row, label)
                         if product and old and label and row == UNKNOWN:
-                            self._mixed(op, m, v, 0, old, label, product)
+                            row = self._mixed(op, m, v, 0, old, label, product)
                 if col_side is not None:
                     label = tile[col_side] if col_from is None else moved(tile[col_side], offset(col_from, v))  # type: ignore[arg-type]  # 0 or 1: a label
                     if label is not col:
                         old, col = col, join(col, label)
                         if product and old and label and col == UNKNOWN:
-                            self._mixed(op, m, v, 1, old, label, product)
+                            col = self._mixed(op, m, v, 1, old, label, product)
             return row, col, product
 
         return read
 
-    def _mixed(self, op: Op, m: Member, v: tuple[Any, ...], axis: int, old: Label, label: Label, product: Axes) -> None:
-        """Elements that are combined one by one and lie at two places of one axis, or along two axes of a product."""
+    def _mixed(self, op: Op, m: Member, v: tuple[Any, ...], axis: int, old: Label, label: Label, product: Axes) -> Label:
+        """Elements that are combined one by one and lie at two places of one axis, or along two axes of a product; of a product and something
+        along an axis of its own, as its scales may be, the product says where they are."""
         assert old and label
         if old[0] == label[0]:
             self._clash("added", op, m, v, axis, old, label)
         elif old[0] in product and label[0] in product:
             self._clash("transposed", op, m, v, axis, old, label)
+        elif old[0] in product or label[0] in product:
+            one, other = (old, label) if old[0] in product else (label, old)
+            self.beside.setdefault((op.id, axis, one[0], other[0]), {}).setdefault((m.cta.rank, m.index), []).append((one, other, m, v))
+            return one
+        return UNKNOWN
 
     def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
         if len(self.clashes) < 64:
@@ -261,6 +271,10 @@ class ValueState:
     def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
         """A mask compares positions that are not those of the rows and columns."""
         self._clash("related", op, m, v, 0, row, col)
+
+    def elsewhere(self, op: Op, axis: int, at: Beside) -> None:
+        """What a product is combined with lies at another distance from it than for other members, or whole tiles away."""
+        self._clash("beside", op, at[2], at[3], axis, at[0], at[1])
 
     def off_diagonal(self, kind: str, wide: Passed, narrow: Passed) -> None:
         """One tile's mask lets columns pass that another tile's does not, or a tile has none."""

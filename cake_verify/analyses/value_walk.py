@@ -32,6 +32,7 @@ from cake_verify.analyses.labels import (
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_alias import overwritten
+from cake_verify.analyses.value_beside import misplaced
 from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_fills import fills
@@ -75,6 +76,8 @@ class ValueWalk(TensorValues):
             self.off_diagonal(*found)
         pairs = ((s, self.scaled[i ^ 1]) for i, s in enumerate(self.scaled))  # both operands of a product have scales
         self.clashes += [c for s, other in pairs if (c := s.judged(other)) is not None]
+        for op, axis, at in misplaced(self) if self.beside else ():
+            self.elsewhere(op, axis, at)
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling

@@ -63,6 +63,28 @@ def pick(lm, X: LM.gmem2d[LM.f32, "T", 128], INDEX: LM.gmem1d[LM.i32, "T"], Y: L
 """
 
 
+PAGES = """
+@cake.schedule(target="sm_90a")
+def move(lm, X: LM.gmem3d[LM.f32, "NB", "H", 128], CACHE: LM.gmem3d[LM.f32, "PAGES", "H", 128], PAGE: LM.gmem1d[LM.i32, "NB"], NB: LM.i32, H: LM.i32, PAGES: LM.i32):
+    lm.launch(grid="persistent")
+    lm.assume_values(PAGE, 0, PAGES)
+    work = lm.role(warps=range(0, 1))
+    sched = lm.scheduler(kind="static", tiles=(H, NB), names=("h", "b"))
+    with work:
+        for t in lm.tiles(sched):
+            page = lm.ld(PAGE, AT)
+            lm.store(CACHE, lm.load(X, coords=(0, t.h, t.b), shape=(128,)), coords=(0, t.h, page))
+"""
+
+
+def test_pages_that_memory_names_are_not_taken_for_one_page() -> None:
+    assert verify_text(PAGES.replace("AT", "t.b")).verdict == "pass"
+
+
+def test_one_page_number_for_two_tiles_is_one_place() -> None:
+    assert [d.code for d in verify_text(PAGES.replace("AT", "t.b // 2")).shown() if d.severity == "error"] == ["Q011"]
+
+
 def test_two_arms_that_memory_chooses_between_may_store_one_place() -> None:
     assert verify_text(READ.replace("OTHER", "t.t")).verdict == "pass"
 

@@ -134,6 +134,11 @@ def _experts(rng: np.random.Generator, x: Axes) -> Filled:
     return Filled({"DY": dy, "X": v, "DW": empty(len(dw), n, k, dtype=F32), "OFFS": at}, {"T": t, "N": n, "K": k, "E": len(dw), "E1": len(at)}, {"DW": dw})
 
 
+def _widened(rng: np.random.Generator, x: Axes) -> Filled:
+    a, b, s = normal(rng, x["M"], x["K"]), rng.integers(-100, 100, (x["N"], x["K"])).astype(np.int8), rng.random(x["N"], dtype=np.float32)
+    return Filled({"A": a, "B": b, "S": s, "C": empty(x["M"], x["N"])}, dict(M=x["M"], N=x["N"], K=x["K"]), {"C": f64(a) @ f64(b).T * s})
+
+
 MIXERS = (
     corpus("mamba_chunk_scan", ({"B": 1, "H": 2, "NC": 3}, {"B": 2, "H": 1, "NC": 1, "ctas": 1}), _mamba, ctas=2, tolerance=1e-2),
     corpus("gated_delta_state", ({"B": 1, "H": 1, "NT": 5}, {"B": 2, "H": 1, "NT": 1}), _delta, tolerance=1e-2),
@@ -147,4 +152,5 @@ MIXERS = (
     corpus("gemm_sm120", ({"M": 150, "N": 136, "K": 400}, {"M": 300, "N": 64, "K": 48, "ctas": 1}), _scaled("e4m3"), ctas=2),
     corpus("tcgen05_two_accumulators", ({"M": 150, "N": 136, "K": 200}, {"M": 300, "N": 264, "K": 48, "ctas": 1}), _plain, ctas=2),
     corpus("gemm_k_grouped", ({"lens": (128, 0, 320)}, {"lens": (64, 64), "ctas": 1}), _experts, ctas=2),
+    corpus("mixed_input_three_roles", ({"M": 100, "N": 136, "K": 208}, {"M": 260, "N": 24, "K": 48, "ctas": 1}), _widened, ctas=2),
 )  # fmt: skip

@@ -109,6 +109,15 @@ def _sparse(rng: np.random.Generator, x: Axes) -> Filled:
     return Filled({"Q": q, "KV": kv, "IDX": index, "O": empty(t, 64, 512)}, {"T": t, "SLOTS": slots, "scale": scale}, {"O": out})
 
 
+def _moved(rng: np.random.Generator, x: Axes) -> Filled:
+    n, h, d, ps = x["NB"], x["HK"], 128, 64
+    pages = n + 3
+    keys, page, want = normal(rng, n * ps, h, d), _i32(rng.permutation(pages)[:n]), np.zeros((pages, h, ps, d))
+    for i, at in enumerate(page):
+        want[at] = np.swapaxes(f64(keys[i * ps : (i + 1) * ps]), 0, 1)
+    return Filled({"X": keys, "CACHE": np.zeros_like(want, keys.dtype), "PAGE": page}, {"T": n * ps, "HK": h, "PAGES": pages, "NB": n}, {"CACHE": want})
+
+
 SERVING = (
     corpus("mla_decode_split", ({"lens": (200, 70)}, {"lens": (0, 260), "ctas": 1}), _mla, ctas=2, tolerance=1e-2),
     corpus("nsa_selected", ({"T": 67, "HK": 1}, {"T": 5, "HK": 2, "ctas": 1}), _chosen, params={"D": 64, "TOPN": 4}, ctas=2, tolerance=1e-2),
@@ -116,4 +125,5 @@ SERVING = (
     corpus("paged_prefill", ({"q": (70, 0, 3), "kv": (200, 5, 3), "HK": 1}, {"q": (1, 1, 1), "kv": (64, 1, 130), "HK": 1, "ctas": 1}), _paged, params={"D": 64, "GROUP": 2}, ctas=2, tolerance=1e-2),
     corpus("decode_cp_async_gqa", ({"lens": (200, 5, 64), "HK": 2}, {"lens": (1,), "HK": 1}), _tokens, tolerance=1e-2),
     corpus("sparse_mla_gather", ({"T": 3}, {"T": 2, "ctas": 1}), _sparse, params={"TOPK": 128}, ctas=2, tolerance=1e-2),
+    corpus("kv_page_store", ({"NB": 5, "HK": 3}, {"NB": 4, "HK": 1, "ctas": 1}), _moved, ctas=2),
 )  # fmt: skip

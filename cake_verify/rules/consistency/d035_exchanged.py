@@ -76,6 +76,8 @@ def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     if sizes[a] < sizes[b]:
         a, b, one, other = b, a, other, one
     extent = tensor.extents[len(tensor.extents) - 1 - a] if tensor.extents else None
+    if any(not any(forms[k][1].values()) and not forms[k][0] for k in (a, b)) and _by_counts(program, site, tensor, forms, a, b):
+        return True
     if not one or min(one.values()) != sizes[b]:
         return False
     if other:  # along the short axis it steps by what it covers along the long one
@@ -87,12 +89,12 @@ def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     """Whether what moves along each axis, a tile's field, a round or a number of a table, counts tiles of the other axis's extent: both do, or one does
     and the other counts nothing that is known."""
     terms = [[t for t, n in forms[k][1].items() if n] for k in (a, b)]
-    if any(len(x) != 1 for x in terms) or not tensor.extents or terms[0] == terms[1]:
+    if any(len(x) > 1 for x in terms) or not tensor.extents or terms[0] == terms[1]:
         return False
     extents = [tensor.extents[len(tensor.extents) - 1 - k] for k in (a, b)]
-    if not all(isinstance(e, str) for e in extents) or extents[0] == extents[1]:
+    if extents[0] == extents[1]:
         return False
-    counted = [_counted(program, site, x[0]) for x in terms]
+    counted = [_counted(program, site, x[0]) if x else "" for x in terms]
     crossed = [c == e for c, e in zip(counted, extents[::-1], strict=True)]
     return any(crossed) and all(x or not c for x, c in zip(crossed, counted, strict=True))
 
@@ -113,7 +115,7 @@ def _counted(program: Program, site: Site, term: str) -> str:
 
 def _tiles_of(count: Expr) -> str:
     names = {str(n.attrs["name"]) for n in count.parts() if n.op == "param"}
-    return names.pop() if count.op in ("cdiv", "floordiv") and len(names) == 1 else ""
+    return names.pop() if count.op in ("cdiv", "floordiv", "param") and len(names) == 1 else ""
 
 
 def _fault(site: Site, tensor: Param, coords: tuple[Expr, ...], a: int, b: int) -> Fault:

@@ -77,15 +77,16 @@ def _run(program: Program, s: Site, at: tuple[Expr, ...], args: dict[str, int], 
     written: dict[tuple[int, ...], Position] = {}
     span = s.op.spans.get("coords", s.op.span)
     help = "clamp the last group, or let the scheduler order tiles: `raster=` and `swizzle=`"
+    read = [n.args[0] for e in at for n in e.parts() if n.op == "ld" and n.args]  # places that memory names are one only where the same element names them
     for p in positions(program, s, args):
-        corner = tuple(p.values(at))
-        if not all([isinstance(v, int) for v in corner]):
+        corner, named = tuple(p.values(at)), tuple(p.values(tuple(read))) if read else ()
+        if not all([isinstance(v, int) for v in (*corner, *named)]):
             return None
-        other = written.setdefault(corner, p)
+        other = written.setdefault((*corner, *named), p)
         if other.tile != p.tile and other.inside and p.inside and s.op.operands.get("mask") is None:
             return Fault("Q011", f"tiles {_tile(other)} and {_tile(p)} both write `{tensor.name}` at {_place(corner)}{_given(args, names)}", span, (), help, (),
                          {"first": list(other.tile), "second": list(p.tile)})  # fmt: skip
-    hole = (_hole(program, s, set(written), args) or _ragged(s, set(written))) if alone and written else None
+    hole = (_hole(program, s, set(written), args) or _ragged(s, set(written))) if alone and written and not read else None
     if hole is not None:
         return Fault("Q011", f"no tile writes `{tensor.name}` at {_place(hole)}{_given(args, names)}", span, ((tensor.span, "declared here"),), help, (), {"tiles": len(written), "place": list(hole)})
     return None

@@ -54,11 +54,28 @@ def check(program: Program) -> Iterator[Fault]:
         for s in sites(program).ops:
             if s.op.name in names and s.op.attrs.get("tensor") in program.tensors:
                 by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
-        for name, found in by.items():
+        for name, found in ((name, alone) for name, every in by.items() for alone in _apart(program, every)):
             if len(found) == 1 and not any(isinstance(p, If) and not _by_member(p.cond) for p in found[0].path) and not (name in both and name in written):
                 fault = _shifted(program, found[0], program.tensors[name]) or _late(program, found[0], program.tensors[name])
                 if fault is not None:
                     yield fault
+
+
+def _apart(program: Program, every: list[Site]) -> list[list[Site]]:
+    """The accesses of a tensor that may meet: those at different constants along an axis where all are constant are of different parts."""
+    coords = [c for s in every if isinstance(c := s.op.operands.get("coords"), tuple)]
+    if len(coords) != len(every) or len({len(c) for c in coords}) != 1:
+        return [every]
+    fixed = [[_constant(program, s, c[k]) for s, c in zip(every, coords, strict=True)] for k in range(len(coords[0]))]
+    by: dict[tuple[int | None, ...], list[Site]] = {}
+    for i, s in enumerate(every):
+        by.setdefault(tuple(values[i] for values in fixed if None not in values), []).append(s)
+    return list(by.values())
+
+
+def _constant(program: Program, s: Site, e: Expr) -> int | None:
+    line = None if isinstance(e.type, FragT) else affine(program, s.role.name, e)
+    return line.constant if line is not None and not line.terms else None
 
 
 def _by_member(cond: Expr) -> bool:

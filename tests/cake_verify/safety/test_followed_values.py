@@ -40,6 +40,23 @@ def test_what_contradicts_the_rest_of_the_text_is_refused(name: str, old: str, n
     assert [e.code for e in errors] == [code] and message in errors[0].message
 
 
+PACKAGED = [
+    ("gemm_fp8/hopper", "scale_a[s].cols(64 * math.index, 64)", "scale_a[s].cols(0, 64)", "S034", "combined with what was loaded at `MP`"),
+    ("gemm_fp8/hopper", "scale_a[s].cols(64 * math.index, 64)", "scale_a[s].cols(64 * (1 - math.index), 64)", "S034", "`MP`"),
+    ("gemm_fp8/hopper", "scale_a.tma_load(SA, coords=(t.m * BM, k)", "scale_a.tma_load(SA, coords=((t.m + 1) * BM, k)", "S034", "`MP`"),
+    ("gemm_fp8/hopper", "t.m * BM + 64 * math.index))", "t.m * BM + 64 * (1 - math.index)))", "S034", "stores what was loaded at `M`"),
+    ("gemm_fp8/hopper_tall_share", "t.m * BM + 128 * math.index + 64))", "t.m * BM + 128 * (1 - math.index) + 64))", "S034", "`M`"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "code", "message"), PACKAGED, ids=[f"{n}: {new}" for n, _, new, _, _ in PACKAGED])
+def test_scales_and_results_belong_to_the_products_rows(name: str, old: str, new: str, code: str, message: str) -> None:
+    good = (CORPUS.parents[2] / "cake_kernels" / f"{name}.py").read_text("utf-8")
+    assert good.count(old) == 1
+    errors = verify_text(good.replace(old, new), suggest=False).errors
+    assert [e.code for e in errors] == [code] and message in errors[0].message
+
+
 SHIFT = '''
 @cake.schedule(target="sm_90a")
 def shift(lm, X: LM.gmem2d[LM.f32, "R", "N"], Y: LM.gmem2d[LM.f32, "R", "N"], R: LM.i32, N: LM.i32):

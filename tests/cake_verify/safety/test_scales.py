@@ -9,12 +9,13 @@ from cake_backend.simulate import adversaries, simulate
 from cake_ir import parse, specialise
 from cake_ir.program import Program
 from cake_verify.gates import verify_text
+from cake_verify.proposals import applied
 from cake_verify.rules.examples import edit
 
 MXF8, PAIR, ROWS, DIRECT = "tcgen05_mxf8_gemm", "tcgen05_nvf4_pair_gemm", "mxf8_mma_sync_gemm", "nvf4_mma_sync_gemm"
 
 BROKEN = [
-    ("the copy is left out", MXF8, (("                lm.tmem_copy(ta, ssa[s])\n", ""),), "S027", "`lm.mma` reads bytes of `ta` that nothing has written"),
+    ("the copy is left out", MXF8, (("                lm.tmem_copy(ta, ssa[s])\n", ""),), "S027", "`lm.mma` reads columns of `ta` that nothing has written"),
     ("the copy comes behind the product", MXF8, (("                lm.tmem_copy(tb, ssb[s])\n", ""), ("                lm.commit(empty", "                lm.tmem_copy(tb, ssb[s])\n                lm.commit(empty")), "S027", "`tb`"),
     ("only the first word is copied", MXF8, (("                lm.tmem_copy(ta, ssa[s])", "                if k == 0:\n                    lm.tmem_copy(ta, ssa[s])"),), "S045", "from K = 0 and from 128 on by the same scales"),
     ("the slot of the scales is filled again before the copy has read it", MXF8, (("                lm.commit(empty, stage=s)\n", ""), ("                lm.tmem_copy(ta, ssa[s])\n",
@@ -72,6 +73,12 @@ def test_what_is_not_is_refused_and_shown(name: str, edits: tuple[tuple[str, str
     assert [d.code for d in errors] == [code]
     assert said in errors[0].message or said in str(errors[0].help) or any(said in x for _, x in errors[0].related)
     assert wrong(name, text)
+
+
+def test_a_missing_copy_is_put_back_from_the_view_that_nothing_reads() -> None:
+    text = edit(CASES[MXF8].text(), ("                lm.tmem_copy(tb, ssb[s])\n", ""))
+    (error,) = verify_text(text).errors
+    assert error.fixes[0].title == "insert `lm.tmem_copy(tb, ssb[s])`" and verify_text(applied(text, error.fixes[0].edits)).verdict == "pass"
 
 
 def test_one_word_of_scales_may_serve_all_of_k_and_ones_may_serve_an_operand_without_scales() -> None:

@@ -198,7 +198,7 @@ def test_beside_products_of_a_pair_one_copy_is_of_both_blocks() -> None:
     for old, code, said in (
         ("                lm.wait(full, stage=s)\n", "S004", ""),
         ("                lm.commit(empty, stage=s)\n", "S008", ""),
-        ("                    lm.tmem_copy(tb.cols(16 * j, 16), ssb[s].rows(32 * j, 32))\n", "S027", "reads bytes of `tb` that nothing has written"),
+        ("                    lm.tmem_copy(tb.cols(16 * j, 16), ssb[s].rows(32 * j, 32))\n", "S027", "reads columns of `tb` that nothing has written"),
     ):
         (error,) = verify_text(edited(PAIR, ((old, ""),)), suggest=False).errors
         assert error.code == code and said in error.message
