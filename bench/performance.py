@@ -19,7 +19,6 @@ FAMILIES = {
     "gemm": ("GEMM, bf16", ("gemm.json", "gemm_m256.json")),
     "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json",)),
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
-    "tiny_gemm-late": ("The same before Cake's kernels let the next launch start early", ("tiny_gemm-late.json",)),
     "kmeans_assign": ("k-means assignment", ("kmeans.json",)),
     "kmeans_assign-cute": ("k-means assignment beside CuTe DSL", ("kmeans-cute.json",)),
     "attention": ("attention forward, bf16", ("attention.json",)),
@@ -36,7 +35,6 @@ NOTES = {
     "tiny_gemm": "Cake's kernels and `flashinfer_pdl` release the next launch at their start (programmatic dependent launch), so that in a graph it sets up and\n"
     "fetches weights while they finish, as in a decode step; cuBLAS, DeepGEMM and `flashinfer` do not. Each launch waits for the one before it ahead\n"
     "of what that one may write. FlashInfer's programs are those of its table for a bias, in their form without one.",
-    "tiny_gemm-late": "An earlier build, whose releases to the copy engine had no proxy fence (`docs/decisions/0003`).",
     "kmeans_assign": "What binds, and which schedules lost: `docs/kmeans.md`.",
     "kmeans_assign-cute": "A run of its own, because CuTe DSL's wheels are large; for one problem alone, without the hand-written kernels.",
     "attention": "`lagN`: the reference maximum lags behind, and N columns are exponentiated before it is known whether a row has to move. What binds, and what each change\n"
