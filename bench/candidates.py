@@ -172,7 +172,7 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
 def _gemm_fp8() -> Iterator[BenchCandidate]:
     """FP8 GEMM: tile shapes, turns and clusters where there are many tiles; where there are few, K shared by the warpgroups of a CTA, or by a cluster too."""
     large, wide = ("m4096_n4096_*", "m4096_n7168_*", "m4096_n24576_*", "square_*"), {"BN": 192, "STAGES": 4, "REGS": 232, "LOAD_REGS": 24, "UNROLL": 4}
-    mixed = ("m4096_n2112_*", "m4096_n24576_*", "m256_n24576_*")
+    mixed = ("m4096_n2112_*", "m4096_n24576_*")
     stream = {"HINT": "stream"}
     for name, schedule, params, shapes, main in (
         ("halves_128x256", "hopper_halves", {"UNROLL": 4}, large, True),
@@ -180,23 +180,10 @@ def _gemm_fp8() -> Iterator[BenchCandidate]:
         ("halves_128x256_c2", "hopper_halves", {"UNROLL": 4, "CLUSTER": 2}, ("m4096_n4096_*", "square_8192"), False),
         ("128x192_turns", "hopper_turns", wide, mixed, True),
         ("128x192", "hopper_turns", {**wide, "LEAD": 0}, mixed, True),
-        ("128x192_tables", "hopper_tables", {}, ("m256_n24576_*",), True),  # 256 tiles
-        ("128x192_tables_rows", "hopper_tables", {"ROWS": 2}, ("m256_n24576_*",), False),
-        ("128x192_tables_late", "hopper_tables", {"LEAD": 96}, ("m256_n24576_*",), False),
+        ("128x192_tables_rows", "hopper_tables", {"ROWS": 2}, ("m256_n24576_*",), True),  # 256 tiles
         ("128x112_single", "hopper_single", {}, ("m256_n7168_k2048",), True),  # 128 tiles
-        ("128x112_single_rows", "hopper_single", {"ROWS": 2}, ("m256_n7168_k2048",), False),
-        ("128x112_single_warm", "hopper_single", {"WARM": True}, ("m256_n7168_k2048",), False),
-        ("128x112_single_late", "hopper_single", {"LEAD": 96}, ("m256_n7168_k2048",), False),
-        ("128x112_single_apart", "hopper_single", {"APART": True}, ("m256_n7168_k2048",), False),
-        ("128x112_single_apart_rows", "hopper_single", {"APART": True, "ROWS": 2}, ("m256_n7168_k2048",), False),
         ("tall_share2_256x112", "hopper_tall_share", {}, ("m256_n7168_k16384",), True),
-        ("share2_128x128", "hopper_share", {"FIRST": 0}, ("m256_n4096_*",), True),  # 64 clusters
-        ("share2_128x128_rows", "hopper_share", {"FIRST": 0, "ROWS": 2}, ("m256_n4096_*",), False),
-        ("share2_128x128_first", "hopper_share", {"KMAX": 56}, ("m256_n4096_*",), False),
-        ("share2_128x128_late", "hopper_share", {"FIRST": 0, "LEAD": 96}, ("m256_n4096_*",), False),
-        ("share2_128x128_apart", "hopper_share", {"FIRST": 0, "APART": True}, ("m256_n4096_*",), False),
-        ("share2_128x128_first_apart", "hopper_share", {"APART": True}, ("m256_n4096_*",), False),
-        ("share2_128x128_first_late", "hopper_share", {"LEAD": 96}, ("m256_n4096_*",), False),
+        ("share2_128x128_first_rows", "hopper_share", {"KMAX": 56, "ROWS": 2}, ("m256_n4096_*",), True),  # 64 clusters
         ("split_64x64_m2", "hopper_split", {"UNROLL": 4, "KMAX": 64, "ROWS": 4, "FIRST": 1}, ("m256_n2112_*",), True),  # 132 tiles
         ("split_64x64_m2_two", "hopper_split", {"UNROLL": 4, "KMAX": 64, "ROWS": 4, "FIRST": 2}, ("m256_n2112_*",), False),
         ("split_64x56_m2", "hopper_split", {"BN": 56, "STAGES": 6, "UNROLL": 4, "ROWS": 1, "FIRST": 3, **stream}, ("m64_n7168_k2048",), True),  # 128 tiles

@@ -5,7 +5,7 @@
 def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                    C: LM.tma2d[LM.bf16, "M", "N"],
                    M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                   *, MEMBERS=2, STAGES=5, LAST=4, SLICES=4, FIRST=1, LEAD=0, APART=False, ROWS=None, HINT=None, UNROLL=4, KMAX=64):
+                   *, MEMBERS=2, STAGES=5, LAST=4, SLICES=4, FIRST=1, ROWS=None, HINT=None, UNROLL=4, KMAX=64):
     """Of K, CTA 0 multiplies the first blocks with all 128 columns and CTA 1 the last ones; the 2 LAST between them both, each with its own 64 columns."""
     lm.launch(grid="tiles", cluster=(2, 1))
     lm.assume(K > 0)
@@ -35,8 +35,6 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
         start = lm.pipeline(stages=1)
         asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
     own = lm.named_barrier(math, per_member=True)
-    if LEAD > 0 or APART:
-        turn = lm.turns(math)
     sched = lm.scheduler(kind="grid", tiles=(2, lm.cdiv(M, BM) if ROWS is None else ROWS, lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(2, 1))
     whole = KB // 2 - LAST                                                       # blocks with all columns
 
@@ -95,26 +93,10 @@ def gemm_fp8_share(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N",
                     s = lm.step(ring)
                     sb = scale_b.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u + t.k * (KB - whole))
                     lm.wait(full, stage=s)
-                    if APART:
-                        if u == 0:
-                            if k == 0:
-                                lm.wait(turn)                                    # member 1 starts when member 0's first product has ended: in step they would take 15 % longer
-                    if LEAD == 0:
-                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
-                    else:
-                        lm.wait(turn)
-                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(0, LEAD), qb[s].cols(0, LEAD), init=True)
-                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(LEAD, 128 - LEAD), qb[s].cols(LEAD, 128 - LEAD))
+                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
                     sa = scale_a[s].cols(64 * math.index, 64).load(form="rowvec", like=part)
                     lm.fence_proxy()                                             # the scales were read by loads: this frees their slot, under the product
-                    if LEAD > 0:
-                        lm.mma_wait(pending=1)                                   # when the first part of the product has ended, ..
-                        lm.arrive(turn)                                          # .. the other member's may begin: it runs under this one's promotion
                     lm.mma_wait(pending=0)
-                    if APART:
-                        if u == 0:
-                            if k == 0:
-                                lm.arrive(turn)
                     lm.arrive(empty, stage=s)
                     acc = acc + part * (sa * sb)
             box = lm.step(mail)

@@ -4,7 +4,7 @@
 @cake.schedule(target="sm_90a")
 def gemm_fp8_single(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N", "K"].const, SA: LM.tma2d[LM.f32, "KB", "MP"], SB: LM.gmem1d[LM.f32].const,
                     C: LM.tma2d[LM.bf16, "M", "N"], M: LM.i32, N: LM.i32, K: LM.i32, KB: LM.i32, NB: LM.i32, MP: LM.i32,
-                    *, MEMBERS=2, BN=112, STAGES=6, FIRST=1, LEAD=0, APART=False, ROWS=None, WARM=False, HINT=None, UNROLL=4, KMAX=16):
+                    *, MEMBERS=2, BN=112, STAGES=6, FIRST=1, ROWS=None, WARM=False, HINT=None, UNROLL=4, KMAX=16):
     """C[M,N] = sum over blocks b of (A[m,b] . B[n,b]) SA[b,m] SB[n/128,b]; at most KMAX blocks along K."""
     lm.launch(grid="tiles")
     lm.assume(K > 0)
@@ -37,8 +37,6 @@ def gemm_fp8_single(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
     start = lm.pipeline(stages=1)
     asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
     own = lm.named_barrier(math, per_member=True)
-    if LEAD > 0 or APART:
-        turn = lm.turns(math)
     sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, BM) if ROWS is None else ROWS, lm.cdiv(N, BN)))
 
     with load_b:
@@ -91,25 +89,9 @@ def gemm_fp8_single(lm, A: LM.tma2d[LM.e4m3, "M", "K"], B: LM.tma2d[LM.e4m3, "N"
                     if not ONE:
                         sb2 = scale_b2.cols(KMAX * math.index, KMAX).ld(k * UNROLL + u)
                     lm.wait(full, stage=s)
-                    if APART:
-                        if u == 0:
-                            if k == 0:
-                                lm.wait(turn)                                    # member 1 starts when member 0's first product has ended: in step they would take 15 % longer
-                    if LEAD == 0:
-                        lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
-                    else:
-                        lm.wait(turn)
-                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(0, LEAD), qb[s].cols(0, LEAD), init=True)
-                        lm.mma(part, qa[s].rows(64 * math.index, 64).cols(LEAD, 128 - LEAD), qb[s].cols(LEAD, 128 - LEAD))
+                    lm.mma(part, qa[s].rows(64 * math.index, 64), qb[s], init=True)
                     sa = scale_a.cols(BM * (k * UNROLL + u) + 64 * math.index, 64).load(form="rowvec", like=part)
-                    if LEAD > 0:
-                        lm.mma_wait(pending=1)                                   # when the first part of the product has ended, ..
-                        lm.arrive(turn)                                          # .. the other member's may begin: it runs under this one's promotion
                     lm.mma_wait(pending=0)
-                    if APART:
-                        if u == 0:
-                            if k == 0:
-                                lm.arrive(turn)
                     lm.arrive(empty, stage=s)
                     if ONE:
                         acc = acc + part * (sa * sb)
