@@ -28,7 +28,7 @@ from cake_verify.verdict import Outcome, Verdict, ordered
 
 ORDER = ("internal", "construct", "conformance", "consistency", "safety", "schedule", "distilled", "notes")
 STATIC = ("construct", "conformance", "consistency")
-VALUE_CODES = frozenset({"S033", "S034", "S035", "S036"})
+VALUE_CODES = frozenset({"D037", "S033", "S034", "S035", "S036", "S045"})
 """What the safety gate finds where the protocol holds: no disagreement of trip counts is behind it."""
 DEADLINE_S = 10.0
 """No gate is entered later than this after the start; what is left out makes the verdict undecided."""

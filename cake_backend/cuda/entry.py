@@ -38,6 +38,7 @@ from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statemen
 from cake_ir.tensor_modes import modes
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_STEP = re.compile(r" = (\w+)\+\+;")
 _DECLARATION = re.compile(r"(?:const )?(?:u32|int|u64|float|bool) (\w+) = [^;]*;")
 
 
@@ -88,10 +89,17 @@ def prune(out: Emitter) -> None:
         for line in out.lines:
             for name in _IDENTIFIER.findall(line.text):
                 counts[name] = counts.get(name, 0) + 1
-        alive = [x for x in out.lines if not ((m := _DECLARATION.fullmatch(x.text)) and counts[m[1]] == 1 and "++" not in x.text)]
+        dead = [bool((m := _DECLARATION.fullmatch(x.text)) and counts[m[1]] == 1 and _unread(x.text, counts)) for x in out.lines]
+        alive = [x for x, gone in zip(out.lines, dead, strict=True) if not gone]
         if len(alive) == len(out.lines):
             return
         out.lines = alive
+
+
+def _unread(declaration: str, counts: dict[str, int]) -> bool:
+    """Whether nothing is lost with a declaration: it counts nothing, or what it counts has no other reader."""
+    step = _STEP.search(declaration)
+    return step is None or counts[step[1]] == 2
 
 
 # ------------------------------------------------------------------ in front of the roles

@@ -37,10 +37,12 @@ def test_no_schedule_launches_anything_for_an_empty_batch(schedule: cake_kernels
     source = read_source(schedule.text, {}, target="sm_90a", task=task)
     assert source.routine is not None and len(source.routine.programs) == 1
     manifest = lower(source.routine.programs[0], source=schedule.text, report=False).manifest
-    axes = [s.axes for s in task.specialised(source.routine.tunables) if empty(task, s) and Domain(task, manifest).covers(s)]
+    covered = [s for s in task.specialised(source.routine.tunables) if Domain(task, manifest).covers(s)]
     none = next(s for s in task.shapes if empty(task, s))
+    gone = {a: 0 for a, v in none.axes.items() if v == 0}
     fixed = {a: v for a, v in source.routine.tunables.items() if a in task.axes and a not in task.scalars}
-    for chosen in axes or [{**none.axes, **fixed}]:
+    some = covered[0].axes if covered else none.axes
+    for chosen in [s.axes for s in covered if empty(task, s)] or [{**some, **fixed, **gone}]:
         bound = bind(manifest, task.layouts(chosen), task.scalar_values(chosen))
         assert all(launch["tiles"] == 0 for launch in bound["launches"])
         assert not any(m is not None and 0 in m["dims"] for m in bound["maps"])

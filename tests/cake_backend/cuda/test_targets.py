@@ -21,7 +21,7 @@ def cases() -> list[object]:
         text = (CORPUS / f"{file}.py").read_text("utf-8")
         template = parse(text, file).schedule()
         assert template is not None
-        if "lm.tmem(" in text or 'kind="clc"' in text:
+        if "lm.tmem(" in text or 'kind="clc"' in text or "LM.e2m1" in text:
             continue  # not lowered in this build
         for target in template.targets:
             if target in BLACKWELL:

@@ -181,7 +181,7 @@ def copies() -> Iterator[tuple[str, str]]:
         flat = rank == 1
         shape, ext = ("(256,)", "256") if flat else ("(64, 64)", ", ".join(["2"] * (rank - 2) + ["64", "64"]))
         at = f"({', '.join(['0'] * rank)}{',' if flat else ''})"
-        yield f"tma_{rank}d", fed(f"A: LM.tma{rank}d[LM.bf16, {ext}], C: LM.tma{rank}d[LM.bf16, {ext}]", (f"v = pool.view(offset=0, shape={shape}, dtype=lm.bf16)",), [f"v.tma_load(A, coords={at}, stage=s, barrier=full)"], [f"v.tma_store(C, coords={at})", "lm.store_wait(pending=0)"])
+        yield f"tma_{rank}d", fed(f"A: LM.tma{rank}d[LM.bf16, {ext}], C: LM.tma{rank}d[LM.bf16, {ext}]", (f"v = pool.view(offset=0, shape={shape}, dtype=lm.bf16)",), [f"v.tma_prefetch(A, coords={at})", f"v.tma_load(A, coords={at}, stage=s, barrier=full)"], [f"v.tma_store(C, coords={at})", "lm.store_wait(pending=0)"])
     for axis, cluster in (("m", "(2, 1)"), ("n", "(1, 2)"), ("m", "(2, 2)")):
         params = "A: LM.tma2d[LM.bf16, 64, 64], C: LM.gmem2d[LM.f32, 64, 64].zeroed"
         yield f"multicast_{axis}_{cluster}", fed(params, ('v = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")',), [f'v.tma_load(A, coords=(0, 0), stage=s, barrier=full, multicast="{axis}")'], ['x = lm.cast(v.load(form="vec"), lm.f32)', 'lm.atomic(C, x, coords=(0, 0), op="max")'], cluster=f", cluster={cluster}").replace('tiles=(2,), names=("m",)', "tiles=(2, 2)")
