@@ -69,7 +69,9 @@ class ValueWalk(TensorValues):
         """Walk those events of one run that have a handler."""
         handlers = self.handlers
         for m, (number, values) in log:
-            handlers[number](m, values)
+            handler = handlers.get(number)
+            if handler is not None:
+                handler(m, values)
         for total in self._sums.values():
             self._lose(total)
         for found in diagonals(self) if self.diagonals else ():
