@@ -47,6 +47,7 @@ class Doubts:
                 machine.run(world, log.append, logged=parts.handlers)
                 world.members.clear()
             parts.look(setting.args, log)
+        parts.handlers.clear()  # they hold what would hold them
         return parts
 
 

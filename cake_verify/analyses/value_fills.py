@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cake_ir.program import Expr, Op
+from cake_ir.derive.structure import nodes
+from cake_ir.fact import fact
+from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.fragment_paths import Leaf, offset
 from cake_verify.analyses.labels import moved
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
 
 _MASKS = frozenset({"where", "select", "abs", "in_bounds"})
+_SELECTIONS = frozenset({"reduce", "argmin", "argmax", "topk"})
 
 
 def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """What an operation does to clean places, and the check of the selections in it; None where neither matters."""
+    if not _selects(walk.plan.program):
+        return None
     if op.name == "mma":
         acc = op.operands["acc"]
         names = [str(n.attrs["name"]) for n in acc.walk() if n.op == "var"] if isinstance(acc, Expr) else []
@@ -60,9 +65,16 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     return step
 
 
+@fact
+def _selects(program: Program) -> bool:
+    """Whether some computation of a program takes a maximum or minimum: clean places are of no use to anything else."""
+    found = nodes(program)
+    return any([n.op in _SELECTIONS for op in program.ops if op.name == "compute" for n in found[op.id]])
+
+
 def _selection(plan: Plan, n: Expr) -> tuple[list[Leaf], int, int] | None:
     """The places that a maximum or minimum along columns runs over, and how many rows and columns it has; None for anything else."""
-    if n.op not in ("reduce", "argmin", "argmax", "topk") or (n.op == "reduce" and n.attrs.get("op") not in ("max", "min")) or n.attrs.get("axis", 1) != 1:
+    if n.op not in _SELECTIONS or (n.op == "reduce" and n.attrs.get("op") not in ("max", "min")) or n.attrs.get("axis", 1) != 1:
         return None
     t = n.args[0].type
     if not isinstance(t, FragT) or t.rank < 2 or any(x.op in _MASKS for x in n.args[0].walk()):
