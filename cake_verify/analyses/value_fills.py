@@ -17,6 +17,7 @@ from cake_verify.analyses.fragment_paths import Leaf, offset
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_ends import end_of
+from cake_verify.analyses.value_feeding import Place, feeding
 from cake_verify.analyses.value_relations import unmasked
 
 if TYPE_CHECKING:
@@ -31,9 +32,11 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     """What an operation does to clean places, and the check of the selections in it; None where neither matters."""
     if not _selects(walk.plan.program):
         return None
+    taken, role = _taken(walk), walk.plan.sites[op.id].role
     if op.name == "mma":
         acc = op.operands["acc"]
         names = [str(n.attrs["name"]) for n in acc.walk() if n.op == "var"] if isinstance(acc, Expr) else []
+        names = [n for n in names if (role, n) in taken]
 
         def fresh(m: Member, v: tuple[Any, ...]) -> None:
             for name in names:
@@ -50,6 +53,9 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     checks = [c for n in inside if (c := _selection(walk.plan, n)) is not None]
 
     read = [leaf.name for leaf in leaves]
+    asked = [n for n in targets if (role, n) in taken]
+    if not asked and not checks:
+        return None
 
     def step(m: Member, v: tuple[Any, ...]) -> None:
         for over, rows, columns in checks:
@@ -59,8 +65,8 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
             return
         clean = cleans or any([(number, name) in kept for name in read])
         change = kept.add if clean else kept.discard
-        for name in targets:
-            change((m.number, name))
+        for name in asked:
+            change((number, name))
 
     return step
 
@@ -70,6 +76,16 @@ def _selects(program: Program) -> bool:
     """Whether some computation of a program takes a maximum or minimum: clean places are of no use to anything else."""
     found = nodes(program)
     return any([n.op in _SELECTIONS for op in program.ops if op.name == "compute" for n in found[op.id]])
+
+
+def _taken(walk: ValueWalk) -> frozenset[Place]:
+    """The places that a selection takes from, and those that are on the way to one."""
+    if walk.taken is None:
+        plan = walk.plan
+        trees = [(s.role, plan.code.ops[s.op.id].trees.get("value")) for s in plan.sites.values() if s.op.name == "compute"]
+        over = [(role, found[0]) for role, tree in trees if tree is not None for n in tree.walk() if (found := _selection(plan, n)) is not None]
+        walk.taken = feeding(walk.sources, [(role, leaf.name) for role, leaves in over for leaf in leaves])
+    return walk.taken
 
 
 def _selection(plan: Plan, n: Expr) -> tuple[list[Leaf], int, int] | None:
