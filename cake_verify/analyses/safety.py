@@ -98,12 +98,15 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         world = start(machine, setting, search.prefix)
         failed = False
         log: list[Event] = []
+        heard = doubts.heard
         values = ValueWalk(plan, setting.args) if setting.telling else None
         try:
-            if values is None and not doubts.heard:
+            if values is not None:
+                heard = heard.union(values.handlers)
+            if not heard:
                 machine.run(world, None, min(LIMIT, work - events))
             else:  # what gives or takes values is kept; its meaning is looked at when all regions are known
-                machine.run(world, log.append, min(LIMIT, work - events), doubts.heard.union(values.handlers if values is not None else ()))
+                machine.run(world, log.append, min(LIMIT, work - events), heard)
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
@@ -125,7 +128,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         own, left = end_of_run(world)
         clear |= own - left
         doubted |= left
-        doubts.note(turn, log, doubted - clear)
+        doubts.note(turn, log, heard, doubted - clear)
         used |= world.used
         wrote |= world.wrote
         short |= world.short

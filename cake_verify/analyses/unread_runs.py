@@ -25,23 +25,21 @@ class Doubts:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.heard: frozenset[int] = frozenset()
-        self._about: frozenset[int] = frozenset()
-        self._logs: dict[int, Log] = {}
+        self._logs: dict[int, tuple[Log, frozenset[int]]] = {}
 
-    def note(self, run: int, log: Log, doubted: Iterable[int]) -> None:
-        """Run number `run` has ended, with the events of `heard` in `log`, and leaves these writes in doubt."""
-        if self.heard:
-            self._logs[run] = log
-        elif found := candidates(self.plan, doubted):
-            self._about, self.heard = found, frozenset(nearby(self.plan, found))
+    def note(self, run: int, log: Log, of: frozenset[int], doubted: Iterable[int]) -> None:
+        """Run number `run` has ended, with the events of the operations `of` in `log`, and leaves these writes in doubt."""
+        if of:
+            self._logs[run] = log, of
+        if not self.heard and (found := candidates(self.plan, doubted)):
+            self.heard = frozenset(nearby(self.plan, found))
 
     def parts(self, machine: Machine, settings: list[Setting], prefix: frozenset[str], doubted: frozenset[int]) -> Parts:
         """Who reads which part of the writes of `doubted`, over all runs."""
         parts = Parts(self.plan, doubted)
-        kept = self._logs if doubted <= self._about else {}
         for i, setting in enumerate(settings):
-            log = kept.get(i)
-            if log is None:
+            log, of = self._logs.get(i, ([], frozenset()))
+            if not of.issuperset(parts.handlers):
                 log = []
                 world = start(machine, setting, prefix)
                 machine.run(world, log.append, logged=parts.handlers)
