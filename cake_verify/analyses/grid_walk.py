@@ -116,6 +116,7 @@ class GridMachine:
         if result.found is None and not result.waits:
             for world in worlds:
                 world.members.clear()  # they point back at their world
+        state.cells.close()
         result.met = state.met
         result.events, result.doubts, result.open = front.events, state.cells.doubts, state.words.open
         return result
