@@ -75,7 +75,12 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
 def _selects(program: Program) -> bool:
     """Whether some computation of a program takes a maximum or minimum: clean places are of no use to anything else."""
     found = nodes(program)
-    return any([n.op in _SELECTIONS for op in program.ops if op.name == "compute" for n in found[op.id]])
+    return any([_selects_at(n) for op in program.ops if op.name == "compute" for n in found[op.id] if n.op in _SELECTIONS])
+
+
+def _selects_at(n: Expr) -> bool:
+    """Whether a node takes the largest or least along columns."""
+    return (n.op != "reduce" or n.attrs.get("op") in ("max", "min")) and n.attrs.get("axis", 1) == 1
 
 
 def _taken(walk: ValueWalk) -> frozenset[Place]:
@@ -90,7 +95,7 @@ def _taken(walk: ValueWalk) -> frozenset[Place]:
 
 def _selection(plan: Plan, n: Expr) -> tuple[list[Leaf], int, int] | None:
     """The places that a maximum or minimum along columns runs over, and how many rows and columns it has; None for anything else."""
-    if n.op not in _SELECTIONS or (n.op == "reduce" and n.attrs.get("op") not in ("max", "min")) or n.attrs.get("axis", 1) != 1:
+    if n.op not in _SELECTIONS or not _selects_at(n):
         return None
     t = n.args[0].type
     if not isinstance(t, FragT) or t.rank < 2 or any(x.op in _MASKS for x in n.args[0].walk()):
