@@ -192,16 +192,19 @@ def verify_text(
     and puts them in front of the first error's fixes and into `repairs`: verified again, not checked for what they compute. `work` bounds the operations that the safety gate
     walks (0: its own bound); `module` is the text already parsed; without `suggest` no edit is looked for beyond those of the rules.
     """
+    run = Run(strict=strict, extents=dict(extents or {}), work=work)
     with collector_paused():
-        return _verify_text(text, params, target, default_target, schedule, extents, outputs, filename, strict, repair, repair_seconds, work, module, suggest, accept)
+        verdict = _verify_text(run, text, params, target, default_target, schedule, extents, outputs, filename, strict, repair, repair_seconds, work, module, suggest, accept)
+        for program in run.programs.values():
+            program.facts.clear()  # some name their program: without them it goes at once
+        return verdict
 
 
 def _verify_text(
-    text: str, params: Mapping[str, Any] | None, target: str | None, default_target: str | None, schedule: str | None, extents: Mapping[str, int] | None,
+    run: Run, text: str, params: Mapping[str, Any] | None, target: str | None, default_target: str | None, schedule: str | None, extents: Mapping[str, int] | None,
     outputs: Mapping[str, str] | None, filename: str, strict: bool, repair: bool, repair_seconds: float, work: int, module: Module | None, suggest: bool,
     accept: Callable[[str], bool] | None,
 ) -> Verdict:  # fmt: skip
-    run = Run(strict=strict, extents=dict(extents or {}), work=work)
     try:
         module = module or parse(text, filename)
     except Exception as error:  # the process boundary of the verifier: a text must never end it

@@ -91,6 +91,12 @@ class Cells:
             cells[box] = cell
         return cell
 
+    def close(self) -> None:
+        """Nothing will be touched any more: cells that share elements let go of each other."""
+        for cells in self.tensors.values():
+            for cell in cells.values():
+                cell.near.clear()
+
     def touch(self, tensor: str, now: Access, known: int, visible: int | None = None) -> None:
         """Make an access by somebody who knows `known`; `visible` are the ordinary writes that its proxy can see, where it is the async one."""
         if self.blind:

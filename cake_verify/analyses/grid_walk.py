@@ -84,8 +84,10 @@ class GridMachine:
         front = World()
         clock = [0]
         ctas: list[Cta] = []
+        worlds: list[World] = [front]
         for c in range(clusters):
             world = plan.world(_ClusterWorld(clock))
+            worlds.append(world)
             world.values = reader(setting.lengths, prefix)
             at = replace(setting, clusters=clusters, cluster=c)
             walk.members(world, setting.args, tile_source(plan.program, at, prefix), state.extents, c)
@@ -111,6 +113,10 @@ class GridMachine:
                 w.scope = {**w.member.variables(), "#cta": state.numbers[id(w.member.cta)]}
         except Undecided as u:
             result.why = u.why
+        if result.found is None and not result.waits:
+            for world in worlds:
+                world.members.clear()  # they point back at their world
+        state.cells.close()
         result.met = state.met
         result.events, result.doubts, result.open = front.events, state.cells.doubts, state.words.open
         return result

@@ -203,7 +203,7 @@ class Machine:
                                       lambda name, rank=c.rank: tiles(name, rank))  # fmt: skip
                     world.members.append(Member(len(world.members), role, i, c, make(context), role in plan.issuers, world))
 
-    def run(self, world: World, log: Callable[[Member, Event], None] | None = None, limit: int = LIMIT, logged: Iterable[int] | None = None) -> None:
+    def run(self, world: World, log: Callable[[tuple[Member, Event]], object] | None = None, limit: int = LIMIT, logged: Iterable[int] | None = None) -> None:
         """Run all members, each until it blocks, in a fixed order. Raises `Found`, `Stuck` or `Undecided`.
 
         `log` is told every operation that was executed, or those of `logged`.
@@ -250,13 +250,16 @@ class Machine:
                 raise Stuck(running)
 
 
-def _logged(number: int, step: Step | None, log: Callable[[Member, Event], None]) -> Step:
+def _logged(number: int, step: Step | None, log: Callable[[tuple[Member, Event]], object]) -> Step:
     """A step that tells when it was executed."""
 
+    if step is None:
+        return lambda m, v: log((m, (number, v))) and None
+
     def logged(m: Member, v: tuple[Any, ...]) -> Any:
-        reply = None if step is None else step(m, v)
+        reply = step(m, v)
         if reply is not BLOCKED:
-            log(m, (number, v))
+            log((m, (number, v)))
         return reply
 
     return logged

@@ -219,9 +219,9 @@ def replay(machine: Machine, setting: Setting, prefix: frozenset[str]) -> Replay
     mark = 0
     slots: dict[int, dict[str, int]] = {}
 
-    def write(m: Member, event: Any) -> None:
+    def write(event: Any) -> None:
         nonlocal mark
-        number, values = event
+        m, (number, values) = event
         op = machine.plan.program.ops[number]
         groups = [*((g[0], g[3]) for g in m.mma), *m.bulk]
         if any(o == number and b not in slots for b, o in groups):

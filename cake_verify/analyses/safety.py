@@ -33,6 +33,7 @@ from cake_verify.analyses.state import Found, Undecided
 from cake_verify.analyses.trips import Loop, spoken
 from cake_verify.analyses.unread_choice import lost_fault, lost_side
 from cake_verify.analyses.unread_parts import Parts, candidates, end_of_run
+from cake_verify.analyses.unread_runs import Doubts
 from cake_verify.analyses.value_walk import Event, ValueWalk
 from cake_verify.analyses.wraps import came_round, never_round, said
 from cake_verify.rule import checks
@@ -89,20 +90,23 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     doubted: set[int] = set()
     came: set[str] = set()
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
-    for setting in settings:
+    doubts = Doubts(plan)
+    for turn, setting in enumerate(settings):
         if events >= work:
             undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
             break
         world = start(machine, setting, search.prefix)
         failed = False
         log: list[Event] = []
+        heard = doubts.heard
         values = ValueWalk(plan, setting.args) if setting.telling else None
         try:
-            if values is None:
+            if values is not None:
+                heard = heard.union(values.handlers)
+            if not heard:
                 machine.run(world, None, min(LIMIT, work - events))
             else:  # what gives or takes values is kept; its meaning is looked at when all regions are known
-                note = log.append
-                machine.run(world, lambda m, event, note=note: note((m, event)), min(LIMIT, work - events), values.handlers)
+                machine.run(world, log.append, min(LIMIT, work - events), heard)
             check_exit(plan, world)
         except (Found, Stuck):
             failed = True
@@ -124,6 +128,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         own, left = end_of_run(world)
         clear |= own - left
         doubted |= left
+        doubts.note(turn, log, heard, doubted - clear)
         used |= world.used
         wrote |= world.wrote
         short |= world.short
@@ -135,7 +140,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         if told is not None:
             faults += _values(plan, *told)
         if not faults and (parts := candidates(plan, doubted - clear)):
-            faults += _unread(machine, settings, search.prefix, parts)
+            faults += _unread(plan, doubts.parts(machine, settings, search.prefix, parts))
     if not faults:
         def covered(loop: For) -> tuple[int, ...]:
             at = [i for i, x in enumerate(search.loops) if x.stmt is loop]
@@ -183,19 +188,12 @@ def _values(plan: Plan, setting: Setting, walk: ValueWalk, log: list[Event]) -> 
     return doubts + (outside_tensor(plan, walk, setting) or lost_products(plan, walk, setting) or left_out(plan, walk, setting) or part_left_out(plan, walk, setting))
 
 
-def _unread(machine: Machine, settings: list[Setting], prefix: frozenset[str], doubted: frozenset[int]) -> list[Fault]:
-    """What no run reads of the writes of `doubted`: every run once more, with who reads which part."""
-    parts = Parts(machine.plan, doubted)
-    for setting in settings:
-        world = start(machine, setting, prefix)
-        parts.start(setting.args)
-        machine.run(world, parts)
-        world.members.clear()
+def _unread(plan: Plan, parts: Parts) -> list[Fault]:
+    """What no run reads of the writes that `parts` has looked at."""
     found = parts.unread()
     if found is not None:
-        return [unread_fault(machine.plan, found)]
-    plan = machine.plan
-    sides = (lost_side(plan, plan.program.ops[n], parts.views[n], parts.written[n]) for n in sorted(doubted))
+        return [unread_fault(plan, found)]
+    sides = (lost_side(plan, plan.program.ops[n], parts.views[n], parts.written[n]) for n in sorted(parts.numbers))
     return [lost_fault(plan, side) for side in sides if side is not None][:1]
 
 

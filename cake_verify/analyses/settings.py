@@ -300,6 +300,7 @@ class Settings:
         profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
         best, far = NEVER, bool(self.starts)
         near: dict[tuple[int, ...], float] = {}
+        tried: dict[str, tuple[Any, ...]] = {}
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
             before = best
@@ -314,6 +315,10 @@ class Settings:
                     values = self._whole(name, values, block, even)
                 key = tuple(at.values())
                 head, tail = (key[: places[name]], key[places[name] + 1 :]) if name else (key, ())
+                if tried.get(name) == (head, tail):  # beside the same others none of them was better
+                    self.trials += len(values)
+                    continue
+                tried[name] = head, tail
                 for value in values:
                     penalty = others if value % block == even else others + UNEVEN
                     if penalty >= best:

@@ -2,8 +2,8 @@
 
 A copy brings a tile and its readers take slices of it, or members write a slice each and their leader reads them all. Where every reader
 takes slices that follow from constants, members and loops of a fixed length, the slices that nobody takes in any run are left out by
-mistake: a read starts at 0 for everyone, or a loop stops a step early. Runs are walked once more only where the end of each shows bytes
-that were written and not read.
+mistake: a read starts at 0 for everyone, or a loop stops a step early. Accesses are looked at only where the end of every run shows bytes
+that were written and not read (`unread_runs`).
 """
 
 from __future__ import annotations
@@ -131,6 +131,33 @@ def _touches(plan: Plan, op: Op) -> Iterator[tuple[str, str, Any]]:
                 yield t.operand, t.mode, e
 
 
+def nearby(plan: Plan, numbers: Iterable[int]) -> dict[int, list[tuple[str, str, ViewT]]]:
+    """The operations that may access bytes which the writes of `numbers` fill: operand, mode and type of each of their views there."""
+    whole: dict[str, int] = {}
+
+    def mask(view: str) -> int:
+        found = whole.get(view)
+        if found is None:
+            regions, layout = plan.regions, plan.regions.views[view]
+            one = stage_mask(layout, 0, layout.rows, 0, layout.cols, regions.granule) << regions.shift[view]
+            found = 0
+            for s in range(plan.program.views[view].stages):
+                found |= one << (s * regions.strides[view] // regions.granule)
+            whole[view] = found
+        return found
+
+    filled = 0
+    for n in numbers:
+        for _, _, e in _touches(plan, plan.program.ops[n]):
+            filled |= mask(e.type.view)
+    near: dict[int, list[tuple[str, str, ViewT]]] = {}
+    for s in plan.sites.values():
+        for o, mode, e in _touches(plan, s.op):
+            if mask(e.type.view) & filled:
+                near.setdefault(s.op.id, []).append((o, mode, e.type))
+    return near
+
+
 Access = Callable[[Member, tuple[Any, ...]], None]
 
 
@@ -144,19 +171,18 @@ class Parts:
         self.owner: dict[tuple[int, int], Fill | None] = {}
         self.extents: dict[str, Any] = {}
         self.handlers: dict[int, list[Access]] = {}
-        for s in plan.sites.values():
-            made = [self._reads(s.op, o, e.type) if mode == "r" else self._writes(s.op, o, e.type) for o, mode, e in _touches(plan, s.op)]
-            if made:
-                self.handlers[s.op.id] = made
+        for number, touched in nearby(plan, numbers).items():
+            op = plan.program.ops[number]
+            self.handlers[number] = [self._reads(op, o, t) if mode == "r" else self._writes(op, o, t) for o, mode, t in touched]
 
-    def start(self, args: dict[str, Any]) -> None:
-        """A new run begins."""
+    def look(self, args: dict[str, Any], log: Iterable[tuple[Member, tuple[int, tuple[Any, ...]]]]) -> None:
+        """One run: its arguments, and its events in order, of which those with a handler count."""
         self.owner = {}
         self.extents = args
-
-    def __call__(self, m: Member, event: tuple[int, tuple[Any, ...]]) -> None:
-        for handler in self.handlers.get(event[0], ()):
-            handler(m, event[1])
+        handlers = self.handlers
+        for m, (number, values) in log:
+            for handler in handlers.get(number, ()):
+                handler(m, values)
 
     # ------------------------------------------------------------ accesses
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cake_ir.program import Expr, Op
+from cake_ir.derive.structure import nodes
+from cake_ir.fact import fact
+from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.fragment_paths import Leaf, offset
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_ends import end_of
+from cake_verify.analyses.value_feeding import Place, feeding
 from cake_verify.analyses.value_relations import unmasked
 
 if TYPE_CHECKING:
@@ -22,13 +25,18 @@ if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
 
 _MASKS = frozenset({"where", "select", "abs", "in_bounds"})
+_SELECTIONS = frozenset({"reduce", "argmin", "argmax", "topk"})
 
 
 def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """What an operation does to clean places, and the check of the selections in it; None where neither matters."""
+    if not _selects(walk.plan.program):
+        return None
+    taken, role = _taken(walk), walk.plan.sites[op.id].role
     if op.name == "mma":
         acc = op.operands["acc"]
         names = [str(n.attrs["name"]) for n in acc.walk() if n.op == "var"] if isinstance(acc, Expr) else []
+        names = [n for n in names if (role, n) in taken]
 
         def fresh(m: Member, v: tuple[Any, ...]) -> None:
             for name in names:
@@ -45,6 +53,9 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     checks = [c for n in inside if (c := _selection(walk.plan, n)) is not None]
 
     read = [leaf.name for leaf in leaves]
+    asked = [n for n in targets if (role, n) in taken]
+    if not asked and not checks:
+        return None
 
     def step(m: Member, v: tuple[Any, ...]) -> None:
         for over, rows, columns in checks:
@@ -54,15 +65,37 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
             return
         clean = cleans or any([(number, name) in kept for name in read])
         change = kept.add if clean else kept.discard
-        for name in targets:
-            change((m.number, name))
+        for name in asked:
+            change((number, name))
 
     return step
 
 
+@fact
+def _selects(program: Program) -> bool:
+    """Whether some computation of a program takes a maximum or minimum: clean places are of no use to anything else."""
+    found = nodes(program)
+    return any([_selects_at(n) for op in program.ops if op.name == "compute" for n in found[op.id] if n.op in _SELECTIONS])
+
+
+def _selects_at(n: Expr) -> bool:
+    """Whether a node takes the largest or least along columns."""
+    return (n.op != "reduce" or n.attrs.get("op") in ("max", "min")) and n.attrs.get("axis", 1) == 1
+
+
+def _taken(walk: ValueWalk) -> frozenset[Place]:
+    """The places that a selection takes from, and those that are on the way to one."""
+    if walk.taken is None:
+        plan = walk.plan
+        trees = [(s.role, plan.code.ops[s.op.id].trees.get("value")) for s in plan.sites.values() if s.op.name == "compute"]
+        over = [(role, found[0]) for role, tree in trees if tree is not None for n in tree.walk() if (found := _selection(plan, n)) is not None]
+        walk.taken = feeding(walk.sources, [(role, leaf.name) for role, leaves in over for leaf in leaves])
+    return walk.taken
+
+
 def _selection(plan: Plan, n: Expr) -> tuple[list[Leaf], int, int] | None:
     """The places that a maximum or minimum along columns runs over, and how many rows and columns it has; None for anything else."""
-    if n.op not in ("reduce", "argmin", "argmax", "topk") or (n.op == "reduce" and n.attrs.get("op") not in ("max", "min")) or n.attrs.get("axis", 1) != 1:
+    if n.op not in _SELECTIONS or not _selects_at(n):
         return None
     t = n.args[0].type
     if not isinstance(t, FragT) or t.rank < 2 or any(x.op in _MASKS for x in n.args[0].walk()):

@@ -14,6 +14,7 @@ from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_feeding import Place, feeding
 
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
@@ -50,21 +51,26 @@ def collected(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
     if not _reduces(plan.program):
         return None
     role = plan.sites[op.id].role
+    if walk.summed is None:
+        walk.summed = _summed(walk)
+    asked = [n for n in targets if (role, n) in walk.summed]
     if op.name in _FROM_MEMORY and isinstance(op.type, FragT):
         columns = op.type.cols
 
         def loaded(m: Member, v: tuple[Any, ...]) -> None:
-            for name in targets:
+            for name in asked:
                 label = walk.labels_of(m, name)[1]
                 walk.parts[m.number, name] = frozenset(((label[0], label[1], columns, label[2]),)) if label and label[0] else _NONE
 
-        return loaded if targets else None
+        return loaded if asked else None
     trees = plan.code.ops[op.id].trees
     tree = trees.get("value") if op.name == "compute" else trees.get("x") if op.name == "reduce_across" else None
     if tree is None:
         return None
     names = list(dict.fromkeys(leaf.name for leaf in plan.paths(tree).leaves))
     over = [(kind, list(dict.fromkeys(leaf.name for leaf in plan.paths(n).leaves))) for kind, n in _kinds_of_tree(op, tree)]
+    if not asked and not over:
+        return None
 
     def combined(m: Member, v: tuple[Any, ...]) -> None:
         parts, number = walk.parts, m.number
@@ -80,13 +86,24 @@ def collected(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
             more = parts.get((number, name))
             if more:
                 found = found | more if found else more
-        for name in targets:
+        for name in asked:
             if found and len(found) <= MOST:
                 parts[number, name] = found
             else:
                 parts.pop((number, name), None)
 
     return combined
+
+
+def _summed(walk: ValueWalk) -> frozenset[Place]:
+    """The places that a reduction takes in, and those that are on the way to one."""
+    plan = walk.plan
+    wanted: list[Place] = []
+    for s in plan.sites.values():
+        tree = plan.code.ops[s.op.id].trees.get("value" if s.op.name == "compute" else "x") if s.op.name in ("compute", "reduce_across") else None
+        if tree is not None:
+            wanted += [(s.role, leaf.name) for _, n in _kinds_of_tree(s.op, tree) for leaf in plan.paths(n).leaves]
+    return feeding(walk.sources, wanted)
 
 
 def _kinds_of_tree(op: Op, tree: Expr) -> list[tuple[str, Expr]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
@@ -23,6 +24,7 @@ from cake_verify.analyses.labels import (
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
+from cake_verify.analyses.value_feeding import Place, sources_of
 from cake_verify.analyses.value_relations import Compared, Passed
 from cake_verify.analyses.value_relations import Key as Side
 
@@ -109,6 +111,8 @@ class ValueState:
         self.beside: dict[tuple[int, int, str, str], dict[tuple[int, int], list[Beside]]] = {}
         self.ends: dict[Side, dict[tuple[int, int], int | None]] = {}
         self.kept: set[tuple[int, str]] = set()
+        self.taken: frozenset[Place] | None = None
+        self.summed: frozenset[Place] | None = None
         self.dividers: dict[tuple[str, int], str | None] = {}
         self.selecting: set[str] | None = None
         self.numbers: dict[tuple[int, str], dict[Any, Any]] = {}
@@ -119,6 +123,11 @@ class ValueState:
         self.args: dict[str, Any] = {}
         self.loaded: dict[Any, int] = {}
         self.scaled: list[Scales] = []
+
+    @cached_property
+    def sources(self) -> dict[Place, set[str]]:
+        """By place the names that it is computed from."""
+        return sources_of(self.plan)
 
     def _fresh(self) -> int:
         """A number that nothing else has."""

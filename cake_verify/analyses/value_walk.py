@@ -51,6 +51,7 @@ class ValueWalk(TensorValues):
         self.bounds = Bounds(plan, args or {})
         self.handlers: dict[int, Handler] = {}
         self.args = args or {}
+        self.multiplies = any([op.name == "mma" for op in plan.program.ops])
         for s in plan.sites.values():
             op, targets = s.op, s.stmt.targets if isinstance(s.stmt, Assign) else ()
             if not targets and op.name != "mma" and not plan.code.ops[op.id].trees and _roles_of(op, plan) == ("", ""):
@@ -69,7 +70,9 @@ class ValueWalk(TensorValues):
         """Walk those events of one run that have a handler."""
         handlers = self.handlers
         for m, (number, values) in log:
-            handlers[number](m, values)
+            handler = handlers.get(number)
+            if handler is not None:
+                handler(m, values)
         for total in self._sums.values():
             self._lose(total)
         for found in diagonals(self) if self.diagonals else ():
@@ -128,13 +131,13 @@ class ValueWalk(TensorValues):
 
         keys, number = [(name, k) for name in targets for k in range(stages)], op.id
         fresh = [key for key in keys if key[0] not in own]
+        kept = list(targets) if self.multiplies and not fresh else []  # what a product may throw away
 
         def bind(m: Member, v: tuple[Any, ...]) -> None:
             self._set(m, keys, source(m, v), same(m, v) if same is not None else None)
-            if not fresh:
-                for name in targets:
-                    self.updated[m.number, (name, 0)] = number
-            elif self._sums:
+            for name in kept:
+                self.updated[m.number, (name, 0)] = number
+            if fresh and self._sums:
                 for key in fresh:
                     total = self._sums.pop((m.number, key), None)
                     if total is not None:

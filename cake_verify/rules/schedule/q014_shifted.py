@@ -63,6 +63,8 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _apart(program: Program, every: list[Site]) -> list[list[Site]]:
     """The accesses of a tensor that may meet: those at different constants along an axis where all are constant are of different parts."""
+    if len(every) == 1:
+        return [every]
     coords = [c for s in every if isinstance(c := s.op.operands.get("coords"), tuple)]
     if len(coords) != len(every) or len({len(c) for c in coords}) != 1:
         return [every]
