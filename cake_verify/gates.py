@@ -195,8 +195,8 @@ def verify_text(
     run = Run(strict=strict, extents=dict(extents or {}), work=work)
     with collector_paused():
         verdict = _verify_text(run, text, params, target, default_target, schedule, extents, outputs, filename, strict, repair, repair_seconds, work, module, suggest, accept)
-        for program in run.programs.values():
-            program.facts.clear()  # some name their program: without them it goes at once
+        while run.programs:  # each goes at once, and not into the collector's hands when it wakes: some facts name their program
+            run.programs.popitem()[1].facts.clear()
         return verdict
 
 
