@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parent / "results" / "search.json"
+from bench.performance import RESULTS
+
+FILE = RESULTS / "search.json"
 
 
 def row(record: dict[str, Any]) -> dict[str, Any]:
