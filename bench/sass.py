@@ -137,10 +137,9 @@ def problems(program: Program, report: SassReport) -> list[str]:
             out.append(f"the schedule has {total[name]} {name} in its text, the machine code {report.counts.get(name, 0)}: some were merged or dropped")
         if report.counts.get(name, 0) and not total[name]:
             out.append(f"{report.counts[name]} {name} that no operation asks for")
-    fenced = any(s.op.attrs.get("order") == "cluster" or s.op.name in ("signal", "spin", "atomic") for s in sites(program)) or any(
-        s.kind == "counter" for s in program.schedulers.values()
-    )
-    meeting = any(meets(program, s) for s in sites(program) if any(x.kind != "static" for x in s.loops)) or any(s.kind == "counter" for s in program.schedulers.values())
+    drawn = any(s.kind == "counter" for s in program.schedulers.values())
+    fenced = drawn or any(s.op.attrs.get("order") == "cluster" or s.op.name in ("signal", "spin", "atomic") for s in sites(program))
+    meeting = drawn or any(meets(program, s) for s in sites(program) if any(x.kind != "static" for x in s.loops))
     for loop in report.loops:
         where = f"the loop over generated lines {loop.lines[0]} to {loop.lines[1]}" if loop.lines else "a loop"
         if local := loop.counts.get("LDL", 0) + loop.counts.get("STL", 0):
