@@ -1,6 +1,7 @@
 """A workspace: one folder with the store and the files that people review and version."""
 
 import os
+import stat
 import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -106,13 +107,17 @@ def load(root: Path) -> Workspace:
 
 
 def locate(explicit: Path | None = None, start: Path | None = None) -> Path | None:
-    """The workspace to use: the given one, `$CAKE_WORKSPACE`, or the nearest `.cake` from `start` upwards; None if there is none."""
+    """The workspace to use: the given one, `$CAKE_WORKSPACE`, or the nearest `.cake` from `start` upwards; None if there is none.
+
+    Above `start`, a folder that everyone may write (`/tmp`, say) is passed over: what lies there is somebody's, and its rules are not ours.
+    """
     if explicit is not None:
         return explicit
     if named := os.environ.get("CAKE_WORKSPACE"):
         return Path(named)
     here = (start or Path.cwd()).resolve()
-    return next((folder / FOLDER for folder in (here, *here.parents) if (folder / FOLDER).is_dir()), None)
+    folders = (here, *(folder for folder in here.parents if not folder.stat().st_mode & stat.S_IWOTH))
+    return next((folder / FOLDER for folder in folders if (folder / FOLDER).is_dir()), None)
 
 
 def locate_or_create(explicit: Path | None = None) -> Workspace:

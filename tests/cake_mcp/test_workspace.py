@@ -24,6 +24,16 @@ def test_the_nearest_one_upwards_is_used(tmp_path: Path, monkeypatch: pytest.Mon
     assert workspaces.locate(start=tmp_path / "a" / "b") == tmp_path / ".cake"
 
 
+def test_one_in_a_folder_that_everyone_may_write_is_used_there_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CAKE_WORKSPACE", raising=False)
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    workspaces.create(shared / ".cake")
+    shared.chmod(0o1777)
+    assert workspaces.locate(start=shared / "mine") is None
+    assert workspaces.locate(start=shared) == shared / ".cake"
+
+
 def test_the_environment_names_one_and_an_argument_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAKE_WORKSPACE", str(tmp_path / "env"))
     assert workspaces.locate() == tmp_path / "env"
