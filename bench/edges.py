@@ -124,6 +124,7 @@ def main() -> int:
     parser.add_argument("families", nargs="*")
     arguments = parser.parse_args()
     begun, runs, wanted = time.monotonic(), [], choices(arguments.families)
+    earlier = None if arguments.add is None else json.loads(arguments.add.read_text())  # before --out, which may be the same file, is written
     pool = ProcessPoolExecutor(arguments.parallel, mp_context=multiprocessing.get_context("spawn"), initializer=own_lease)
     waiting: dict[Future[dict[str, Any]], Choice] = {pool.submit(attempt, c, arguments.device): c for c in wanted}
     for done in as_completed(waiting):
@@ -140,8 +141,8 @@ def main() -> int:
             "device": next((r["device"] for r in runs if r.get("device")), None), "asked": len(wanted), "wall_s": round(time.monotonic() - begun, 1),
             "not_started": sorted({c.name for c in wanted} - {r["name"] for r in runs}), "runs": sorted(runs, key=lambda r: (r["family"], r["why"], r["name"])),
         }  # fmt: skip
-        if arguments.add is not None:
-            record = together(json.loads(arguments.add.read_text()), record, arguments.families)
+        if earlier is not None:
+            record = together(earlier, record, arguments.families)
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(record, separators=(",", ":"), default=str) + "\n")  # after each: a later fault must lose nothing
     pool.shutdown(wait=True)

@@ -81,13 +81,16 @@ def lowered(candidate: BenchCandidate) -> tuple[str, list[Lowered]]:
 
 def counted(candidate: BenchCandidate) -> dict[str, int]:
     """Lines of a candidate's schedule and of its CUDA."""
-    text, done = lowered(candidate)
+    return _lines(*lowered(candidate))
+
+
+def _lines(text: str, done: list[Lowered]) -> dict[str, int]:
     return {"schedule_lines": schedule_lines(text), "cuda_lines": sum(cuda_lines(one.text) for one in done)}
 
 
 def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
     """One row: lines, the compiler's time, and what the kernels (all launches of a plan) take of an SM."""
-    done = lowered(candidate)[1]
+    text, done = lowered(candidate)
     seconds, resources = 0.0, []
     for one in done:
         builds = [compile_cuda(one.text, candidate.target, cache=False) for _ in range(repeat)]
@@ -97,7 +100,7 @@ def measure(candidate: BenchCandidate, repeat: int) -> dict[str, Any]:
         resources.append(builds[0].resources)
     return {
         "family": candidate.family, "schedule": candidate.schedule, "candidate": candidate.name, "params": dict(candidate.params), "target": candidate.target,
-        **counted(candidate), "nvrtc_seconds": round(seconds, 3),
+        **_lines(text, done), "nvrtc_seconds": round(seconds, 3),
         "registers": max(r.registers or 0 for r in resources), "spill_bytes": sum((r.spill_stores or 0) + (r.spill_loads or 0) for r in resources),
         "smem_bytes": max(launch.smem for one in done for launch in one.manifest.launches),
     }  # fmt: skip

@@ -18,6 +18,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
+from bench.provenance import command
+
 PYTEST = ("-q", "-c", "/dev/null", "--rootdir=.", "--import-mode=importlib", "-p", "no:cacheprovider", "-p", "bench.gpu_tests", "-o", "pythonpath=tests/support")
 TIMED = "timed or race or times_and_cycles or search or plan_runs"
 CORPUS = "the_corpus"  # what `bench.edges` tries as well, with more parameters
@@ -63,9 +65,8 @@ def main() -> int:
     failed = sorted(n for n, tags in found.items() if tags & {"failure", "error"})
     skipped = sum("skipped" in tags for tags in found.values())
     record = {
-        "command": "python -m bench.gpu_tests --out bench/results/gpu-tests.json" + (" --without-corpus" if arguments.without_corpus else ""),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "passed": len(found) - len(failed) - skipped,
-        "skipped": skipped, "failed": failed, "seconds": round(time.monotonic() - begun, 1),
+        "command": command("bench.gpu_tests"), "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "passed": len(found) - len(failed) - skipped, "skipped": skipped, "failed": failed, "seconds": round(time.monotonic() - begun, 1),
     }  # fmt: skip
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=1) + "\n")

@@ -17,6 +17,7 @@ from bench.provenance import LEFT_OUT
 RESULTS = Path(__file__).parent / "results"
 FAMILIES = {
     "gemm": ("GEMM, bf16", ("gemm.json", "gemm_m256.json")),
+    "gemm_nn": ("GEMM, bf16, B with N contiguous", ("gemm_nn.json",)),
     "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json",)),
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
     "kmeans_assign": ("k-means assignment", ("kmeans.json",)),

@@ -36,7 +36,7 @@ MOST_COPIES = 16
 
 @dataclass(slots=True)
 class Asked:
-    """One run-time loop of the schedule (or a role's straight line, 0): its line, and instructions a pass by class, those of inner loops once."""
+    """One run-time loop of the schedule (or what a role has in all, 0): its line, and instructions a pass by class, those of inner loops once."""
 
     role: str
     line: int
@@ -48,7 +48,7 @@ def asked(program: Program) -> list[Asked]:
     """What each run-time loop of each role asks for, in text order; loops without anything counted are left out."""
     found: dict[tuple[str, int], Asked] = {}
     for site in sites(program):
-        around = [s.head.line for s in site.loops if s.kind != "static"]
+        around = [s.head.line for s in site.loops if s.kind != "static" and not (s.kind == "tiles" and program.launch.grid == "tiles")]  # one tile a CTA is no loop
         trips = prod(_trips(s) for s in site.loops if s.kind == "static")
         counts = instructions(program, site)
         for depth, line in enumerate((0, *around)):
@@ -122,8 +122,8 @@ def problems(program: Program, report: SassReport) -> list[str]:
             if not n:
                 continue
             held = [loop.counts.get(name, 0) for loop in report.loops] if a.line else [report.counts.get(name, 0)]
-            if name == "BAR":  # one that each member has for itself stands there once a member; a grid of tiles has no loop over them
-                if max([*held, report.counts.get(name, 0) if program.launch.grid == "tiles" or not a.innermost else 0]) < n:
+            if name == "BAR":  # one that each member has for itself stands there once a member
+                if max([*held, 0 if a.innermost else report.counts.get(name, 0)]) < n:
                     out.append(f"the loop in line {a.line} of `{a.role}` meets {n} times a pass; the loops of the machine code hold {max(held, default=0)} BAR at most")
                 continue
             if not any(h >= n and (h % n == 0 or not a.innermost) and h <= MOST_COPIES * n for h in held):
@@ -137,10 +137,9 @@ def problems(program: Program, report: SassReport) -> list[str]:
             out.append(f"the schedule has {total[name]} {name} in its text, the machine code {report.counts.get(name, 0)}: some were merged or dropped")
         if report.counts.get(name, 0) and not total[name]:
             out.append(f"{report.counts[name]} {name} that no operation asks for")
-    fenced = any(s.op.attrs.get("order") == "cluster" or s.op.name in ("signal", "spin", "atomic") for s in sites(program)) or any(
-        s.kind == "counter" for s in program.schedulers.values()
-    )
-    meeting = any(meets(program, s) for s in sites(program) if any(x.kind != "static" for x in s.loops)) or any(s.kind == "counter" for s in program.schedulers.values())
+    drawn = any(s.kind == "counter" for s in program.schedulers.values())
+    fenced = drawn or any(s.op.attrs.get("order") == "cluster" or s.op.name in ("signal", "spin", "atomic") for s in sites(program))
+    meeting = drawn or any(meets(program, s) for s in sites(program) if any(x.kind != "static" for x in s.loops))
     for loop in report.loops:
         where = f"the loop over generated lines {loop.lines[0]} to {loop.lines[1]}" if loop.lines else "a loop"
         if local := loop.counts.get("LDL", 0) + loop.counts.get("STL", 0):

@@ -10,15 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parent / "results" / "search.json"
+from bench.performance import RESULTS
+from bench.run_costs import tried
+
+FILE = RESULTS / "search.json"
 
 
 def row(record: dict[str, Any]) -> dict[str, Any]:
     """One run: when, which variants of Cake it tried, seconds of timing, and seconds that the device was held where it recorded them."""
     results = record["results"]
     timing = record.get("timing_seconds") or round(sum(float(r.get("seconds", 0)) for r in results), 1)
-    names = sorted({c["name"] for r in results for c in r["contenders"] if c["kind"] == "cake"})
-    return {"date": record["date"], "variants": names, "timing_seconds": timing, "gpu_seconds": record.get("gpu_seconds")}
+    return {"date": record["date"], "variants": sorted(tried(results)), "timing_seconds": timing, "gpu_seconds": record.get("gpu_seconds")}
 
 
 def merged(known: dict[str, list[dict[str, Any]]], records: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

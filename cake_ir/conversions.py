@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from cake_ir.forms import Form, Fragment, element_table, fragment_problem, registers
+from cake_ir.forms import MOST_REGISTERS, Form, Fragment, element_table, fragment_problem, registers, registers_32
 
 Movement = Literal["none", "quad", "warp", "cta"]
 
@@ -76,6 +76,8 @@ def conversion(src: Fragment, dst: Fragment) -> Conversion:
         return Conversion(True, "nothing moves")
     if src.form == "scalar":
         return Conversion(True, "every thread has it")
+    if max(registers_32(src), registers_32(dst)) > MOST_REGISTERS:
+        return Conversion(True, "no thread holds it")  # refused by its size (D026); where each of millions of elements lies is not worth knowing
     how_far = movement(src, dst)
     if how_far == "none":
         packed = "pack neighbouring elements" if dst.bits < 32 else "rename registers"

@@ -112,6 +112,10 @@ def registers(f: Fragment) -> int:
     return 1
 
 
+MOST_REGISTERS = 512
+"""Registers a thread beyond which a fragment is refused (D026): twice what a thread has. Less may spill, which the compiler's report says."""
+
+
 def registers_32(f: Fragment) -> int:
     """32-bit registers a thread needs. Tile forms pack narrow elements; vectors and scalars take one each; ``bool`` masks
     (1-bit fragments) take none, they are evaluated where they are used."""

@@ -105,7 +105,7 @@ def page() -> str:
         "# Hardware contracts and the rules that hold them", "",
         "<!-- Written by `python -m cake_verify.contracts > docs/contracts.md`; edit cake_verify/contracts.py, not this page. -->", "",
         "What the hardware asks (`cake_ir/targets/contracts.py`; `docs/targets.md` says what breaking it does), and where Cake holds it: a rule that refuses the schedule, a derivation "
-        "that leaves no way to write it wrongly, or, for what no text can show, the launcher, the build or the simulator. This build lowers sm_80, sm_89 and sm_90a: what is derived for "
+        "that leaves no way to write it wrongly, or, for what no text can show, the launcher, the build or the simulator. This build does not lower tensor memory and cluster launch control: what is derived for "
         "tensor memory and for cluster launch control is what the language leaves no way to say, and what the simulator does.", "",
         f"{sum(bool(h.codes) for h in HELD.values())} of {len(HELD)} contracts are held by rules, {sum(not h.codes for h in HELD.values())} by construction alone; "
         f"{sum(bool(h.open) for h in HELD.values())} leave something to run time.", "",

@@ -135,10 +135,8 @@ def _fetch(s: Scaled, view: str, tensor: str, tile: str, side: int, pad: str) ->
             rows = f"{_slot(s, view)}.rows({32 * (w * side + r)}, 32)" if s.words * side > 1 else view
             k = f"k * {s.words} + {w}" if s.words > 1 else "k"
             m = f"{side} * {tile} + {r}" if side > 1 else tile
-            whole = s.words * side == 1 or s.stages == 1
-            stage = ", stage=s" if whole or s.words * side > 1 else ""
-            out.append(f"{pad}{rows}.bulk_load({tensor}, offset=(({m}) * KB + {k}) * 512, n=512{stage}, barrier=full)" if s.bulk
-                       else f"{pad}{rows}.tma_load({tensor}, coords=(0, 0, {k}, {m}){stage}, barrier=full)")  # fmt: skip
+            out.append(f"{pad}{rows}.bulk_load({tensor}, offset=(({m}) * KB + {k}) * 512, n=512, stage=s, barrier=full)" if s.bulk
+                       else f"{pad}{rows}.tma_load({tensor}, coords=(0, 0, {k}, {m}), stage=s, barrier=full)")  # fmt: skip
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import gcd
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, Program
 
 
@@ -31,7 +32,7 @@ def assumed_divisor(program: Program, name: str) -> int:
     """The largest divisor of a scalar parameter that `lm.assume(x % c == 0)` states."""
     found = 1
     for assume in program.assumes:
-        for c in _conjuncts(assume.cond):
+        for c in conjuncts(assume.cond):
             if c.op != "eq":
                 continue
             for left, right in (c.args, c.args[::-1]):
@@ -40,10 +41,6 @@ def assumed_divisor(program: Program, name: str) -> int:
                     if x.op == "param" and x.attrs["name"] == name and m.op == "const" and isinstance(v := m.attrs["value"], int) and v > 0:
                         found = found * v // gcd(found, v)
     return found
-
-
-def _conjuncts(e: Expr) -> list[Expr]:
-    return [c for a in e.args for c in _conjuncts(a)] if e.op == "and" else [e]
 
 
 def multiple_of(program: Program, e: Expr, n: int) -> bool:

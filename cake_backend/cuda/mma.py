@@ -250,8 +250,8 @@ def _mma_sync(ctx: Context, op: Op) -> None:
     init = op.operands.get("init")
     if isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"]):
         _zero(ctx, place, init)
-    scaled = block_scaled.scales(ctx, op, shape)
-    call = ctx.use(mma_sync.instruction(shape) if scaled is None else block_scaled.instruction(shape, scaled))
+    scaled = block_scaled.scales(ctx, op)
+    call = ctx.use((mma_sync if scaled is None else block_scaled).instruction(shape))
     (a_place, a_offset), (b_place, b_offset) = sources
     per_acc = shape.acc_registers
 

@@ -107,7 +107,7 @@ def _handed_on(result: Any, *operands: Any) -> Any:
 
 
 def rounded(x: Array, name: str) -> Array:
-    """float32 values rounded to `name` to nearest even, kept as float32; fp8 saturates, NaN stays."""
+    """float32 values rounded to `name` to nearest even, kept as float32; types of at most 8 bits saturate, NaN stays where the type has one."""
     if name in ("f32", "ue8m0"):
         return x
     if name == "bf16" or name == "f16":

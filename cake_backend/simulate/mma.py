@@ -23,7 +23,7 @@ from cake_backend.simulate.scaled import RegionScales, RowScales, tensor_product
 from cake_backend.simulate.scaled import multiplied as scaled
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import enqueue, submit_group, tensor_unit
-from cake_backend.simulate.tmem import TmemAccess
+from cake_backend.simulate.tmem import TmemAccess, ends
 from cake_ir.descriptors import operand_problem
 from cake_ir.ops.mma import instruction_k
 from cake_ir.program import Expr
@@ -225,10 +225,6 @@ def _tcgen05(site: Site) -> Step:
     if paired and m.program.launch.cluster[0] % 2:
         raise NotSimulated("an MMA of a pair in a cluster without pairs", op.span)
 
-    def ends(warp: Warp) -> tuple[Cta, ...]:
-        """The CTAs that the product is of: each has its rows of A and of the result, and its share of B's rows."""
-        return (warp.cta, warp.cta.cluster.by_rank[warp.cta.rank ^ 1]) if paired else (warp.cta,)
-
     rows, depth = acc.type.lanes, kind.shape[1] if isinstance(kind, ViewT) else a.type.cols
     scales = [RegionScales(site, n, count, depth) for n, count in (("scale_a", rows), ("scale_b", acc.type.cols))] if op.operands.get("scale_a") is not None else []
     inner = [x for x in (a, *scales) if not isinstance(x, ViewAccess)]
@@ -245,10 +241,12 @@ def _tcgen05(site: Site) -> Step:
         if any(not set(acc.columns(vals)).isdisjoint(x.columns(vals)) for x in inner):
             raise Abort(m.located("X004", f"{label(op)} writes its result to columns of tensor memory that it reads as an operand", op, warp=warp))
 
+        ctas = ends(warp, paired)  # each has its rows of A and of the result, and its share of B's rows
+
         def execute(group: Group) -> None:
             cells = b.whole(warp, vals, as_read=True)
-            bv = operand(np.concatenate([floats.decode(b.read_async(warp, cells, cta), b.dtype) for cta in ends(warp)]), b.dtype)
-            for cta in ends(warp):
+            bv = operand(np.concatenate([floats.decode(b.read_async(warp, cells, cta), b.dtype) for cta in ctas]), b.dtype)
+            for cta in ctas:
                 if isinstance(a, ViewAccess):
                     av = floats.decode(a.read_async(warp, a.whole(warp, vals, as_read=True), cta), a.dtype)
                 else:
@@ -265,7 +263,7 @@ def _tcgen05(site: Site) -> Step:
         work = group.work
         for access in (a, b) if isinstance(a, ViewAccess) else (b,):
             check_operand(site, warp, access, vals, "tcgen05")
-            for cta in ends(warp):
+            for cta in ctas:
                 cells, pool = access.whole(warp, vals), access.pool(cta)
                 m.hazard(site, warp, pool, cells, "r", f"bytes of `{access.view}`")
                 work.guard(pool, cells, "r")

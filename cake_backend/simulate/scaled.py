@@ -19,7 +19,7 @@ from cake_backend.simulate.machine import Site, Vals
 from cake_backend.simulate.registers import Held
 from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.tmem import COLUMNS, LANES, memory
-from cake_ir.ops.scales import ATOM, ATOM_ROWS, WORD, atoms
+from cake_ir.ops.scales import ATOM, ATOM_ROWS, WORD, atoms, first_of
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ScalesT, TmemT
 
@@ -110,7 +110,7 @@ class RowScales:
                 raise NotSimulated("scales that lie on other threads than the rows of their operand", site.op.span)
         self.dtype, self.raw, self.block, self.count = tree.type.dtype, t.dtype, tree.type.block, k // tree.type.block
         self.value: Any = build(site, tree.args[0])
-        self.first: Callable[[Any, Vals], Any] = build(site, tree.args[1])
+        self.first: Callable[[Any, Vals], Any] = build(site, first_of(tree))
 
     def read(self, warp: Warp, vals: Vals) -> Array:
         """(rows of the warp, count)."""

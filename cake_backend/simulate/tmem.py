@@ -34,6 +34,11 @@ def memory(cta: Cta) -> Array:
     return cta.tmem
 
 
+def ends(warp: Warp, paired: bool) -> tuple[Cta, ...]:
+    """The CTAs that a tensor-core operation of a warp is of: its own one, and where it is `paired` the peer of the pair."""
+    return (warp.cta, warp.cta.cluster.by_rank[warp.cta.rank ^ 1]) if paired else (warp.cta,)
+
+
 class TmemAccess:
     """A tensor-memory operand: lanes x columns of a declared region, 32-bit elements one a column, narrower ones packed."""
 
@@ -136,7 +141,7 @@ def _tmem_copy(site: Site) -> Step:
     def step(warp: Warp, vals: Vals) -> None:
         if not warp.elected:
             return
-        ends = (warp.cta, warp.cta.cluster.by_rank[warp.cta.rank ^ 1]) if paired else (warp.cta,)
+        ctas = ends(warp, paired)
         _, row, col = source.origin(vals)
         why = copy_problem(layout, row, t.rows, col, t.cols, t.transposed)
         if why:
@@ -144,14 +149,14 @@ def _tmem_copy(site: Site) -> Step:
         cells = source.whole(warp, vals)
 
         def execute(group: Group) -> None:
-            for cta in ends:
+            for cta in ctas:
                 raw = source.read_async(warp, cells, cta)
                 access.region(warp, vals, cta)[...] = np.ascontiguousarray(np.tile(raw, (times, 1))).view(np.uint32)
             work.release()
 
         work: Any = None
         work = enqueue(site, warp, tensor_unit(warp), execute, vals, frozenset(access.columns(vals))).work
-        for cta in ends:
+        for cta in ctas:
             pool = source.pool(cta)
             m.hazard(site, warp, pool, cells, "r", f"bytes of `{source.view}`")
             work.guard(pool, cells, "r")

@@ -7,8 +7,10 @@ the slot is filled and released again, and they wait for a phase that has come a
 
 from __future__ import annotations
 
+import math
+
+from cake_ir.derive.assumed import assumed
 from cake_ir.derive.issue import issue_roles
-from cake_ir.derive.structure import conjuncts
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, ClusterSync, Drain, Issue, Sync, Wait
@@ -85,7 +87,8 @@ def _least(program: Program, e: Expr) -> int | None:
         v = e.attrs["value"]
         return v if isinstance(v, int) else None
     if e.op == "param":
-        return max((v for v in (_bound(c, str(e.attrs["name"])) for a in program.assumes for c in conjuncts(a.cond)) if v is not None), default=None)
+        lo = assumed(program.assumes, str(e.attrs["name"]))[0]
+        return int(lo) if math.isfinite(lo) else None
     if e.op == "var" and str(e.attrs["name"]) in program.lets:
         return _least(program, program.lets[str(e.attrs["name"])].value)
     args = [_least(program, a) for a in e.args]
@@ -99,11 +102,3 @@ def _least(program: Program, e: Expr) -> int | None:
     if e.op in ("add", "min"):
         return sum(known) if e.op == "add" else min(known)
     return known[0] * known[1] if e.op == "mul" and min(known) >= 0 else None
-
-
-def _bound(c: Expr, name: str) -> int | None:
-    """The least value of a parameter that one assumed condition leaves."""
-    if len(c.args) != 2 or c.args[0].op != "param" or c.args[0].attrs["name"] != name or c.args[1].op != "const":
-        return None
-    v = c.args[1].attrs["value"]
-    return {"gt": v + 1, "ge": v, "eq": v}.get(c.op) if isinstance(v, int) else None

@@ -154,23 +154,21 @@ def check_depth(tree: ast.Module, source: Source) -> None:
     """
     if _fits(tree):
         return
-    limit = LEVELS
     stack: list[tuple[ast.AST, int]] = [(s, 0) for s in tree.body]
     while stack:
         node, depth = stack.pop()
-        if depth > limit:
+        if depth > LEVELS:
             raise FaultError(Fault("N002", "statements are nested too deeply", source.span(node)))
         if type(node) in _BLOCKS:
-            for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            for name in _INNER:
                 stack.extend((child, depth + 1) for child in getattr(node, name, ()))
-            parts = [getattr(node, name, None) for name in ("iter", "test", "target")]
+            parts = [getattr(node, name, None) for name in _PARTS]
             parts += [item.context_expr for item in getattr(node, "items", ())]
-            parts += [getattr(node, "pattern", None), getattr(node, "guard", None)]
         else:
             parts = [node]
         for part in parts:
-            if part is not None and (part.end_lineno != part.lineno or part.end_col_offset - part.col_offset > limit):  # type: ignore[attr-defined]  # located nodes only
-                _shallow(part, source, limit)
+            if part is not None and (where := _too_deep(part)) is not None:
+                raise FaultError(Fault("N002", "expressions are nested too deeply", source.span(where)))
 
 
 def _fits(tree: ast.Module) -> bool:
@@ -183,12 +181,12 @@ def _fits(tree: ast.Module) -> bool:
                 for name in _INNER:
                     inner += getattr(node, name, ())
                 for name in _PARTS:
-                    if (part := getattr(node, name, None)) is not None and not _short(part):
+                    if (part := getattr(node, name, None)) is not None and _too_deep(part) is not None:
                         return False
                 for item in getattr(node, "items", ()):
-                    if not _short(item.context_expr):
+                    if _too_deep(item.context_expr) is not None:
                         return False
-            elif (node.end_lineno != node.lineno or node.end_col_offset - node.col_offset > LEVELS) and not _short(node):  # type: ignore[attr-defined]  # a statement
+            elif (node.end_lineno != node.lineno or node.end_col_offset - node.col_offset > LEVELS) and _too_deep(node) is not None:  # type: ignore[attr-defined]  # a statement
                 return False
         level = inner
         if not level:
@@ -196,28 +194,18 @@ def _fits(tree: ast.Module) -> bool:
     return False
 
 
-def _short(root: ast.AST) -> bool:
-    """Whether a part is too short to be nested too deeply, or is not."""
+def _too_deep(root: ast.AST) -> ast.AST | None:
+    """A node of a part that lies too deep in it; None where there is none, as in every part that is too short for one."""
     if root.end_lineno == root.lineno and root.end_col_offset - root.col_offset <= LEVELS:  # type: ignore[attr-defined]  # located nodes only
-        return True
+        return None
     level = [root]
     for _ in range(LEVELS):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
-            return True
-    return False
+            return None
+    return next((n for n in level if hasattr(n, "lineno")), root)
 
 
 _INNER = ("body", "orelse", "handlers", "finalbody", "cases")
 _PARTS = ("iter", "test", "target", "pattern", "guard")
 _BLOCKS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match, ast.match_case})
-
-
-def _shallow(root: ast.AST, source: Source, limit: int) -> None:
-    level, depth = [root], 0
-    while level:
-        depth += 1
-        if depth > limit:
-            where = next((n for n in level if hasattr(n, "lineno")), root)
-            raise FaultError(Fault("N002", "expressions are nested too deeply", source.span(where)))
-        level = [child for node in level for child in ast.iter_child_nodes(node)]

@@ -7,10 +7,10 @@ Operand contract: acc[M,N] += a[M,K] b[N,K]^T. The `kind` attribute, derived fro
 from __future__ import annotations
 
 from cake_ir.ops.effects import Effect, Issue, Touch
-from cake_ir.ops.scales import check_scales
+from cake_ir.ops.scales import check_scales, region_of
 from cake_ir.ops.spec import Call, OpSpec, P
-from cake_ir.program import Expr, Op, Program
-from cake_ir.types import NONE, FragT, ScalesT, TmemT, Type, ViewT
+from cake_ir.program import Op, Program
+from cake_ir.types import NONE, FragT, TmemT, Type, ViewT
 
 _MMA_IN = {"bf16": 16, "f16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "i8": 32, "u8": 32, "e2m3": 32, "e3m2": 32, "e2m1": 64}
 """K of one instruction by operand dtype (32 bytes of K; fp6 sits in bytes, fp4 is packed)."""
@@ -68,16 +68,10 @@ def _mma(call: Call) -> Type:
     return NONE
 
 
-def _in_tensor_memory(op: Op, name: str) -> bool:
-    """Whether an operand's scales lie in tensor memory."""
-    e = op.operands.get(name)
-    return isinstance(e, Expr) and isinstance(e.type, ScalesT) and isinstance(e.type.source, TmemT)
-
-
 def _mma_effects(op: Op, program: Program) -> tuple[Effect, ...]:
     space = lambda name: "smem" if isinstance(op.operands[name].type, ViewT) else "tmem" if isinstance(op.operands[name].type, TmemT) else "reg"  # type: ignore[union-attr]  # noqa: E731
     kind = op.attrs["kind"]
-    scales = tuple(Touch(name, "r", "tmem", "async") for name in ("scale_a", "scale_b") if _in_tensor_memory(op, name))
+    scales = tuple(Touch(name, "r", "tmem", "async") for name in ("scale_a", "scale_b") if region_of(op.operands.get(name)) is not None)
     touches = (Touch("a", "r", space("a"), "async"), Touch("b", "r", space("b"), "async"), Touch("acc", "rw", space("acc"), "async"))  # type: ignore[arg-type]  # `space` gives one of the named spaces
     if kind == "wgmma":
         return (Issue("wgmma", touches, "group", "all"),)

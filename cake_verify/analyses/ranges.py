@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.assumed import assumed
 from cake_ir.fact import fact
-from cake_ir.program import Assume, Expr, For, Program
+from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
 from cake_verify.analyses.sites import Site, sites
 
@@ -224,7 +224,8 @@ class _Evaluator:
         key = f"lm.assume {name}"  # no name of a program has a blank
         found = self.known.get(key)
         if found is None:
-            found = self.known[key] = 0, _assumed(self.assumes, name), None
+            lo, hi, mod = assumed(self.assumes, name)
+            found = self.known[key] = 0, const(int(lo)) if lo == hi and math.isfinite(lo) else Range(lo, hi, mod, 0), None
         return found[1]
 
     def variable(self, name: str, depth: int) -> Range:
@@ -263,24 +264,3 @@ _BINARY = {"add": add, "sub": lambda a, b: add(a, b, -1), "mul": mul, "floordiv"
 
 def _mentions(e: Expr, name: str) -> bool:
     return any(x.op == "var" and x.attrs["name"] == name for x in e.parts())
-
-
-def _assumed(assumes: tuple[Assume, ...], name: str) -> Range:
-    """A run-time scalar as the assumptions bound it."""
-    lo, hi, mod = -math.inf, math.inf, 1
-    for c in (c for a in assumes for c in conjuncts(a.cond)):
-        if len(c.args) != 2:
-            continue
-        left, right = c.args
-        if _is_param(left, name) and right.op == "const" and isinstance(right.attrs["value"], int):
-            v = right.attrs["value"]
-            lo = max(lo, {"gt": v + 1, "ge": v, "eq": v}.get(c.op, -math.inf))
-            hi = min(hi, {"lt": v - 1, "le": v, "eq": v}.get(c.op, math.inf))
-        elif c.op == "eq" and right.op == "const" and right.attrs["value"] == 0 and left.op == "mod" and _is_param(left.args[0], name):
-            d = left.args[1].attrs.get("value") if left.args[1].op == "const" else None
-            mod = math.lcm(mod, d) if isinstance(d, int) and d > 0 else mod
-    return const(int(lo)) if lo == hi and math.isfinite(lo) else Range(lo, hi, mod, 0)
-
-
-def _is_param(e: Expr, name: str) -> bool:
-    return e.op == "param" and e.attrs["name"] == name

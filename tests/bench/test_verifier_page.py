@@ -3,7 +3,7 @@
 import json
 
 from bench.verify.mutate import VALUES
-from bench.verify.page import PAGE, RESULTS, VALUE_CLASSES, page
+from bench.verify.page import PAGE, RESULTS, page
 
 OWN_OUTPUT = ("running_sum/", "gemm_serial_k/")
 """Schedules that read what they write: whether a tensor holds something before the launch, and what its flags mean after it, no text says."""
@@ -11,10 +11,6 @@ OWN_OUTPUT = ("running_sum/", "gemm_serial_k/")
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text("utf-8") == page(json.loads(RESULTS.read_text("utf-8")))
-
-
-def test_the_page_knows_the_classes_of_values() -> None:
-    assert VALUE_CLASSES == VALUES
 
 
 def test_the_recorded_run_meets_its_bars() -> None:

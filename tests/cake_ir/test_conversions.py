@@ -120,3 +120,10 @@ def test_an_accumulator_whose_columns_lie_on_several_warps_is_no_operand(to: str
     why = cast_form(split, to, "bf16", 4)
     assert why is not None and f'load it with form="{to}"' in why[1]
     assert cast_form(FragT("acc", 64, 64, "f32", warps=(4, 1)), "a", "bf16", 4) is None
+
+
+def test_a_fragment_that_no_thread_holds_is_not_tabulated() -> None:
+    """65,536 x 64 elements over four warps are four million places: 220 MB that a cache would keep, for a text that D026 refuses."""
+    known = element_table.cache_info().currsize
+    assert conversion(Fragment("acc", 65536, 64, 32), Fragment("a", 65536, 64, 16)).legal
+    assert element_table.cache_info().currsize == known

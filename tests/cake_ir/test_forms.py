@@ -130,6 +130,7 @@ def test_register_counts_are_those_the_language_states() -> None:
         (Fragment("b", 24, 16, 16, 8, (2, 4)), "multiple of 32, not 24"),
         (Fragment("rows", 64, 32, 32), "multiple of 128 rows, not 64"),
         (Fragment("vec", 1, 12, 16, chunk=8), "in whole runs"),
+        (Fragment("a", 64, 64, 64), "not 64-bit ones"),
         (Fragment("a", 64, 96, 4), "multiple of 64, not 96"),
     ],
 )

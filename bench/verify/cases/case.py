@@ -14,6 +14,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).resolve().parents[3]
 BF16, F16, F32, E4M3 = ml_dtypes.bfloat16, np.dtype("float16"), np.dtype("float32"), ml_dtypes.float8_e4m3fn
+LOG2E = 1.4426950408889634
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,12 @@ def empty(*shape: int, dtype: Any = BF16) -> Any:
 
 def f64(x: Any) -> Array:
     return np.asarray(x).astype(np.float64)
+
+
+def softmax(x: Array) -> Array:
+    """Over the last axis."""
+    p = np.exp(x - x.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True)
 
 
 def offsets(lengths: tuple[int, ...]) -> Array:

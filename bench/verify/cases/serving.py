@@ -7,15 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.verify.cases.case import F32, Array, Filled, corpus, empty, f64, normal, offsets
+from bench.verify.cases.case import F32, LOG2E, Array, Filled, corpus, empty, f64, normal, offsets, softmax
 
 Axes = Mapping[str, Any]
-LOG2E = 1.4426950408889634
-
-
-def _softmax(x: Array) -> Array:
-    p = np.exp(x - x.max(-1, keepdims=True))
-    return p / p.sum(-1, keepdims=True)
 
 
 def _i32(x: Any) -> Array:
@@ -35,7 +29,7 @@ def _mla(rng: np.random.Generator, x: Axes) -> Filled:
             lo, hi = min(s * per, blocks) * 64, min(min((s + 1) * per, blocks) * 64, length)
             if lo < hi:
                 z = f64(q[b]) @ k[lo:hi].T * scale
-                out[b * splits + s], lse[b * splits + s] = _softmax(z) @ k[lo:hi, :512], np.log(np.exp(z).sum(1)) * LOG2E
+                out[b * splits + s], lse[b * splits + s] = softmax(z) @ k[lo:hi, :512], np.log(np.exp(z).sum(1)) * LOG2E
     tensors = {"Q": q, "KV": kv, "TABLE": table, "LEN": _i32(lens), "OP": empty(n * splits, 64, 512, dtype=F32), "LSE": empty(n * splits, 64, dtype=F32)}
     scalars = {"B": n, "PAGES": pages, "MAXPAGES": most, "ENTRIES": n * most, "BS": n * splits, "scale": scale}
     return Filled(tensors, scalars, {"OP": out} | ({"LSE": lse} if np.isfinite(lse).all() else {}))  # an empty split has no finite sum
@@ -51,7 +45,7 @@ def _chosen(rng: np.random.Generator, x: Axes) -> Filled:
             blocks[i, g, : len(mine)], counts[i, g] = mine, len(mine)
             keys = np.concatenate([np.arange(b * 64, min(b * 64 + 64, t)) for b in mine])
             keys = keys[keys <= i]
-            out[i, g] = _softmax(f64(q[i, g]) @ f64(k[keys, g]).T * d**-0.5) @ f64(v[keys, g])
+            out[i, g] = softmax(f64(q[i, g]) @ f64(k[keys, g]).T * d**-0.5) @ f64(v[keys, g])
     tensors = {"Q": q, "K": k, "V": v, "BLOCK": blocks.ravel(), "COUNT": counts.ravel(), "O": empty(t, h, 64, d)}
     return Filled(tensors, {"T": t, "S": t, "HK": h, "NI": t * h * top, "NC": t * h, "scale": d**-0.5}, {"O": out})
 
@@ -64,7 +58,7 @@ def _sinks(rng: np.random.Generator, x: Axes) -> Filled:
     seen = (at[None] <= at[:, None]) & (at[None] + window > at[:, None])
     for i in range(h):
         z = np.where(seen, f64(q[i]) @ f64(k[i // group]).T * d**-0.5, -np.inf)
-        out[i] = _softmax(np.concatenate([z, np.full((s, 1), sink[i])], 1))[:, :-1] @ f64(v[i // group])
+        out[i] = softmax(np.concatenate([z, np.full((s, 1), sink[i])], 1))[:, :-1] @ f64(v[i // group])
     return Filled({"Q": q, "K": k, "V": v, "SINK": sink, "O": empty(h, s, d)}, {"BH": h, "BHK": hk, "H": h, "S": s, "scale": d**-0.5}, {"O": out})
 
 
@@ -82,7 +76,7 @@ def _paged(rng: np.random.Generator, x: Axes) -> Filled:
         seen = np.arange(keys[b])[None] <= np.arange(rows[b])[:, None] + keys[b] - rows[b]
         for i in range(h if rows[b] else 0):
             z = np.where(seen, f64(q[cu[b] : cu[b + 1], i]) @ k[:, i // group].T * d**-0.5, -np.inf)
-            out[cu[b] : cu[b + 1], i] = _softmax(z) @ v[:, i // group]
+            out[cu[b] : cu[b + 1], i] = softmax(z) @ v[:, i // group]
     tensors = {"Q": q, "KC": kc, "VC": vc, "O": empty(t, h, d), "CUQ": cu, "KVLEN": _i32(keys), "INDPTR": first, "INDEX": index}
     return Filled(tensors, {"T": t, "H": h, "HK": hk, "PAGES": pages, "NS": n, "NS1": n + 1, "NP": entries, "scale": d**-0.5}, {"O": out})
 
@@ -95,7 +89,7 @@ def _tokens(rng: np.random.Generator, x: Axes) -> Filled:
     for b in range(n):
         mine = table[b, : lens[b]]
         for i in range(h):
-            out[b, i] = _softmax(f64(q[b, i]) @ f64(k[mine, i // group]).T * d**-0.5) @ f64(v[mine, i // group])
+            out[b, i] = softmax(f64(q[b, i]) @ f64(k[mine, i // group]).T * d**-0.5) @ f64(v[mine, i // group])
     tensors = {"Q": q, "KC": k, "VC": v, "LEN": _i32(lens), "TABLE": table, "O": empty(n, h, d)}
     return Filled(tensors, {"B": n, "HQ": h, "HK": hk, "SLOTS": slots, "MAXL": most, "scale": d**-0.5}, {"O": out})
 
@@ -105,7 +99,7 @@ def _sparse(rng: np.random.Generator, x: Axes) -> Filled:
     q, kv = normal(rng, t, 64, 576), normal(rng, slots, 576)
     index = _i32(np.stack([rng.permutation(slots)[:top] for _ in range(t)]))
     index[:, ::7] = -1
-    out = np.stack([_softmax(f64(q[i]) @ f64(kv[c]).T * scale) @ f64(kv[c, :512]) for i in range(t) for c in (index[i][index[i] >= 0],)])
+    out = np.stack([softmax(f64(q[i]) @ f64(kv[c]).T * scale) @ f64(kv[c, :512]) for i in range(t) for c in (index[i][index[i] >= 0],)])
     return Filled({"Q": q, "KV": kv, "IDX": index, "O": empty(t, 64, 512)}, {"T": t, "SLOTS": slots, "scale": scale}, {"O": out})
 
 

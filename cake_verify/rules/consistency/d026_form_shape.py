@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
-from cake_ir.forms import fragment_problem, registers_32
+from cake_ir.forms import MOST_REGISTERS, fragment_problem, registers_32
 from cake_ir.placement import fragment
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT, PairT
@@ -22,9 +22,6 @@ PAGE = Page(
     failing=edit(TILE, ("lm.store(C, acc, coords=(0, 0))", "lm.store(C, acc, coords=(0, 0))\n        x = lm.frag(shape=(40, 8), dtype=lm.f32, form=\"acc\", init=0.0)")),
     passing=TILE,
 )
-
-MOST = 512
-"""Registers a thread beyond which a fragment is refused: twice what a thread has. Less may spill, which the compiler's report says."""
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -50,7 +47,7 @@ def check(program: Program) -> Iterator[Fault]:
 def _too_large(t: FragT, warps: int) -> str | None:
     """Whether the fragment is far beyond what a thread can hold, so that it would live in local memory."""
     held = registers_32(fragment(t, warps)) * t.stages if t.dtype != "bool" else 0
-    return f"a fragment of {'x'.join(map(str, t.shape))} {t.dtype} takes {held:,} registers a thread, a thread has 255" if held > MOST else None
+    return f"a fragment of {'x'.join(map(str, t.shape))} {t.dtype} takes {held:,} registers a thread, a thread has 255" if held > MOST_REGISTERS else None
 
 
 def _types(found: Iterable[Expr], op: Op) -> Iterator[tuple[FragT, Expr | None]]:
