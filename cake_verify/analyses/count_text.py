@@ -21,14 +21,12 @@ class NotKnown(Exception):
     """An expression that needs something the environment does not give."""
 
 
-def python(e: Expr, program: Program) -> str:
-    """A resolved scalar expression as Python over `e`, which gives parameters by name, `tile` (fields by name) and `ld` (a function of
-    tensor and index). Loop variables and places in the cluster count as 0. Raises `NotKnown`."""
-    return _Writer(program).text(e)
-
-
 def texts(program: Program, groups: Sequence[Sequence[Expr]]) -> list[list[str] | None]:
-    """The texts of each group, None where one of them is not known. They are meant for one function, where they are evaluated in order."""
+    """Resolved scalar expressions of each group as Python over `e`, None where one of them is not known.
+
+    `e` gives parameters by name, `tile` (fields by name) and `ld` (a function of tensor and index). Loop variables and places in the cluster
+    count as 0. The texts are meant for one function, where they are evaluated in order.
+    """
     writer = _Writer(program)
     writer.count(e for group in groups for e in group)
     out: list[list[str] | None] = []

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import is_
 
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
-from cake_verify.analyses.count_text import NotKnown, python
+from cake_verify.analyses.count_text import texts
 
 
 def fixed_scalars(program: Program, integers: list[str]) -> tuple[dict[str, str], dict[str, Expr]]:
     """The fixed ones with the Python text of their value, and the value itself: an expression of scalars that are free."""
     resolve = trips.resolver_of(program, "")
     defined = definitions([n for a in program.assumes for n in conjuncts(resolve(a.cond))], integers)
-    found: dict[str, str] = {}
-    for name, value in defined.items():
-        try:
-            found[name] = python(value, program)
-        except NotKnown:
-            continue
+    found = {name: text[0] for name, text in zip(defined, texts(program, [[value] for value in defined.values()]), strict=True) if text}
     return found, {n: defined[n] for n in found}
 
 
@@ -47,8 +43,9 @@ def definitions(facts: Iterable[Expr], names: Iterable[str]) -> dict[str, Expr]:
 
 
 def put(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    """An expression with scalars replaced by what they are defined as."""
-    if e.op == "param":
-        return values.get(str(e.attrs["name"]), e)
-    args = tuple(put(a, values) for a in e.args)
-    return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr(e.op, args, e.attrs, e.type, e.span)
+    """An expression with scalars replaced by what they are defined as; parts that several share stay shared."""
+    made: dict[int, Expr] = {}
+    for n in e.parts():  # operands first
+        args = tuple([made[id(a)] for a in n.args])
+        made[id(n)] = values.get(str(n.attrs["name"]), n) if n.op == "param" else n if all(map(is_, args, n.args)) else Expr(n.op, args, n.attrs, n.type, n.span)
+    return made[id(e)]

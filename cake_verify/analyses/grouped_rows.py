@@ -126,7 +126,7 @@ def _intervals(program: Program, s: Site, loop: For, tile: Mapping[str, int], me
     """The rows from the tile's first on that a member's store writes in all rounds of the loops that its row follows; None where that is unknown."""
     row = _row_of(s)
     resolve = trips.resolver_of(program, s.role.name)
-    followed = {str(n.attrs["name"]) for e in (row, *(c.cond for c in s.path if isinstance(c, If))) for n in resolve(e).walk() if n.op == "var"}
+    followed = {str(n.attrs["name"]) for e in (row, *(c.cond for c in s.path if isinstance(c, If))) for n in resolve(e).parts() if n.op == "var"}
     found = []
     try:
         for at in _rounds(program, s, loop, tile, member, followed, 0, 0):

@@ -19,6 +19,7 @@ from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, decode_gro
 from cake_verify.analyses import ranges
 from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.fixed_scalars import definitions
+from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.sites import Site
 from cake_verify.analyses.tape import LEAVES, Tape, plain_tape, tape
 from cake_verify.analyses.trips import resolver_of, written
@@ -252,10 +253,8 @@ def _taken(p: Position, cond: Expr, arm: bool, free: bool) -> bool:
 
 def memory_alone(e: Expr) -> bool:
     """Whether a condition compares what memory holds with launch arguments and numbers only: nothing of where the operation stands."""
-    if e.op == "ld":
-        return True
-    return e.op not in ("var", "field", "role_index", "slot_index", "cta_rank", "cta_id") and bool(e.args) and any(n.op == "ld" for n in e.parts()) and all(
-        memory_alone(a) or not any(n.op in ("ld", "var", "field", "role_index", "slot_index", "cta_rank", "cta_id") for n in a.parts()) for a in e.args)  # fmt: skip
+    found = {n.op for n in outside_reads(e)}
+    return "ld" in found and not found & {"var", "field", "role_index", "slot_index", "cta_rank", "cta_id"}
 
 
 def _values(program: Program, loop: For, p: Position, resolve: Any) -> Iterator[tuple[Any, tuple[int, ...], bool]]:

@@ -9,6 +9,7 @@ from cake_ir.program import Expr, Program
 from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.trips import NO_VALUE
 
 if TYPE_CHECKING:
@@ -17,16 +18,6 @@ if TYPE_CHECKING:
 PLENTY = 4096
 """More than any tile has: a count that lets everything through."""
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
-
-
-def outside_reads(e: Expr, found: dict[int, Expr] | None = None) -> Iterable[Expr]:
-    """The distinct nodes of a condition, without the index of what it reads or the tile whose field it names."""
-    found = {} if found is None else found
-    found[id(e)] = e
-    for a in e.args if e.op not in ("ld", "field") else ():
-        if id(a) not in found:
-            outside_reads(a, found)
-    return found.values()
 
 
 def reads(e: Expr) -> bool:

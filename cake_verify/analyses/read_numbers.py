@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cake_ir.program import Expr, Program
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import resolver_of
@@ -13,4 +15,14 @@ def from_memory(program: Program, role: str, e: Expr) -> bool:
     return any(n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results) for n in resolver_of(program, role)(e).parts())
 
 
-__all__ = ["from_memory"]
+def outside_reads(e: Expr, found: dict[int, Expr] | None = None) -> Iterable[Expr]:
+    """The distinct nodes of a condition, without the index of what it reads or the tile whose field it names."""
+    found = {} if found is None else found
+    found[id(e)] = e
+    for a in e.args if e.op not in ("ld", "field") else ():
+        if id(a) not in found:
+            outside_reads(a, found)
+    return found.values()
+
+
+__all__ = ["from_memory", "outside_reads"]

@@ -24,6 +24,7 @@ from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off_tiles, off_
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.setting import Setting
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
@@ -116,7 +117,7 @@ class Settings:
         self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
         branches: list[tuple[If, Expr]] = []
         for _, branch, cond in trips.conditions(program):
-            names = {n.op for n in read_guards.outside_reads(cond)}
+            names = {n.op for n in outside_reads(cond)}
             reads = "ld" in names
             if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
                 branches.append((branch, cond))

@@ -11,7 +11,7 @@ from cake_ir.program import Assign, Expr, For, If, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import I32
-from cake_verify.analyses.count_text import Env, compiled, python
+from cake_verify.analyses.count_text import Env, NotKnown, compiled, texts
 
 NO_VALUE = (ZeroDivisionError, OverflowError, ValueError, TypeError)
 """What compiled counts raise where the arguments give no number."""
@@ -116,9 +116,7 @@ class _Resolver:
 
     def __call__(self, e: Expr) -> Expr:
         got = self.known.get(id(e))
-        if got is None:
-            got = self.known[id(e)] = (e, self._resolve(e, 0))
-        return got[1]
+        return self._resolve(e, 0) if got is None else got[1]
 
     def _resolve(self, e: Expr, depth: int) -> Expr:
         """The expression itself where nothing in it changes, so that its readers find what they know of it."""
@@ -133,8 +131,11 @@ class _Resolver:
             return self.named[name]
         if not e.args:
             return e
-        args = tuple([self._resolve(a, depth) for a in e.args])
-        return e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
+        got = self.known.get(id(e))
+        if got is None:
+            args = tuple([self._resolve(a, depth) for a in e.args])
+            got = self.known[id(e)] = e, e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
+        return got[1]
 
 
 @fact
@@ -303,4 +304,7 @@ def resolver_of(program: Program, role: str) -> Callable[[Expr], Expr]:
 def tile_counts(program: Program, name: str) -> Callable[[Env], tuple[int, ...]]:
     """A function of the environment that gives a scheduler's tile counts."""
     resolve = resolver_of(program, "")
-    return compiled([f"max(0, int({python(resolve(e), program)}))" for e in program.schedulers[name].tiles])[0]
+    (counts,) = texts(program, [[resolve(e) for e in program.schedulers[name].tiles]])
+    if counts is None:
+        raise NotKnown(name)
+    return compiled([f"max(0, int({text}))" for text in counts])[0]

@@ -110,7 +110,7 @@ def _known(plan: Plan, role: str, e: object, fixed: set[str]) -> bool:
 
 def _varies(cond: Expr, fixed: set[str]) -> bool:
     """Whether a condition may let an operation take some of its parts and not others."""
-    return any(n.op == "role_index" or (n.op == "var" and n.attrs["name"] in fixed) for n in cond.walk())
+    return any(n.op == "role_index" or (n.op == "var" and n.attrs["name"] in fixed) for n in cond.parts())
 
 
 def _by_member(cond: Expr) -> bool:
@@ -317,7 +317,7 @@ class Parts:
         """Whether a coordinate steps along its axis: then only the last tile, or in a run with invented lengths any, reaches past its end."""
         coords = op.operands["coords"]
         assert isinstance(coords, tuple)  # the fill has its values
-        return any(n.op in ("field", "var", "ld") for n in trips.resolver_of(self.plan.program, self.plan.sites[op.id].role)(coords[k]).walk())
+        return any(n.op in ("field", "var", "ld") for n in trips.resolver_of(self.plan.program, self.plan.sites[op.id].role)(coords[k]).parts())
 
     def _of_members(self, op: Op, t: ViewT, w: Written) -> Unread | None:
         """A part that one member writes and nobody reads, where a reader takes its own part and others', or one part again and again."""

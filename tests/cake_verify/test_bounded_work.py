@@ -141,3 +141,35 @@ def test_a_verdict_leaves_no_cycles_behind():
             assert gc.collect() == 0
         finally:
             gc.enable()
+
+
+DOUBLED = """
+@cake.schedule(target="sm_90a")
+def doubled(lm, X: LM.gmem1d[LM.f32, "N"], Y: LM.gmem1d[LM.f32], P: LM.gmem1d[LM.i32, "G"], N: LM.i32, M: LM.i32, G: LM.i32):
+    lm.launch(grid="persistent")
+    lm.assume(N > 0)
+    lm.assume_values(P, 0, N + 1)
+    a0 = N
+    #a
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(N, 512),), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            b0 = lm.ld(P, 0)
+            #b
+            x = lm.load(X, coords=(t.r * 512,), shape=(512,), clip=True)
+            lm.store(Y, x, coords=(t.r * 512,))
+"""
+"""Where # stands, names are defined as twice the name before."""
+
+
+@pytest.mark.parametrize(("name", "used"), [
+    ("a", ("    work = lm.role", "    lm.assume(M == a39)\n    work = lm.role")),
+    ("a", ("lm.cdiv(N, 512)", "lm.cdiv(a39, 512)")),
+    ("b", ("            lm.store(Y, x, coords", "            if b39 >= 0:\n                lm.store(Y, x, coords")),
+])  # fmt: skip
+def test_names_of_sums_of_names_are_worked_out_once(name, used):
+    chain = [f"{name}{i} = {name}{i - 1} + {name}{i - 1}" for i in range(1, 40)]
+    text = edit(DOUBLED, used).replace(f"#{name}", f"\n{' ' * (4 if name == 'a' else 12)}".join(chain)).replace("#a", "").replace("#b", "")
+    verdict, seconds = verified(text)
+    assert (verdict.verdict, seconds < 2) == ("pass", True), [d.message for d in verdict.errors]

@@ -48,7 +48,7 @@ def check(program: Program) -> Iterator[Fault]:
         if op.operands.get("mask") is not None or op.attrs.get("clip"):
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
-        told = any(n.op == "ld" for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).walk())
+        told = any(n.op == "ld" for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts())
         if grouped or told or any(isinstance(s, If) for s in site.path):
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
