@@ -279,9 +279,9 @@ def prefix_tensors(program: Program) -> frozenset[str]:
             assert isinstance(i, Expr)
             seen.setdefault(str(site.op.attrs["tensor"]), set()).add(canonical(resolver_of(program, site.role)(i)))
     out = {s.offsets for s in program.schedulers.values() if s.offsets}
-    for tensor, texts in seen.items():
-        for t in texts:
-            if f"({t}+1)" in texts or (t.startswith("(") and any(_plus_one(t) == u for u in texts)):
+    for tensor, forms in seen.items():
+        for t in forms:
+            if f"({t}+1)" in forms or (t.startswith("(") and any(_plus_one(t) == u for u in forms)):
                 out.add(tensor)
     return frozenset(out)
 
