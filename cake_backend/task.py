@@ -183,6 +183,8 @@ class Task:
                 raise TaskError(f"task `{self.name}`: shape `{shape.name}` gives {sorted(shape.axes)}, axes are {sorted(self.axes)}")
             self.layouts(shape.axes)
             self.scalar_values(shape.axes)
+        if self.domain and set(self.domain) != set(self.axes):
+            raise TaskError(f"task `{self.name}`: a domain for {sorted(self.domain)}, axes are {sorted(self.axes)}: shapes are drawn from all of them or none")
         if missing := {n for n, t in self.tolerances.items() if t.compare == "argmin"} - (set(self.witness) & set(self.index_limit)):
             raise TaskError(f"task `{self.name}`: no witness or no index limit for {sorted(missing)}")
         if not self.shapes or not self.distributions or not outputs:

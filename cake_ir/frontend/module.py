@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from cake_ir.dtypes import DTYPES
-from cake_ir.fault import Fault, FaultError, did_you_mean
+from cake_ir.fault import Edit, Fault, FaultError, Fix, did_you_mean
 from cake_ir.frontend.source import Source, check_depth, read, valid_name
 from cake_ir.frontend.template import Module, Template
 from cake_ir.program import Const, Param
@@ -150,7 +150,9 @@ def _param(a: ast.arg, source: Source) -> Param:
     if node is None:
         raise FaultError(Fault("N017", f"parameter `{a.arg}` has no type", name_span, help="write `LM.tma2d`, `LM.gmem2d[LM.bf16]`, `LM.i32` or the like"))
     marks: set[str] = set()
-    while isinstance(node, ast.Attribute) and node.attr in ("const", "zeroed", "inout"):
+    while isinstance(node, ast.Attribute) and (node.attr in _MARKS or _typed(node.value)):
+        if node.attr not in _MARKS:
+            raise _no_mark(node, source)
         marks.add(node.attr)
         node = node.value
     items: list[ast.expr] = []
@@ -181,6 +183,24 @@ def _param(a: ast.arg, source: Source) -> Param:
     if extents and len(extents) != rank:
         raise FaultError(Fault("N018", f"`{a.arg}` has {rank} dimensions but {len(extents)} extents", source.span(items[-1]), facts={"expected": rank, "found": len(extents)}))
     return Param(a.arg, kind, rank, dtype, name_span, "const" in marks, "zeroed" in marks, tuple(extents), inout="inout" in marks)
+
+
+_MARKS = ("const", "zeroed", "inout")
+
+
+def _typed(node: ast.expr) -> bool:
+    """Whether a type of ours stands here, behind which marks may follow."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)) and not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr in _KINDS
+
+
+def _no_mark(node: ast.Attribute, source: Source) -> FaultError:
+    """A word behind a parameter's type that says nothing of it: `.out`, which other languages have."""
+    at, inner = source.span(node), source.span(node.value)
+    mark = Span(inner.end_line, inner.end_column, at.end_line, at.end_column)
+    return FaultError(Fault("N017", f"`.{node.attr}` is no mark of a parameter", mark, help="marks are `.const`, `.zeroed` and `.inout`; a tensor is an output by being stored to",
+                            fixes=(Fix((Edit(mark, ""),), "likely", "leave it out"),)))  # fmt: skip
 
 
 _ELSEWHERE = {

@@ -6,6 +6,7 @@ from cake_ir.fault import Edit, Fix, Grade
 from cake_ir.program import For, If, Op, Program
 from cake_ir.span import Span
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.trips import spoken
 
 
 def before(stmt_span: Span, *lines: str, grade: Grade = "likely", title: str = "") -> Fix:
@@ -23,6 +24,15 @@ def after(stmt_span: Span, *lines: str, grade: Grade = "likely", title: str = ""
 def replace(span: Span, text: str, grade: Grade = "likely", title: str = "") -> Fix:
     """Write something else in place of a span."""
     return Fix((Edit(span, text),), grade, title or f"write `{text}`")
+
+
+def exchanged(op: Op, a: int, b: int) -> Edit:
+    """The coordinates of an access with two of them in each other's place."""
+    coords = op.operands["coords"]
+    assert isinstance(coords, tuple)  # what has axes to exchange has coordinates
+    texts = [spoken(e) for e in coords]
+    texts[a], texts[b] = texts[b], texts[a]
+    return Edit(op.spans["coords"], f"({', '.join(texts)})")
 
 
 def add_argument(call: Span, text: str, grade: Grade = "likely") -> Fix:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag
 from cake_ir.program import Expr, For, If, Program
@@ -16,7 +16,7 @@ from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.analyses.tensors import read_tensors
-from cake_verify.analyses.trips import resolver_of
+from cake_verify.analyses.trips import canonical, resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -95,8 +95,24 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
     for axis, line in enumerate(known):
         fault = _strides(program, s, axis, line, alone)
         if fault:
-            return fault
+            other = next((k for k in range(len(known)) if k != axis and _fit_exchanged(program, s, known, axis, k)), None)
+            return fault if other is None else _exchanged(program, s, fault, axis, other)
     return None
+
+
+def _fit_exchanged(program: Program, s: Site, lines: Sequence[Affine], a: int, b: int) -> bool:
+    """Whether two coordinates in each other's place cover their axes, and differ."""
+    return lines[a] != lines[b] and not any(_strides(program, s, k, lines[x], alone=True) for k, x in ((a, b), (b, a)))
+
+
+def _exchanged(program: Program, s: Site, fault: Fault, a: int, b: int) -> Fault:
+    """The fault with the coordinates of the store exchanged, and of the accesses of its role that have the same ones."""
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    texts = [canonical(e) for e in coords]
+    same = [x.op for x in sites(program).ops if x.role is s.role and isinstance(c := x.op.operands.get("coords"), tuple) and [canonical(e) for e in c] == texts]
+    fix = Fix(tuple(edits.exchanged(op, a, b) for op in same), "likely", f"exchange `{spoken(coords[a])}` and `{spoken(coords[b])}`")
+    return replace(fault, help="coordinates are innermost first", fixes=(fix, *fault.fixes))
 
 
 def _names(program: Program, s: Site, e: Expr) -> set[str]:

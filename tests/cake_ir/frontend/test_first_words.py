@@ -55,3 +55,28 @@ def test_a_number_that_does_not_exist_is_laid_at_its_role() -> None:
     text = TEXT.format(read=READ.replace("t.n * B", "t.n * B // (N - N)"), dtype="f32", grid='"tiles"')
     verdict = verify_text(text)
     assert verdict.verdict == "undecided" and "with work" in text.split("\n")[verdict.diagnostics[0].span.line - 1]
+
+
+@pytest.mark.parametrize("mark", ["out", "output", "const.out"])
+def test_a_mark_that_is_none_is_left_out(mark: str) -> None:
+    text = TEXT.format(read=READ, dtype="f32", grid='"tiles"').replace('Y: LM.gmem1d[LM.f32, "N"]', f'Y: LM.gmem1d[LM.f32, "N"].{mark}')
+    d = verify_text(text).errors[0]
+    assert (d.code, d.message) == ("N017", f"`.{mark.rpartition('.')[2]}` is no mark of a parameter") and "an output by being stored to" in d.help
+    assert verify_text(applied(text, d.fixes[0].edits)).verdict == ("pass" if "const" not in mark else verify_text(text.replace(".const.out", ".const")).verdict)
+
+
+def test_coordinates_outermost_first_are_exchanged_in_what_is_read_and_written() -> None:
+    text = """
+@cake.schedule(target="sm_90a")
+def f(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32], ROWS: LM.i32):
+    lm.launch(grid="tiles")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(ROWS,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(t.r, 0), shape=(1024,), form="vec")
+            lm.store(Y, x, coords=(t.r, 0))
+"""
+    (d,) = verify_text(text).errors
+    assert (d.code, d.help, d.fixes[0].title) == ("Q001", "coordinates are innermost first", "exchange `t.r` and `0`")
+    assert applied(text, d.fixes[0].edits) == text.replace("(t.r, 0)", "(0, t.r)") and verify_text(applied(text, d.fixes[0].edits)).verdict == "pass"
