@@ -18,6 +18,7 @@ CATALOGUE: dict[str, str] = {
     "W01": "whole tiles wrong", "W02": "edge tiles wrong", "W03": "never written", "W04": "one member or slice wrong", "W05": "a lane pattern wrong",
     "W06": "wrong once the ring wraps", "W07": "a part of the sum is missing or counted twice", "W08": "non-finite values appear", "W09": "scattered errors",
     "W10": "wrong for one kind of data only", "W11": "wrong index", "W12": "differs between two runs",
+    "W13": "a factor is missing or too much", "W14": "a term is missing or too much", "W15": "values stand in another place",
     "E01": "a wait does not end", "E02": "rejected before compiling", "E03": "the compiler refused", "E04": "not lowered", "E05": "writes outside its buffers",
     "E06": "writes to an input", "E07": "fault on the device", "E08": "not judged", "E09": "undecided",
 }  # fmt: skip

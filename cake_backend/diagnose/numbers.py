@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cake_backend.cost.scalars import NoValue, value
@@ -56,11 +57,37 @@ def _output(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: P
     if not bad:
         part = _missing_part(name, v, case, program, where, label)
         out += [part] if part else []
+    if not bad and (v.get("relation") or {}).get("kind") in _RELATIONS:
+        related = _related(name, v["relation"], where, line, label)
+        if located is None:
+            out.append(related)
+        else:  # one fault: where it lies and what it is
+            out[out.index(located)] = replace(located, claim=f"{located.claim}; {v['relation']['text']}", edit=f"{related.edit}; {located.edit}", numbers={**located.numbers, **related.numbers})
+    if not out and label == "simulated" and case.get("policy") == "canonical":
+        out.append(Finding("W09", f"{v.get('failures')} of {v.get('elements')} elements of `{name}` are wrong for {where}, spread out ({share:.1%}), with nothing running out of order",
+                           "candidate", "compare what the schedule computes with the task: constants, the order of conversions, operands of the same shape in each other's place",
+                           "the same case is right in another order of execution", line=line, numbers=numbers, basis=(label,), absent=absent))  # fmt: skip
     if not out:
         out.append(Finding("W09", f"{v.get('failures')} of {v.get('elements')} elements of `{name}` are wrong for {where}, spread out ({share:.1%})", "verifier",
                            f"look for a missing wait or fence (a race gives scattered errors), or for a rounding that the task does not allow; {_GATES}",
                            "the errors lie in the same places in every run", line=line, numbers=numbers, basis=(label,), absent=absent))  # fmt: skip
     return out
+
+
+_RELATIONS: dict[str, tuple[str, str, str]] = {
+    "factor": ("W13", "look for a scale that is missing, applied twice or taken of another row or column: scales of quantisation, 1/sqrt(d), a sum's reciprocal, ln 2",
+               "the ratio of found to expected varies where the wrong elements share one number"),
+    "offset": ("W14", "look for a bias or residual that is missing, added twice or taken of another row or column",
+               "the difference of found and expected varies where the wrong elements share one number"),
+    "transposed": ("W15", "take `.T` off an operand, or put it there, and compare the form of the fragment with how the view is stored", "the values are right when the view is read untransposed"),
+    "moved": ("W15", "compare coordinates and slots of what is loaded and stored there, and the swizzle on both sides of the view", "the values found belong nowhere else in the output"),
+}  # fmt: skip
+"""By kind of relation: the finding's id, what to edit, and what would refute it."""
+
+
+def _related(name: str, relation: Mapping[str, Any], where: str, line: int | None, label: str) -> Finding:
+    code, edit, refuted = _RELATIONS[relation["kind"]]
+    return Finding(code, f"in `{name}`, for {where}, {relation['text']}", "candidate", edit, refuted, line=line, numbers=dict(relation["numbers"]), basis=(label,))
 
 
 def _index(name: str, v: Mapping[str, Any], where: str, line: int | None, label: str) -> Finding:
@@ -131,10 +158,11 @@ def _located(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: 
         return Finding("W04", f"`{name}` is wrong only where {part} writes, for {where}", "candidate",
                        f"check what depends on that index at line {line}: row offsets, columns of the accumulator, slot of the staging view, barrier of the member",
                        "the other members or slices are wrong too", line=line, role=tiles.role, numbers=numbers, basis=(label,))  # fmt: skip
+    mma = next((op.span.line for op in program.ops if op.name == "mma"), None) if program is not None else None
     if share > 0.9 or (every is not None and len(hit) == every > 1 and share > 0.5):
         return Finding("W01", f"every tile of `{name}` is wrong for {where}", "candidate",
-                       "look at what all tiles share: `init=` and the operands of the MMA, coordinates along k, the conversion, the slice that is stored",
-                       "some tile is right", line=next((op.span.line for op in program.ops if op.name == "mma"), line) if program is not None else line,
+                       f"look at what all tiles share: {'`init=` and the operands of the MMA, coordinates along k, ' if mma else 'constants and operands of the expressions, '}"
+                       "the conversion, the slice that is stored", "some tile is right", line=mma or line,
                        role=tiles.role, numbers=numbers, basis=(label,))  # fmt: skip
     return Finding("W01", f"whole tiles of `{name}` are wrong for {where}: {named}", "candidate",
                    "compare the coordinates of the loads and of the store of these tiles, and the order in which roles walk the tiles" + _zero(v),

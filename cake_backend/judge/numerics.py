@@ -6,12 +6,13 @@ them. A small share of failures can be allowed, but never a large one in one til
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from cake_backend.judge.relation import Relation, relation
 from cake_backend.task import Tolerance
 
 Array = np.ndarray[Any, Any]
@@ -36,10 +37,12 @@ class OutputVerdict:
     pattern: str = ""
     rms_error: float = 0.0
     extra: dict[str, Any] = field(default_factory=dict)
+    relation: Relation | None = None
 
     def to_json(self) -> dict[str, Any]:
         out = {f: getattr(self, f) for f in self.__slots__}
         out["clusters"] = list(self.clusters)
+        out["relation"] = self.relation.to_json() if self.relation is not None else None
         for key in ("worst", "rms_error"):
             out[key] = out[key] if np.isfinite(out[key]) else str(out[key])  # JSON has no infinity
         return out
@@ -71,7 +74,8 @@ def compare_close(
         error = np.where(finite, np.abs(got - ref2), 0.0)
         excess = np.where(error > 0, error / bound, 0.0)
     excess[mismatch] = np.inf
-    return _judge(got, ref2, excess, mismatch, tolerance, numbers, np.sqrt(np.mean(error**2)))
+    verdict = _judge(got, ref2, excess, mismatch, tolerance, numbers, np.sqrt(np.mean(error**2)))
+    return verdict if verdict.ok else replace(verdict, relation=relation(got, ref2, np.broadcast_to(bound, ref2.shape), excess > 1.0, numbers))
 
 
 def compare_exact(out: Array, ref: Array, tolerance: Tolerance, *, rows: Array | None = None) -> OutputVerdict:
@@ -86,7 +90,9 @@ def compare_exact(out: Array, ref: Array, tolerance: Tolerance, *, rows: Array |
     same = (out2 == kept) | ((out2 != out2) & (kept != kept))
     excess = np.where(same, 0.0, np.inf)
     got = out2.astype(np.float64)
-    return _judge(got, ref2.astype(np.float64), excess, ~same, tolerance, numbers, 0.0)
+    right = ref2.astype(np.float64)
+    verdict = _judge(got, right, excess, ~same, tolerance, numbers, 0.0)
+    return verdict if verdict.ok else replace(verdict, relation=relation(got, right, np.zeros_like(right), ~same, numbers))
 
 
 def compare_argmin(

@@ -161,3 +161,42 @@ def test_indices_out_of_range_are_the_candidates_fault() -> None:
     record = {"status": "INCORRECT_NUMERICAL", "numerics": {"cases": [{"status": "INCORRECT_NUMERICAL", "outputs": {"IDX": verdict}}]}}
     found = diagnose(record)
     assert ids(found) == ["W11"] and "3 indices" in found[0].claim
+
+
+def test_what_wrong_values_are_is_said_beside_where_they_lie(example: Callable[..., Program], case: Make, wrong: Make) -> None:
+    def spoil(out: Any) -> None:
+        out[128:256, 256:512] *= 2
+
+    (found,) = diagnose(wrong(case(spoil, **AXES)), example("gemm_ws"))
+    assert found.id == "W01" and found.claim.endswith("; wrong elements are 2 times what belongs there") and "look for a scale" in found.edit
+    assert abs(found.numbers["factor"] - 2) < 1e-3 and found.numbers["tiles"]
+
+
+def test_a_tile_that_holds_its_neighbour_is_traced_to_it(example: Callable[..., Program], case: Make, wrong: Make) -> None:
+    def spoil(out: Any) -> None:
+        out[128:256, 256:512] = out[:128, 256:512].copy()
+
+    (found,) = diagnose(wrong(case(spoil, **AXES)), example("gemm_ws"))
+    assert found.claim.endswith("wrong places hold what belongs 128 rows back") and "compare coordinates and slots" in found.edit
+
+
+def test_scattered_elements_with_one_relation_are_not_called_scattered(example: Callable[..., Program], case: Make, wrong: Make) -> None:
+    hit = np.random.default_rng(1).uniform(size=(512, 1024)) < 0.02
+
+    def spoil(out: Any) -> None:
+        out[hit] *= -1
+
+    (found,) = diagnose(wrong(case(spoil, **AXES)), example("gemm_ws"))
+    assert found.id == "W13" and "wrong elements are -1 times what belongs there" in found.claim
+
+
+def test_scattered_errors_of_an_ordered_simulation_are_no_race(example: Callable[..., Program], case: Make, wrong: Make) -> None:
+    noise = np.random.default_rng(2).standard_normal((512, 1024)) * (np.random.default_rng(3).uniform(size=(512, 1024)) < 0.02)
+
+    def spoil(out: Any) -> None:
+        out += 40 * noise
+
+    made = case(spoil, **AXES)
+    (raced,), (ordered,) = diagnose(wrong(made), example("gemm_ws")), diagnose(wrong({**made, "policy": "canonical"}), example("gemm_ws"))
+    assert (raced.id, raced.route, ordered.id, ordered.route) == ("W09", "verifier", "W09", "candidate")
+    assert "race" in raced.edit and "nothing running out of order" in ordered.claim
