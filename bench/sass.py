@@ -87,7 +87,7 @@ def meets(program: Program, site: Site) -> str:
     hidden = any(i.kind == "member" and i.name == site.role for i in named_ids(program))
     if hidden and (op.name in ("signal", "spin") or (op.name == "arrive" and program.barriers[name].arrive == "member")):
         return "derived"
-    inside = [e for v in op.operands.values() for x in (v if isinstance(v, tuple) else (v,)) if isinstance(x, Expr) for e in x.walk()]
+    inside = [e for v in op.operands.values() for x in (v if isinstance(v, tuple) else (v,)) if isinstance(x, Expr) for e in x.parts()]
     return "derived" if op.name in ("cluster_sync", "sync") or any(e.attrs.get("sync") for e in inside) else ""
 
 

@@ -184,7 +184,7 @@ def _features(body: tuple[Stmt, ...], where: str, out: Counter[str]) -> None:
             out[f"pair {before} {op.name}"] += 1
             before = op.name
             for e in op.operands.values():
-                for node in e.walk() if isinstance(e, Expr) else ():
+                for node in e.parts() if isinstance(e, Expr) else ():
                     if isinstance(node.type, FragT | ViewT | TmemT):
                         out[f"node {node.op} {node.type.shape if not isinstance(node.type, TmemT) else node.type.cols}"] += 1
         else:

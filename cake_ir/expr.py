@@ -34,19 +34,11 @@ class Expr:
     canonical: str = field(init=False, repr=False)
     """Its text in canonical form, unset until somebody asks (`cake_verify.analyses.trips.canonical`): many expressions share a part."""
 
-    def walk(self, into: list[Expr] | None = None) -> list[Expr]:
-        """This node and all below it, children first, at the end of `into`."""
-        into = [] if into is None else into
-        for a in self.args:
-            if a.args:
-                a.walk(into)
-            else:
-                into.append(a)
-        into.append(self)
-        return into
-
     def parts(self) -> list[Expr]:
-        """The distinct nodes of this expression, children first: where names were replaced by their definitions, many share one."""
+        """The distinct nodes of this expression, children first.
+
+        Where names were replaced by their definitions, many readers share one: read as a tree, an expression can have 2**40 nodes.
+        """
         if not self.args:
             return [self]
         below = getattr(self, "below", None)

@@ -77,7 +77,7 @@ def _expressions(operands: Iterable[object]) -> Iterable[Expr]:
     for operand in operands:
         for e in operand if isinstance(operand, tuple) else (operand,):
             if isinstance(e, Expr):
-                yield from e.walk()
+                yield from e.parts()
 
 
 def _overlap(subject: Subject, c: Constants) -> tuple[float, int | None]:

@@ -110,7 +110,7 @@ def _fixed(body: tuple[Stmt, ...], varying: frozenset[str]) -> bool:
 
 
 def _mentions(e: Expr, names: frozenset[str]) -> bool:
-    return any(x.op == "var" and x.attrs.get("name") in names for x in e.walk())
+    return any(x.op == "var" and x.attrs.get("name") in names for x in e.parts())
 
 
 def read(

@@ -73,7 +73,7 @@ def _trips(loop: For) -> tuple[Expr, ...]:
 
 
 def _names(e: object) -> set[str]:
-    return {str(x.attrs["name"]) for x in e.walk() if x.op == "var"} if isinstance(e, Expr) else set()
+    return {str(x.attrs["name"]) for x in e.parts() if x.op == "var"} if isinstance(e, Expr) else set()
 
 
 def _block(block: tuple[Stmt, ...], at_load: dict[int, ArmedSet], at_loop: dict[int, ArmedSet], armed_outside: frozenset[tuple[str, str]]) -> None:

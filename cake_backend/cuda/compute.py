@@ -57,13 +57,13 @@ def is_lazy(ctx: Context, e: Expr) -> bool:
     if not isinstance(t, FragT):
         return False
     if t.dtype == "bool":
-        for x in e.walk():
+        for x in e.parts():
             if x.op == "var" and isinstance(ctx.lookup(str(x.attrs["name"])), Place) and ctx.role.webs.written.get(str(x.attrs["name"]), 0) != 1 and not _model_only(e, x):
                 not_lowered("a mask over a value that is rebound", e.span, "write the condition where it is used")
         return True
-    if t.dtype not in ("i32", "u32") or not any(x.op == "iota" for x in e.walk()):
+    if t.dtype not in ("i32", "u32") or not any(x.op == "iota" for x in e.parts()):
         return False
-    for x in e.walk():
+    for x in e.parts():
         if x.op == "var":
             bound = ctx.lookup(str(x.attrs["name"]))
             if isinstance(bound, Place | PairPlace | ListPlace) and not _model_only(e, x):
@@ -75,7 +75,7 @@ def is_lazy(ctx: Context, e: Expr) -> bool:
 
 def _model_only(e: Expr, x: Expr) -> bool:
     """Whether a variable is only the model of an `iota` or `in_bounds`, whose elements are not read."""
-    return all(x is not a or (parent.op in ("iota", "in_bounds") and i == 0) for parent in e.walk() for i, a in enumerate(parent.args))
+    return all(x is not a or (parent.op in ("iota", "in_bounds") and i == 0) for parent in e.parts() for i, a in enumerate(parent.args))
 
 
 def evaluate_into(ctx: Context, target: Binding, e: Expr) -> None:

@@ -52,7 +52,7 @@ def resolve(ctx: Context, e: Expr) -> Expr:
     """`e` with lazy names replaced by what they stand for."""
     if e.op == "var" and isinstance(bound := ctx.lookup(str(e.attrs["name"])), Lazy):
         return resolve(ctx, bound.expr)
-    if not any(True for x in e.walk() if x.op == "var"):
+    if not any(True for x in e.parts() if x.op == "var"):
         return e
     args = tuple(resolve(ctx, a) for a in e.args)
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else replace(e, args=args)
@@ -87,7 +87,7 @@ def _changes_form(e: Expr) -> bool:
 def _worth_hoisting(e: Expr) -> bool:
     """Arithmetic on vectors, but not masks: those cost nothing as predicates and registers as arrays."""
     t = e.type
-    return isinstance(t, FragT) and t.dtype != "bool" and any(x.op not in _LEAVES and x.op != "neg" and isinstance(x.type, FragT) for x in e.walk())
+    return isinstance(t, FragT) and t.dtype != "bool" and any(x.op not in _LEAVES and x.op != "neg" and isinstance(x.type, FragT) for x in e.parts())
 
 
 def temporary(ctx: Context, e: Expr) -> Expr:
@@ -113,7 +113,7 @@ def temporary(ctx: Context, e: Expr) -> Expr:
 def assign_elements(ctx: Context, place: Place, e: Expr, offset: str = "") -> None:
     """The loop that writes every element of `e` into a place; `offset` is added to the register index (one stage of several)."""
     t = place.type
-    per = max([packing(t), *(packing(x.type) for x in e.walk() if x.op in _LEAVES and isinstance(x.type, FragT) and same_order(ctx, x.type, t))])
+    per = max([packing(t), *(packing(x.type) for x in e.parts() if x.op in _LEAVES and isinstance(x.type, FragT) and same_order(ctx, x.type, t))])
     count = elements(t, ctx.role.warps)
     per = per if count % per == 0 else 1
     n = trips(ctx, t, per)

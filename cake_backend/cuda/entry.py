@@ -301,7 +301,7 @@ def _rings(body: tuple[Stmt, ...]) -> list[str]:
     found: dict[str, None] = {}
     for s in statements(body):
         for e in webs.expressions(s):
-            for x in e.walk():
+            for x in e.parts():
                 if x.op in ("step", "at"):
                     found[str(x.attrs["ring"])] = None
     return list(found)

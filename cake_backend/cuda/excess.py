@@ -63,7 +63,7 @@ def flags(ctx: Context, target: object, e: Expr) -> tuple[str, ...]:
 
 
 def _flagged(ctx: Context, e: Expr) -> Iterator[Place]:
-    for x in e.walk():
+    for x in e.parts():
         if (place := _place(ctx, x)) is not None:
             yield place
 

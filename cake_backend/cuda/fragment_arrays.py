@@ -32,7 +32,7 @@ def rings_of(ctx: Context, name: str) -> set[str]:
     for block in ctx.program.body:
         for s in statements(block.body):
             for e in expressions(s):
-                for x in e.walk():
+                for x in e.parts():
                     if x.op == "frag_stage" and x.args[0].attrs.get("name") == name and isinstance(t := x.args[1].type, SlotT):
                         found.add(t.ring)
     return {r for r in found if all(b.pipeline != r for b in ctx.program.barriers.values())}

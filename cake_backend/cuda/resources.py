@@ -115,7 +115,7 @@ def view_rings(program: Program) -> dict[str, str]:
     for block in program.body:
         for s in statements(block.body):
             for e in expressions(s):
-                for x in e.walk():
+                for x in e.parts():
                     if x.op == "stage" and isinstance(x.type, ViewT) and isinstance(t := x.args[1].type, SlotT):
                         found.setdefault(x.type.view, t.ring)
     for op in program.ops:

@@ -38,7 +38,7 @@ def counts_slots(ctx: Context, ring: str, body: tuple[Stmt, ...]) -> bool:
                 return False
             named.add(s.targets[0])
         for e in expressions(s):
-            if any(x.op == "frag_stage" and isinstance(x.args[1].type, SlotT) for x in e.walk()):
+            if any(x.op == "frag_stage" and isinstance(x.args[1].type, SlotT) for x in e.parts()):
                 return False  # such a loop is printed several times with a way out in between: the assembler then keeps no slot uniform
         op = op_of(s)
         stage = op.operands.get("stage") if op is not None and op.name == "wait" else None

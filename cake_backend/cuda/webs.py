@@ -55,7 +55,7 @@ def _of(value: Expr | Op) -> Iterator[Expr]:
 
 def names_in(e: Expr) -> Iterator[str]:
     """Names of variables that an expression reads."""
-    return (str(x.attrs["name"]) for x in e.walk() if x.op == "var")
+    return (str(x.attrs["name"]) for x in e.parts() if x.op == "var")
 
 
 def reads(stmt: Stmt) -> frozenset[str]:

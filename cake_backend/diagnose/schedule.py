@@ -59,8 +59,8 @@ def _stores(what_if: WhatIf, program: Program) -> list[Finding]:
 
 def _mask(e: Expr) -> Expr | None:
     """A selection under a condition on coordinates, anywhere in a tree."""
-    for x in e.walk():
-        if x.op == "where" and any(y.op in ("iota", "in_bounds") for y in x.args[0].walk()):
+    for x in e.parts():
+        if x.op == "where" and any(y.op in ("iota", "in_bounds") for y in x.args[0].parts()):
             return x
     return None
 
@@ -117,7 +117,7 @@ def _needed_at_once(program: Program, wait: Site) -> bool:
     written = {_name(s.op.operands.get("acc")) for s in inside if s.op.name == "mma"} - {None}
     for s in inside:
         for operand in s.op.operands.values() if s.op.name != "mma" else ():
-            if isinstance(operand, Expr) and any(_name(x) in written for x in operand.walk()):
+            if isinstance(operand, Expr) and any(_name(x) in written for x in operand.parts()):
                 return True
     return False
 

@@ -62,7 +62,7 @@ def nodes(program: Program) -> tuple[tuple[Expr, ...], ...]:
         for operand in op.operands.values():
             for e in operand if isinstance(operand, tuple) else (operand,):
                 if e is not None:
-                    e.walk(found)
+                    found += e.parts()
         out.append(tuple(found))
     return tuple(out)
 

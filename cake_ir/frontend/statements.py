@@ -157,8 +157,8 @@ def _right_side(el: Elaboration, targets: list[ast.expr], nodes: list[ast.expr])
         v = value(el, node)
         places = {old.ir_name for t in targets[:k] if isinstance(t, ast.Name) and isinstance(old := el.env.get(t.id), Local)}
         if isinstance(v, Expr) and not isinstance(v.type, NoneT):
-            reads = {e.attrs["name"] for e in v.walk() if e.op == "var"}
-            if reads & places or (k + 1 < len(nodes) and any(e.op == "at" for e in v.walk())):
+            reads = {e.attrs["name"] for e in v.parts() if e.op == "var"}
+            if reads & places or (k + 1 < len(nodes) and any(e.op == "at" for e in v.parts())):
                 fragment = isinstance(v.type, (FragT, PairT, ListT))
                 v = el.hoist("tmp", _compute(el, v, el.span(node)) if fragment else v, el.span(node))
         values.append(v)

@@ -40,7 +40,7 @@ def _beside(op: Op, skip: str) -> Iterator[Expr]:
     for name, operand in op.operands.items():
         for e in operand if isinstance(operand, tuple) else (operand,):
             if name != skip and e is not None:
-                yield from e.walk()
+                yield from e.parts()
 
 
 def _flow(site: Site, program: Program) -> _Flow:
@@ -50,7 +50,7 @@ def _flow(site: Site, program: Program) -> _Flow:
     touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
     if op.name == "mma":
         acc = op.operands["acc"]
-        held = _places(acc.walk()) if isinstance(acc, Expr) else frozenset[str]()
+        held = _places(acc.parts()) if isinstance(acc, Expr) else frozenset[str]()
         return _Flow(site, _places(_beside(op, "acc")), held, not held, True)
     writes_memory = any("w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched)
     return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))

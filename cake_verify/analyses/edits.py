@@ -84,7 +84,7 @@ def meet_before(plan: Plan, op: Op, barrier: str) -> Fix:
     named = plan.program.named.get(barrier)
     if named is not None and not named.per_member:
         for s, _ in site.around:
-            if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk()):
+            if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.parts()):
                 return before(s.span, f"lm.sync({barrier})")
     return before(site.stmt.span, f"lm.sync({barrier})")
 

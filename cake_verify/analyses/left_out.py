@@ -147,7 +147,7 @@ def _coordinate(plan: Plan, load: int) -> Expr:
 
 def without_offset(e: Expr) -> tuple[Fix, ...]:
     """A coordinate without the number that is added in it, where there is one such."""
-    sums = [n for n in e.walk() if n.op == "add" and n.span.line and (n.args[0].op == "const") != (n.args[1].op == "const")]
+    sums = [n for n in e.parts() if n.op == "add" and n.span.line and (n.args[0].op == "const") != (n.args[1].op == "const")]
     if len(sums) != 1:
         return ()
     other = next(a for a in sums[0].args if a.op != "const")

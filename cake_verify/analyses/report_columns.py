@@ -78,14 +78,14 @@ def _signed(by: int) -> str:
 def _comparison(op: Op) -> Expr | None:
     """The comparison of positions in a mask with something added on one side."""
     value = op.operands.get("value")
-    found = [a for n in (value.walk() if isinstance(value, Expr) else ()) if n.op in ("lt", "le", "gt", "ge") for a in n.args if a.op == "add"]
+    found = [a for n in (value.parts() if isinstance(value, Expr) else ()) if n.op in ("lt", "le", "gt", "ge") for a in n.args if a.op == "add"]
     return found[0] if len(found) == 1 else None
 
 
 def _bound(plan: Plan, op: Op) -> Op | None:
     """The computation that gave what a maximum runs over its name, where that is one."""
     value = op.operands.get("value")
-    over = next((n.args[0] for n in (value.walk() if isinstance(value, Expr) else ()) if n.op == "reduce"), None)
+    over = next((n.args[0] for n in (value.parts() if isinstance(value, Expr) else ()) if n.op == "reduce"), None)
     if over is None or over.op != "var":
         return None
     found = [s.op for s in sites(plan.program).results.get((plan.sites[op.id].role, str(over.attrs["name"])), ()) if s.op.id < op.id]

@@ -59,7 +59,7 @@ def sources(plan: Plan, c: Clash, first: Label = ()) -> tuple[tuple[Span, str], 
 
 def text_of(e: Expr) -> str | None:
     """A coordinate as its author would write it; None where something in it has no name outside its role."""
-    known = all(n.op in ("const", "param", "var", "field", "add", "sub", "mul", "floordiv", "mod", "cdiv", "min", "max", "role_index") for n in e.walk())
+    known = all(n.op in ("const", "param", "var", "field", "add", "sub", "mul", "floordiv", "mod", "cdiv", "min", "max", "role_index") for n in e.parts())
     return spoken(e) if known else None
 
 

@@ -79,7 +79,7 @@ def _number(plan: Plan, c: ScaleClash) -> tuple[Fix, ...]:
         made = next((s.op for s in plan.sites.values() if operand.attrs["name"] in getattr(s.stmt, "targets", ()) and s.role == plan.sites[c.op.id].role), None)
         view = made.operands.get("view") if made is not None else None
         operand = view if isinstance(view, Expr) else operand
-    first, cut = first_of(scales), next((x for x in operand.walk() if x.op == "cols"), None)
+    first, cut = first_of(scales), next((x for x in operand.parts() if x.op == "cols"), None)
     if cut is None or not first.span.line or first.span == scales.span:
         return ()
     lo, block = cut.args[1], scales.type.block
@@ -124,10 +124,10 @@ def _coordinate(load: Op, axis: int) -> Span:
 def _load_of(plan: Plan, product: Op, operand: str) -> Op | None:
     """The load of an operand's elements, where its view has one."""
     e = product.operands.get(operand)
-    views = {x.type.view for x in e.walk() if isinstance(x.type, ViewT)} if isinstance(e, Expr) else set()
+    views = {x.type.view for x in e.parts() if isinstance(x.type, ViewT)} if isinstance(e, Expr) else set()
     if not views and isinstance(e, Expr) and e.op == "var":
         made = [s.op for s in plan.sites.values() if e.attrs["name"] in getattr(s.stmt, "targets", ())]
-        views = {x.type.view for op in made for y in op.operands.values() if isinstance(y, Expr) for x in y.walk() if isinstance(x.type, ViewT)}
+        views = {x.type.view for op in made for y in op.operands.values() if isinstance(y, Expr) for x in y.parts() if isinstance(x.type, ViewT)}
     loads = [s.op for s in plan.sites.values() if s.op.id in plan.set_of and isinstance(v := s.op.operands["view"], Expr) and isinstance(v.type, ViewT) and v.type.view in views]
     return loads[0] if len(loads) == 1 else None
 

@@ -48,7 +48,7 @@ def _slot(op: Op) -> str | None:
     """The slot of an operand in shared memory, as it is written."""
     for name in ("b", "a"):
         e = op.operands.get(name)
-        stage = next((x for x in e.walk() if x.op == "stage"), None) if isinstance(e, Expr) and isinstance(e.type, ViewT) else None
+        stage = next((x for x in e.parts() if x.op == "stage"), None) if isinstance(e, Expr) and isinstance(e.type, ViewT) else None
         if stage is not None:
             return spoken_slot(stage.args[1])
     return None

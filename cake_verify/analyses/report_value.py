@@ -239,13 +239,13 @@ def _source_text(e: object) -> str | None:
     if not isinstance(e, Expr):
         return None
     text = view_name(e)
-    slices = [n for n in e.walk() if n.op in ("rows", "cols")]
+    slices = [n for n in e.parts() if n.op in ("rows", "cols")]
     for n in slices:
         lo = text_of(n.args[1])
         if lo is None:
             return None
         text += f".{n.op}({lo}, {n.attrs['n']})"
-    return text + (".T" if any(n.op == "T" for n in e.walk()) else "")
+    return text + (".T" if any(n.op == "T" for n in e.parts()) else "")
 
 
 # ------------------------------------------------------------------ stores
@@ -332,7 +332,7 @@ def _members_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
         op, role = plan.program.ops[number], plan.sites[number].role
         index = f"{role}.index"
         guards = list(dict.fromkeys(s.cond.span for x in plan.sites.values() if x.role == role and x.op.id > number for s, _ in x.around
-                                    if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.walk())))  # fmt: skip
+                                    if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.parts())))  # fmt: skip
         message = f"nothing reads what {call(op)} sums in member {idle[0]} of `{role}`: its share of the products is lost"
         related = ((op.span, "summed here"), *((span, "this says who reads, too") for span in guards[1:3])) if guards else ()
         out.append(Fault("S035", message, guards[0] if guards else op.span, related, f"let each member store its sum, or hand it to the one that adds them: a condition on `{index}` says who",
@@ -342,7 +342,7 @@ def _members_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
 
 def _declared_zero(plan: Plan, op: Op) -> bool:
     """Whether the accumulator gets a value where it is declared."""
-    names = {str(n.attrs["name"]) for n in op.operands["acc"].walk() if n.op == "var"} if isinstance(op.operands["acc"], Expr) else set[str]()
+    names = {str(n.attrs["name"]) for n in op.operands["acc"].parts() if n.op == "var"} if isinstance(op.operands["acc"], Expr) else set[str]()
     for s in plan.sites.values():
         value = s.op.operands.get("value")
         if s.role == plan.sites[op.id].role and isinstance(s.stmt, Assign) and names & set(s.stmt.targets) and isinstance(value, Expr) and value.op == "frag":

@@ -181,7 +181,7 @@ def _canonical(e: Expr) -> str:
     if op == "ld":
         return f"{e.attrs['tensor']}[{canonical(args[0])}]"
     if op in ("add", "sub"):
-        constant, terms = _terms(e, 1)
+        constant, terms = _terms(e)
         parts = sorted(f"{n}*{t}" if n != 1 else t for t, n in terms.items() if n)
         return "(" + "+".join([*parts, str(constant)] if constant or not parts else parts) + ")"
     if op == "cdiv":
@@ -189,7 +189,7 @@ def _canonical(e: Expr) -> str:
         return f"ceil({a}/{b})"
     if op == "floordiv" and args[1].op == "const" and isinstance(args[1].attrs["value"], int):
         c = int(args[1].attrs["value"])
-        constant, terms = _terms(args[0], 1)
+        constant, terms = _terms(args[0])
         if constant == c - 1:
             return f"ceil({_sum(terms, 0)}/{c})"
     if op in ("min", "max", "mul"):
@@ -208,26 +208,40 @@ def _sum(terms: dict[str, int], constant: int) -> str:
 
 def linear(e: Expr) -> tuple[int, dict[str, int]]:
     """A sum as its constant and the multiples of its terms, each in canonical text; loop variables stand as `?name`."""
-    return _terms(e, 1)
+    return _terms(e)
 
 
-def _terms(e: Expr, sign: int) -> tuple[int, dict[str, int]]:
-    """A sum as a constant and multiples of canonical terms."""
-    if e.op == "const" and isinstance(e.attrs["value"], int):
-        return sign * int(e.attrs["value"]), {}
-    if e.op in ("add", "sub"):
-        c, terms = _terms(e.args[0], sign)
-        d, more = _terms(e.args[1], sign if e.op == "add" else -sign)
-        for t, n in more.items():
-            terms[t] = terms.get(t, 0) + n
-        return c + d, terms
-    if e.op == "neg":
-        return _terms(e.args[0], -sign)
-    if e.op == "mul":
-        for a, b in (e.args, e.args[::-1]):
-            if a.op == "const" and isinstance(a.attrs["value"], int):
-                return _terms(b, sign * int(a.attrs["value"]))
-    return 0, {canonical(e): sign}
+def _terms(e: Expr) -> tuple[int, dict[str, int]]:
+    """A sum as a constant and multiples of canonical terms: every part once, with how often all of its readers add it."""
+    times, constant, terms = {id(e): 1}, 0, dict[str, int]()
+    for n in reversed(e.parts()):  # readers first
+        k = times.get(id(n))
+        if k is None:  # only a term has it in it
+            continue
+        op, args = n.op, n.args
+        if op == "const" and isinstance(n.attrs["value"], int):
+            constant += k * int(n.attrs["value"])
+        elif op in ("add", "sub"):
+            a, b = id(args[0]), id(args[1])
+            times[a] = times.get(a, 0) + k
+            times[b] = times.get(b, 0) + (k if op == "add" else -k)
+        elif op == "neg":
+            times[id(args[0])] = times.get(id(args[0]), 0) - k
+        elif op == "mul" and (found := _multiple(n)) is not None:
+            factor, x = found
+            times[id(x)] = times.get(id(x), 0) + k * factor
+        else:
+            t = canonical(n)
+            terms[t] = terms.get(t, 0) + k
+    return constant, terms
+
+
+def _multiple(e: Expr) -> tuple[int, Expr] | None:
+    """A product with a constant as that and the other factor."""
+    for a, b in (e.args, e.args[::-1]):
+        if a.op == "const" and isinstance(a.attrs["value"], int):
+            return int(a.attrs["value"]), b
+    return None
 
 
 def written(name: str, span: Span | None = None) -> str:

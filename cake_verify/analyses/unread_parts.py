@@ -114,7 +114,7 @@ def _varies(cond: Expr, fixed: set[str]) -> bool:
 
 
 def _by_member(cond: Expr) -> bool:
-    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.walk())
+    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.parts())
 
 
 def _type(op: Op) -> ViewT | None:

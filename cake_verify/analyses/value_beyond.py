@@ -34,7 +34,7 @@ def beyond(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Membe
     if tree is None:
         return None
     names = list(dict.fromkeys(leaf.name for leaf in walk.plan.paths(tree).leaves))
-    masked = any(n.op in _MASKS for n in tree.walk())
+    masked = any(n.op in _MASKS for n in tree.parts())
     gathers = not masked and tree.op in _GATHER and bool(set(targets) & set(names))
 
     def step(m: Member, v: tuple[Any, ...]) -> None:

@@ -30,7 +30,7 @@ def _divider(walk: ValueWalk, label: Any) -> str | None:
         return None
     prefix = trips.prefix_tensors(plan.program)
     at = coords[len(tensor.axes) - 1 - tensor.axes.index(label[0])]
-    found = (n for n in trips.resolver_of(plan.program, plan.sites[op.id].role)(at).walk() if n.op == "ld" and n.attrs["tensor"] in prefix)
+    found = (n for n in trips.resolver_of(plan.program, plan.sites[op.id].role)(at).parts() if n.op == "ld" and n.attrs["tensor"] in prefix)
     return next((str(n.attrs["tensor"]) for n in found), None)
 
 

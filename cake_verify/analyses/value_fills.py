@@ -35,7 +35,7 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     taken, role = _taken(walk), walk.plan.sites[op.id].role
     if op.name == "mma":
         acc = op.operands["acc"]
-        names = [str(n.attrs["name"]) for n in acc.walk() if n.op == "var"] if isinstance(acc, Expr) else []
+        names = [str(n.attrs["name"]) for n in acc.parts() if n.op == "var"] if isinstance(acc, Expr) else []
         names = [n for n in names if (role, n) in taken]
 
         def fresh(m: Member, v: tuple[Any, ...]) -> None:
@@ -46,7 +46,7 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     tree = walk.plan.code.ops[op.id].trees.get("value") if op.name == "compute" else None
     if tree is None and not targets:
         return None
-    inside = tree.walk() if tree is not None else []
+    inside = tree.parts() if tree is not None else []
     cleans = not _MASKS.isdisjoint([n.op for n in inside])
     cleans |= op.operands.get("mask") is not None or bool(op.attrs.get("fill"))
     leaves = walk.plan.paths(tree).leaves if tree is not None else []
@@ -88,7 +88,7 @@ def _taken(walk: ValueWalk) -> frozenset[Place]:
     if walk.taken is None:
         plan = walk.plan
         trees = [(s.role, plan.code.ops[s.op.id].trees.get("value")) for s in plan.sites.values() if s.op.name == "compute"]
-        over = [(role, found[0]) for role, tree in trees if tree is not None for n in tree.walk() if (found := _selection(plan, n)) is not None]
+        over = [(role, found[0]) for role, tree in trees if tree is not None for n in tree.parts() if (found := _selection(plan, n)) is not None]
         walk.taken = feeding(walk.sources, [(role, leaf.name) for role, leaves in over for leaf in leaves])
     return walk.taken
 
@@ -98,7 +98,7 @@ def _selection(plan: Plan, n: Expr) -> tuple[list[Leaf], int, int] | None:
     if n.op not in _SELECTIONS or not _selects_at(n):
         return None
     t = n.args[0].type
-    if not isinstance(t, FragT) or t.rank < 2 or any(x.op in _MASKS for x in n.args[0].walk()):
+    if not isinstance(t, FragT) or t.rank < 2 or any(x.op in _MASKS for x in n.args[0].parts()):
         return None
     return plan.paths(n.args[0]).leaves, t.rows, t.cols
 

@@ -28,7 +28,7 @@ def mask_end(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], Non
         return None
     role = walk.plan.sites[op.id].role
     found = []
-    for node in tree.walk():
+    for node in tree.parts():
         if node.op == "where" and any(x.op == "const" and abs(float(x.attrs["value"])) == float("inf") for x in node.args[1:]):  # type: ignore[arg-type]  # a number by its type
             limit = walk.bounds.limit(node.args[0])
             names = {n for e in _conditions(walk, op, role) for n in _bounded_by(walk, role, e)}
@@ -58,7 +58,7 @@ def mask_end(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], Non
 def _conditions(walk: ValueWalk, op: Op, role: str) -> Iterator[Expr]:
     """The conditions of an operation's masks, names followed to what they were bound to."""
     value = op.operands["value"]
-    for node in value.walk() if isinstance(value, Expr) else ():
+    for node in value.parts() if isinstance(value, Expr) else ():
         if node.op == "where":
             yield from _followed(walk, node.args[0], role, 4)
 
@@ -110,7 +110,7 @@ def numbering(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
                 walk.numbers.pop((m.number, name), None)
 
         return restart
-    tree = next(n for n in walk.plan.code.ops[op.id].trees["value"].walk() if n.op in ("argmin", "argmax"))
+    tree = next(n for n in walk.plan.code.ops[op.id].trees["value"].parts() if n.op in ("argmin", "argmax"))
     leaves, base = walk.plan.paths(tree.args[0]).leaves, walk.bounds.scalar(tree.args[1])
 
     def number(m: Member, v: tuple[Any, ...]) -> None:
@@ -134,4 +134,4 @@ def selected(op: Op) -> str:
 
 def _selection(op: Op) -> Expr | None:
     value = op.operands.get("value")
-    return next((n for n in value.walk() if n.op in ("argmin", "argmax")), None) if isinstance(value, Expr) else None
+    return next((n for n in value.parts() if n.op in ("argmin", "argmax")), None) if isinstance(value, Expr) else None

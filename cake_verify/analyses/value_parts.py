@@ -41,7 +41,7 @@ def _kinds(op: Op) -> list[tuple[str, Expr]]:
         x = op.operands.get("x")
         return [(str(op.attrs.get("op")), x)] if isinstance(x, Expr) and op.attrs.get("axis") in (None, 1) else []
     value = op.operands.get("value")
-    nodes = value.walk() if op.name == "compute" and isinstance(value, Expr) else ()
+    nodes = value.parts() if op.name == "compute" and isinstance(value, Expr) else ()
     return [(str(n.attrs.get("op", "add")), n.args[0]) for n in nodes if n.op in ("reduce", "sum") and n.attrs.get("axis", 1) in (None, 1)]
 
 
@@ -109,7 +109,7 @@ def _summed(walk: ValueWalk) -> frozenset[Place]:
 def _kinds_of_tree(op: Op, tree: Expr) -> list[tuple[str, Expr]]:
     if op.name == "reduce_across":
         return [(kind, tree) for kind, _ in _kinds(op)]
-    return [(str(n.attrs.get("op", "add")), n.args[0]) for n in tree.walk() if n.op in ("reduce", "sum") and n.attrs.get("axis", 1) in (None, 1)]
+    return [(str(n.attrs.get("op", "add")), n.args[0]) for n in tree.parts() if n.op in ("reduce", "sum") and n.attrs.get("axis", 1) in (None, 1)]
 
 
 __all__ = ["Part", "Seen", "collected"]

@@ -90,7 +90,7 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
     if tree is None:
         return None
     bound = _compared(walk, tree) if len(targets) == 1 else None
-    uses = [(d, walk.plan.paths(n.args[1]).leaves, _endless(n.args[2]), _shape(n)) for n in tree.walk() if n.op == "where" and (d := _compared(walk, n.args[0])) is not None]
+    uses = [(d, walk.plan.paths(n.args[1]).leaves, _endless(n.args[2]), _shape(n)) for n in tree.parts() if n.op == "where" and (d := _compared(walk, n.args[0])) is not None]
     if bound is None and not uses:
         return None
     role = walk.plan.sites[op.id].role

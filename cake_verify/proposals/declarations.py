@@ -92,7 +92,7 @@ def _riders(s: Source, ring: str) -> list[str]:
             view = getattr(t, "view", None)
             if view is None or view in out or (s.program.views[view].stages == 1 and not rides):
                 continue
-            if rides or any(n.op == "stage" and getattr(n.args[1].type, "ring", None) == ring for n in e.walk()):  # type: ignore[union-attr]  # views are expressions
+            if rides or any(n.op == "stage" and getattr(n.args[1].type, "ring", None) == ring for n in e.parts()):  # type: ignore[union-attr]  # views are expressions
                 out.append(view)
     return out
 

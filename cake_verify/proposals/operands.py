@@ -207,7 +207,7 @@ def _rings(s: Source) -> dict[str, str]:
     for op in s.program.ops:
         for e in op.operands.values():
             view = getattr(getattr(e, "type", None), "view", None)
-            for n in e.walk() if view is not None else ():  # type: ignore[union-attr]  # views are expressions
+            for n in e.parts() if view is not None else ():  # type: ignore[union-attr]  # views are expressions
                 ring = getattr(n.args[1].type, "ring", None) if n.op == "stage" else None
                 if ring is not None and view is not None:
                     out[view] = ring

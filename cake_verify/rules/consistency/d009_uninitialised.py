@@ -99,12 +99,12 @@ class _Walk:
         never = isinstance(init, Expr) and init.op == "const" and not init.attrs["value"]
         if never:
             self.reads(acc, op, accumulates=True)
-        for e in acc.walk():
+        for e in acc.parts():
             if e.op == "var":
                 self.empty.pop(str(e.attrs["name"]), None)
 
     def reads(self, e: Expr, op: Op, accumulates: bool = False) -> None:
-        for node in e.walk():
+        for node in e.parts():
             if node.op == "frag" and node.attrs.get("init") is None and not _as_model(e, node):
                 self.found.append(Fault("D009", "this fragment is used where it is made, and nothing has written to it", node.span, ((op.span, "used here"),) if node.span != op.span else (),
                                         "give it a value with `init=`", (edits.add_argument(node.span, "init=0" if node.type.dtype in INTEGERS else "init=0.0"),)))  # type: ignore[union-attr]  # a fragment # fmt: skip
@@ -130,5 +130,5 @@ _MODELS = frozenset({"rowvec", "colvec", "iota", "in_bounds", "frag", "topk_list
 
 def _as_model(root: Expr, node: Expr) -> bool:
     """Whether every use of `node` below `root` only takes its shape and form."""
-    uses = [parent for parent in root.walk() if any(a is node for a in parent.args)]
+    uses = [parent for parent in root.parts() if any(a is node for a in parent.args)]
     return bool(uses) and all(p.op in _MODELS for p in uses)

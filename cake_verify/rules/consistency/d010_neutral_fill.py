@@ -123,13 +123,13 @@ class _Flow:
         """The copy whose fill may show in `e`; reports where a selection runs over it."""
         if e.op == "var":
             return self.state.get(str(e.attrs["name"]))
-        if e.op in ("where", "select") and any(x.op in ("iota", "in_bounds") for x in e.args[0].walk()):
+        if e.op in ("where", "select") and any(x.op in ("iota", "in_bounds") for x in e.args[0].parts()):
             return None
         parts = [self.value(a, loops) for a in e.args]
         if e.op in _SELECTS:
             kind = _SELECTS[e.op] or str(e.attrs.get("op"))
             filled = parts[0] if parts else None
-            bounded_below = kind == "max" and any(x.op == "abs" for x in e.args[0].walk())  # an absolute value is never below the fill
+            bounded_below = kind == "max" and any(x.op == "abs" for x in e.args[0].parts())  # an absolute value is never below the fill
             if filled and kind in ("min", "max") and e.attrs.get("axis") == 1 and filled[0] in loops and not bounded_below:
                 self.found.append(Fault(
                     "D010", f"zeros filled in beyond the tensor reach this {e.op if e.op != 'reduce' else kind}, for which zero is not neutral", e.span,
@@ -145,11 +145,11 @@ class _Flow:
     def masked(self, e: Expr) -> bool:
         """Whether `e` is infinite exactly where it was masked, so that a sum with it is too."""
         if e.op == "where":
-            return any(x.op in ("iota", "in_bounds") for x in e.args[0].walk()) and any(
+            return any(x.op in ("iota", "in_bounds") for x in e.args[0].parts()) and any(
                 x.op == "const" and abs(float(x.attrs["value"])) == float("inf") for x in e.args[1:]  # type: ignore[arg-type]  # a number by its type
             )
         return e.op == "var" and e.attrs["name"] in self.infinite
 
 
 def _is_mask(e: object) -> bool:
-    return isinstance(e, Expr) and e.op == "where" and any(x.op in ("iota", "in_bounds") for x in e.args[0].walk())
+    return isinstance(e, Expr) and e.op == "where" and any(x.op in ("iota", "in_bounds") for x in e.args[0].parts())

@@ -40,7 +40,7 @@ def check(program: Program) -> Iterator[Fault]:
         value = s.op.operands.get("value")
         if s.op.name != "compute" or s.role.member_warps == 1 or not isinstance(value, Expr):
             continue
-        for n in value.walk():
+        for n in value.parts():
             t = n.args[0].type if n.args else None
             if n.op in ("reduce", "sum") and isinstance(t, FragT) and t.form == "vec" and not n.attrs.get("partial") and not (isinstance(n.type, FragT) and n.type.form == "rowvec"):
                 yield Fault("D027", f"{s.role.member_warps} warps hold this vector, and each would have the result of its own part", n.span, ((s.role.span, f"{s.role.member_warps} warps a member"),),

@@ -45,7 +45,7 @@ def check(program: Program) -> Iterator[Fault]:
         if not isinstance(value, Expr):
             continue
         for name in s.targets:
-            found = next((n for n in value.walk() if n.op == "amax_scale"), None)
+            found = next((n for n in value.parts() if n.op == "amax_scale"), None)
             if found is not None:
                 made[s.role.name, name] = str(found.attrs["dtype"]), s
             elif value.op in ("rcp", "cast", "var"):
@@ -54,12 +54,12 @@ def check(program: Program) -> Iterator[Fault]:
                     made[s.role.name, name] = inherited
     for s in sites(program).ops:
         for operand in s.op.operands.values():
-            for n in operand.walk() if isinstance(operand, Expr) else ():
+            for n in operand.parts() if isinstance(operand, Expr) else ():
                 to = str(getattr(n.type, "dtype", "")) if n.op == "cast" else ""
                 found = _scale(made, s.role.name, n.args[0]) if to in DTYPES and DTYPES[to].bits == 8 and DTYPES[to].kind == "float" and to != "ue8m0" else None
                 if found is not None and found[0] != to:
                     meant, at = found
-                    span = next((x.span for x in at.op.operands["value"].walk() if x.op == "amax_scale"), at.op.span)  # type: ignore[union-attr]  # an expression, above
+                    span = next((x.span for x in at.op.operands["value"].parts() if x.op == "amax_scale"), at.op.span)  # type: ignore[union-attr]  # an expression, above
                     yield Fault("D034", f"this value is scaled to the range of {meant} and cast to {to}", n.span, ((span, f"the scale is made for {meant}"),),
                                 f"make the scale for what is stored: `lm.amax_scale(.., dtype=lm.{to})`", (), {"expected": to, "found": meant})  # fmt: skip
                     return
@@ -67,4 +67,4 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _scale(made: dict[tuple[str, str], tuple[str, Site]], role: str, e: Expr) -> tuple[str, Site] | None:
     """The scale whose name occurs in an expression."""
-    return next((made[role, str(n.attrs["name"])] for n in e.walk() if n.op == "var" and (role, str(n.attrs["name"])) in made), None)
+    return next((made[role, str(n.attrs["name"])] for n in e.parts() if n.op == "var" and (role, str(n.attrs["name"])) in made), None)

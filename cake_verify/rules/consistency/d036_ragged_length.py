@@ -112,7 +112,7 @@ class _Flow:
             return None
         hi = self.resolve(loop.hi)
         tile = hi.args[1].attrs.get("value") if hi.op == "cdiv" else None
-        return (hi.args[0], tile) if isinstance(tile, int) and any(n.op == "ld" for n in hi.args[0].walk()) else None
+        return (hi.args[0], tile) if isinstance(tile, int) and any(n.op == "ld" for n in hi.args[0].parts()) else None
 
     def op(self, op: Op, targets: tuple[str, ...], loop: For | None) -> None:
         if op.name == "mma":

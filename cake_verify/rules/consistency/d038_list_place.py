@@ -53,7 +53,7 @@ def check(program: Program) -> Iterator[Fault]:
             if not r.tight or (r.lo >= 0 and r.hi < k):
                 continue
             wrong = int(r.lo) if r.lo < 0 else int(r.hi)
-            loop = next((x for x in reversed(site.loops) if any(e.op == "var" and e.attrs["name"] == x.var for e in n.args[1].walk())), None)
+            loop = next((x for x in reversed(site.loops) if any(e.op == "var" and e.attrs["name"] == x.var for e in n.args[1].parts())), None)
             related = () if loop is None else ((loop.head, f"`{spoken(n.args[1])}` comes to {wrong} here"),)
             yield Fault("D038", f"place {wrong} of a list of {k} is read: its places are 0 to {k - 1}", n.span, related, "let the loop end with the list", (), {"expected": k, "found": wrong})
             break

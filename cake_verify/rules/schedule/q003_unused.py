@@ -71,7 +71,7 @@ def _statement(s: Stmt, used: set[str]) -> None:
 
 def _mention(e: Expr | None, used: set[str]) -> None:
     if e is not None:
-        _mentioned(e.walk(), used)
+        _mentioned(e.parts(), used)
 
 
 def _mentioned(found: Iterable[Expr], used: set[str]) -> None:

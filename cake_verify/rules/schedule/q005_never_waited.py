@@ -100,7 +100,7 @@ def _fault(program: Program, s: Site, engine: str) -> Fault:
 
 
 def _tmem(e: Expr) -> str:
-    return next((str(x.attrs["tmem"]) for x in e.walk() if x.op == "tmem" and isinstance(x.type, TmemT)), "")
+    return next((str(x.attrs["tmem"]) for x in e.parts() if x.op == "tmem" and isinstance(x.type, TmemT)), "")
 
 
 def _declared(program: Program, name: str) -> tuple[tuple[Span, str], ...]:

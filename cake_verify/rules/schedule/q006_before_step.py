@@ -95,7 +95,7 @@ class _Steps:
         return max(0, hi - lo) if lo is not None and hi is not None else _MANY
 
     def branch(self, s: If) -> None:
-        varies = any(e.op in ("var", "field") for e in s.cond.walk())
+        varies = any(e.op in ("var", "field") for e in s.cond.parts())
         self.guards += varies
         before = dict(self.done)
         self.body(s.then)

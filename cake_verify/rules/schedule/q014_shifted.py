@@ -82,7 +82,7 @@ def _constant(program: Program, s: Site, e: Expr) -> int | None:
 
 def _by_member(cond: Expr) -> bool:
     """Whether a condition only says which members do it."""
-    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.walk())
+    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.parts())
 
 
 def _late(program: Program, s: Site, tensor: Param) -> Fault | None:

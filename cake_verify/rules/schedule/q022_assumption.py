@@ -27,6 +27,6 @@ def check_extents(program: Program, extents: Mapping[str, Any]) -> Iterator[Faul
     for a in program.assumes:
         for c in conjuncts(a.cond):
             if evaluate(program, c, extents) is False:
-                named = ", ".join(f"{x.attrs['name']} = {extents[str(x.attrs['name'])]}" for x in c.walk() if x.op == "param")
+                named = ", ".join(f"{x.attrs['name']} = {extents[str(x.attrs['name'])]}" for x in c.parts() if x.op == "param")
                 yield Fault("Q022", f"this assumption does not hold for {named or 'any arguments'}", c.span, (), "the launcher refuses these arguments", (), {"extents": dict(extents)},
                             severity="warning")  # fmt: skip

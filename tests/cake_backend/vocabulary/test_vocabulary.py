@@ -49,7 +49,7 @@ def expressions(op: Op) -> Iterator[Expr]:
     for value in op.operands.values():
         for e in value if isinstance(value, tuple) else (value,):
             if isinstance(e, Expr):
-                yield from e.walk()
+                yield from e.parts()
 
 
 def used() -> tuple[set[tuple[str, str]], set[tuple[str, str, Any]], set[str], set[tuple[str, str]]]:
@@ -64,7 +64,7 @@ def used() -> tuple[set[tuple[str, str]], set[tuple[str, str, Any]], set[str], s
             for s in (s for b in p.body for s in statements(b.body) if isinstance(s, Assign | Do)):
                 op = s.value if isinstance(s, Assign) else s.op
                 found = [op] if isinstance(op, Op) else []
-                trees = [e for o in found for e in expressions(o)] + ([*op.walk()] if isinstance(op, Expr) else [])
+                trees = [e for o in found for e in expressions(o)] + ([*op.parts()] if isinstance(op, Expr) else [])
                 for o in found:
                     on = "view" if "view" in o.operands and ("view", o.name) in SPECS else "lm"
                     ops.add((on, o.name))

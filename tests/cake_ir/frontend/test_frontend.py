@@ -202,7 +202,7 @@ def test_fragment_arrays_are_indexed_by_a_ring():
     p = program("acc = lm.frag(shape=(64, 64), dtype=lm.f32, form='acc', stage=2, init=0.0)\ns = lm.step(ring)\nlm.store(X, acc[s] * 2.0, coords=(0, 0))")
     value = p.ops[-1].operands["x"]
     assert isinstance(value.type, FragT) and value.type.stages == 1
-    assert any(e.op == "frag_stage" for e in value.walk())
+    assert any(e.op == "frag_stage" for e in value.parts())
 
 
 def test_a_group_shares_one_number():

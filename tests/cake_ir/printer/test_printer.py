@@ -44,7 +44,7 @@ def test_the_texts_here_use_every_operation_of_the_vocabulary():
                 used.add(op.name)
                 for operand in op.operands.values():
                     for e in operand if isinstance(operand, tuple) else (operand,):
-                        used |= {node.op for node in e.walk()} if e is not None else set()
+                        used |= {node.op for node in e.parts()} if e is not None else set()
     missing = {name for _, name in SPECS} - used
     assert not missing
 
