@@ -59,3 +59,9 @@ def test_a_vector_along_the_wrong_axis_is_told_as_that_and_not_exchanged() -> No
 
 def test_scales_that_count_row_tiles_and_words_along_one_axis_follow_both() -> None:
     assert verify_text(corpus("tcgen05_mxf8_row_blocks")).verdict == "pass"
+
+
+@pytest.mark.parametrize("wrong", ["(t.m * kb + b + 1) * 32", "(t.n * kb + b) * 32", "(t.m + b) * 32", "b * 32", "(t.m * kb) * 32", "(t.m * kb + b) * 16"])
+def test_scales_of_other_rows_or_words_along_that_axis_are_refused(wrong: str) -> None:
+    found = verify_text(corpus("tcgen05_mxf8_row_blocks", ("coords=(0, (t.m * kb + b) * 32)", f"coords=(0, {wrong})")))
+    assert [d.code for d in found.errors] == ["S045"] and "`SA`" in found.errors[0].message
