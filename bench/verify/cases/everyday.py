@@ -125,12 +125,39 @@ def _pair(rng: np.random.Generator, x: Axes) -> Filled:
     return Filled({"X": a, "W": b, "Z": empty(x["M"], x["N"], dtype=F16)}, dict(x), {"Z": f64(a) @ f64(b).T})
 
 
+def _pairs(rng: np.random.Generator, x: Axes) -> Filled:
+    n, e, h, f, k = x["NT"], x["NE"], x["HID"], x["FF"], x["TOPK"]
+    pairs = n * k
+    tok, w, scale, expert = normal(rng, n, h), normal(rng, e, f, h), rng.random(pairs).astype(F32), rng.integers(0, e, pairs)
+    order, blocks = [], []
+    for i in range(e):
+        mine = np.flatnonzero(expert == i).tolist()
+        count = -(-len(mine) // 32)
+        order += mine + [pairs] * (32 * count - len(mine))
+        blocks += [i] * count
+    order, blocks = np.array(order + [pairs] * 32, np.int32), np.array([*blocks, -1], np.int32)
+    out = np.stack([f64(w)[expert[p]] @ f64(tok)[p // k] * scale[p] for p in range(pairs)])
+    tensors = {"TOK": tok, "W": w, "SORTED": order, "EXPERT": blocks, "OUT": empty(pairs, f), "SCALE": scale}
+    return Filled(tensors, {**x, "PADDED": len(order), "BLOCKS": len(blocks), "PAIRS": pairs}, {"OUT": out})
+
+
+def _int4(rng: np.random.Generator, x: Axes) -> Filled:
+    m, n, k = x["M"], x["N"], x["K"]
+    a, q, scale = normal(rng, m, k), rng.integers(0, 16, (n, k)), normal(rng, k // 128, n)
+    halves = q.reshape(n, k // 128, 2, 64)
+    packed = (halves[:, :, 0] | halves[:, :, 1] << 4).reshape(n, k // 2).astype(np.uint8)
+    weights = (q - 8.0) * np.repeat(f64(scale).T, 128, 1)
+    return Filled({"X": a, "W4": packed, "SC": scale, "Y": empty(m, n)}, {**x, "HALF": k // 2, "GR": k // 128}, {"Y": f64(a) @ weights.T})
+
+
 EVERYDAY = (
+    corpus("moe_pairs_gemm", ({"NT": 40, "NE": 3, "HID": 136, "FF": 72, "TOPK": 2}, {"NT": 5, "NE": 2, "HID": 8, "FF": 8, "TOPK": 3}), _pairs),
+    corpus("gemm_int4_groups", ({"M": 20, "N": 256, "K": 384}, {"M": 1, "N": 128, "K": 128}), _int4, tolerance=1e-2),
     corpus("rope_kv_halves", ({"TOKENS": 6, "QH": 4, "KH": 2, "POSITIONS": 32, "SLOTS": 16}, {"TOKENS": 2, "QH": 1, "KH": 1, "POSITIONS": 3, "SLOTS": 3}), _rope),
     corpus("conv_silu_rounds", ({"BATCH": 2, "T": 21, "C": 512}, {"BATCH": 1, "T": 3, "C": 256}), _conv),
     corpus("router_top2", ({"TOKENS": 70, "HID": 200}, {"TOKENS": 64, "HID": 64}), _router),
     corpus("decode_split_table", ({"B": 2, "HK": 2, "PAGES": 9, "MAXP": 5, "S": 2}, {"B": 1, "HK": 1, "PAGES": 2, "MAXP": 1, "S": 3}), _decode, tolerance=1e-2),
-    corpus("tcgen05_mxf8_row_blocks", ({"M": 136, "N": 264, "K": 512}, {"M": 128, "N": 8, "K": 128}), _mxf8, tolerance=1e-2),
+    corpus("tcgen05_mxf8_row_blocks", ({"M": 136, "N": 264, "K": 768}, {"M": 128, "N": 8, "K": 128}), _mxf8, tolerance=1e-2),
     corpus("layernorm_backward", ({"N": 11}, {"N": 3}), _norm_back, ctas=2),
     corpus("cross_entropy_grad", ({"B": 5, "V": 2504}, {"B": 2, "V": 64}), _loss),
     corpus("gemm_int8_row_scales", ({"R": 72, "C": 136, "K": 336}, {"R": 200, "C": 8, "K": 16}), _int8, ctas=2),
