@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cake_ir.fault import Cause, Fault, Fix
+from cake_ir.fault import Cause, Edit, Fault, Fix
 from cake_ir.span import Span
 
 GATES: dict[str, str] = {
@@ -140,10 +140,21 @@ def _window(lines: Sequence[str], width: int, primary: Span, related: Sequence[t
 
 
 def _fix_text(fix: Fix, lines: Sequence[str], width: int) -> list[str]:
+    """The lines as they are after the edits; several edits of one line give one line."""
     out = [f"fix: {fix.title or 'edit'}   [grade: {fix.grade}]"]
-    for edit in fix.edits[:4]:
-        line = lines[edit.span.line - 1] if 0 < edit.span.line <= len(lines) else ""
-        last = lines[edit.span.end_line - 1] if 0 < edit.span.end_line <= len(lines) else ""
-        new = line[: edit.span.column - 1] + edit.text + last[edit.span.end_column - 1 :]
-        out += [f"{edit.span.line + i:>{width}} + {_visible(part)}" for i, part in enumerate(new.split("\n")[:6])]
+    together: dict[int, list[Edit]] = {}
+    for edit in fix.edits:
+        alone = edit.span.line != edit.span.end_line or "\n" in edit.text
+        together.setdefault(-len(together) - 1 if alone else edit.span.line, []).append(edit)
+    for edits in list(together.values())[:4]:
+        span = edits[0].span
+        line = lines[span.line - 1] if 0 < span.line <= len(lines) else ""
+        last = lines[span.end_line - 1] if 0 < span.end_line <= len(lines) else ""
+        if len(edits) == 1:
+            new = line[: span.column - 1] + edits[0].text + last[span.end_column - 1 :]
+        else:
+            new = line
+            for edit in sorted(edits, key=lambda e: e.span, reverse=True):
+                new = new[: edit.span.column - 1] + edit.text + new[edit.span.end_column - 1 :]
+        out += [f"{span.line + i:>{width}} + {_visible(part)}" for i, part in enumerate(new.split("\n")[:6])]
     return out

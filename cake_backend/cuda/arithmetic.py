@@ -5,6 +5,8 @@ from __future__ import annotations
 from cake_backend.cuda.context import Context
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.preamble import Device
+from cake_backend.cuda.scalars import FLOOR_DIV as DIV
+from cake_backend.cuda.scalars import FLOOR_MOD as MOD
 from cake_ir.ops.elementwise import EXP2_POLYNOMIAL
 from cake_ir.span import Span
 
@@ -83,12 +85,24 @@ def operand(text: str) -> str:
     return text if is_operand(text) else f"({text})"
 
 
+FLOOR_DIV = (DIV, Device("floor_div64", "DEVICE i64 floor_div64(i64 a, i64 b) { const i64 q = a / b, r = a % b; return q - (r != 0 && (r < 0) != (b < 0)); }"))
+FLOOR_MOD = (MOD, Device("floor_mod64", "DEVICE i64 floor_mod64(i64 a, i64 b) { const i64 r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; }"))
+"""Division of signed integers that rounds down: of 32 bits, of 64."""
+
 _FLOAT = {"add": "{} + {}", "sub": "{} - {}", "max": "fmaxf({}, {})", "min": "fminf({}, {})", "mul": "__fmul_rn({}, {})",
           "div_rn": "__fdiv_rn({}, {})"}
-_INT = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "max": "max({}, {})", "min": "min({}, {})", "floordiv": "{} / {}", "mod": "{} % {}",
-        "bitand": "{} & {}", "bitor": "{} | {}", "bitxor": "{} ^ {}", "shl": "{} << {}", "shr": "{} >> {}"}  # fmt: skip
+_INT = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "max": "max({}, {})", "min": "min({}, {})", "bitand": "{} & {}", "bitor": "{} | {}", "bitxor": "{} ^ {}", "shl": "{} << {}", "shr": "{} >> {}"}  # fmt: skip
 _ANY = {"lt": "{} < {}", "le": "{} <= {}", "gt": "{} > {}", "ge": "{} >= {}", "eq": "{} == {}", "ne": "{} != {}",
         "and": "{} && {}", "or": "{} || {}"}  # fmt: skip
+
+
+def floored(ctx: Context, op: str, x: str, y: str, dtype: str, divisor: object) -> str:
+    """`//` and `%` of integers, rounded down as uniform scalars are: by a shift or a mask where the divisor is a power of two."""
+    if isinstance(divisor, int) and divisor > 0 and not divisor & (divisor - 1):
+        return f"({operand(x)} >> {divisor.bit_length() - 1})" if op == "floordiv" else f"({operand(x)} & {divisor - 1})"
+    if dtype in ("u8", "u32", "u64"):
+        return f"({operand(x)} {'/' if op == 'floordiv' else '%'} {operand(y)})"
+    return f"{ctx.use((FLOOR_DIV if op == 'floordiv' else FLOOR_MOD)[dtype == 'i64'])}({x}, {y})"
 
 
 def binary_text(ctx: Context, op: str, x: str, y: str, span: Span, *, kind: str) -> str:

@@ -134,16 +134,19 @@ def _dealt(ctx: Context, c: _Copy, rows: Expr) -> None:
 
 
 def _by_quads(ctx: Context, c: _Copy, rows: Expr, t: FragT) -> None:
-    if t.warps and t.warps[1] > 1:
-        not_lowered("a gather by rows that several warps share", rows.span)
-    count, each = elements(t, ctx.role.warps), -(-c.chunks // 4)
+    """Each quad copies the rows whose numbers it holds; warps that share rows share their pieces, four at a time."""
+    wm, wn = t.warps or (1, 1)
+    if wn > 1 and t.parent == "b":
+        not_lowered("a gather by rows of a `b` that is split over warps", rows.span)
+    count, each = elements(t, ctx.role.warps), -(-c.chunks // (4 * wn))
     with ctx.out.unrolled("r_", count):
         at = loop("r_", 1, 0, count)
         ctx.out.line(f"const u32 row_ = (u32)({rowvec_row(ctx, t, at)});")
         ctx.out.line(f"const int number_ = {element(ctx, rows, At(t, at))};")
         with ctx.out.unrolled("i_", each):
-            ctx.out.line("const u32 chunk_ = (lane & 3u) + 4u * i_;")
-            with ctx.out.block(f"if (chunk_ < {c.chunks}u)") if c.chunks % 4 else nullcontext():
+            first = f"(lane & 3u) + 4u * (warp / {wm}u)" if wn > 1 else "(lane & 3u)"
+            ctx.out.line(f"const u32 chunk_ = {first} + {4 * wn}u * i_;")
+            with ctx.out.block(f"if (chunk_ < {c.chunks}u)") if c.chunks % (4 * wn) else nullcontext():
                 _piece(ctx, c, "number_")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cake_backend.cuda import conversions
-from cake_backend.cuda.arithmetic import binary_text, operand, unary_text
+from cake_backend.cuda.arithmetic import binary_text, floored, operand, unary_text
 from cake_backend.cuda.column_masks import block_comparison
 from cake_backend.cuda.context import Context, Lazy, PairPlace, Place
 from cake_backend.cuda.faults import not_lowered
@@ -184,6 +184,8 @@ def element(ctx: Context, e: Expr, at: At) -> str:
             return block
         left, right = literal_as(e.args[0], e.args[1]), literal_as(e.args[1], e.args[0])
         kind = kind_of(dtype(left) if e.args[0].op != "const" else dtype(right))
+        if e.op in ("floordiv", "mod"):
+            return floored(ctx, e.op, element(ctx, left, at), element(ctx, right, at), dtype(left) if e.args[0].op != "const" else dtype(right), right.attrs.get("value") if right.op == "const" else None)
         text = binary_text(ctx, "div_rn" if e.attrs.get("exact") else e.op, element(ctx, left, at), element(ctx, right, at), e.span, kind=kind)
         return _round_to(ctx, t.dtype, text, e) if e.op in ("mul", "div") and kind == "float" else text
     return not_lowered(f"`{e.op}` inside an expression", e.span)

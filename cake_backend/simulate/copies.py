@@ -255,10 +255,12 @@ def _own_pieces(site: Site, access: ViewAccess) -> list[tuple[Array, Array]]:
     rows = site.op.operands["rows"]
     t = access.type
     if isinstance(rows, Expr) and isinstance(rows.type, FragT) and rows.type.parent != "vec":
-        if (rows.type.warps or (1, 1))[1] > 1:
-            raise NotSimulated("a gather by rows that several warps share", site.op.span)
-        parts = [h.rows[:, 0] for h in grid(site, rows.type)]
-        return [(np.repeat(r, t.cols), np.tile(np.arange(t.cols), len(r))) for r in parts]
+        wm, wn = rows.type.warps or (1, 1)
+        if wn > 1 and rows.type.parent == "b":
+            raise NotSimulated("a gather by rows of a `b` that is split over warps", site.op.span)
+        quads = np.arange(t.cols) // vec_chunk(access.dtype) // 4  # warps that share rows share their pieces, four at a time
+        parts = [(h.rows[:, 0], np.flatnonzero(quads % wn == w // wm) if wn > 1 else np.arange(t.cols)) for w, h in enumerate(grid(site, rows.type))]
+        return [(np.repeat(r, len(cols)), np.tile(cols, len(r))) for r, cols in parts]
     held = grid(site, FragT("vec", t.rows, t.cols, access.dtype, chunk=vec_chunk(access.dtype)))
     return [(h.rows[h.rows >= 0], h.cols[h.rows >= 0]) for h in held]
 

@@ -137,10 +137,6 @@ def _in_bounds(site: Site, e: Expr) -> Value:
 # ------------------------------------------------------------------ arithmetic
 
 
-def _trunc_mod(a: Array, b: Array) -> Array:
-    return np.fmod(a, b)
-
-
 _FLOAT: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -148,10 +144,9 @@ _FLOAT: dict[str, Callable[..., Any]] = {
     "div": floats.div,
     "max": floats.larger,
     "min": floats.smaller,
-    "mod": np.fmod,
 }
 _INT: dict[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "mod": _trunc_mod, "bitand": np.bitwise_and,
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "floordiv": np.floor_divide, "mod": np.mod, "bitand": np.bitwise_and,
     "bitor": np.bitwise_or, "bitxor": np.bitwise_xor, "shl": np.left_shift, "shr": np.right_shift,
 }  # fmt: skip
 _BOOL: dict[str, Callable[..., Any]] = {"bitand": np.logical_and, "bitor": np.logical_or, "bitxor": np.not_equal}

@@ -114,9 +114,10 @@ def combine(el: Elaboration, name: str, operands: tuple[Any, ...], span: Span) -
         return fold(el, name, operands[0], operands[1], span)
     args = tuple(as_expr(el, v, span) for v in operands)
     if any([isinstance(a.type, FragT) for a in args]):
-        if name in ("floordiv", "pow"):
-            help_ = "shift for a power of two (`x >> 6`), and take remainders with `%`; of a float divide with `/`" if name == "floordiv" else "multiply, or use `lm.exp2`"
-            el.fail("N023", f"`{'//' if name == 'floordiv' else '**'}` does not exist for fragments", span, help=help_)
+        if name == "pow":
+            el.fail("N023", "`**` does not exist for fragments", span, help="multiply, or use `lm.exp2`")
+        if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
+            el.fail("N022", "division by zero", span)
         return Expr(name, args, {}, elementwise_type(name, args, span), span)
     for a in args:
         if not isinstance(a.type, ScalarT):

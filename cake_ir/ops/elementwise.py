@@ -18,7 +18,7 @@ UNARY = frozenset("neg not abs exp2 exp2_fma log2 exp log sqrt rsqrt rcp tanh si
 EXP2_POLYNOMIAL = (0.05517168343067169, 0.2426111251115799, 0.6932609677314758, 0.9999280571937561)
 """2^x on [-0.5, 0.5], the highest power first: `lm.exp2_fma`, within 7.5e-5 relative."""
 
-_WHOLE = frozenset("mod bitand bitor bitxor shl shr".split())
+_WHOLE = frozenset("floordiv mod bitand bitor bitxor shl shr".split())
 """Operations on whole numbers only."""
 
 _RANK = {"scalar": 0, "rowvec": 1, "colvec": 1}

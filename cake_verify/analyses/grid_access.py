@@ -14,6 +14,7 @@ from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Box, Inte
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.read_numbers import from_memory
+from cake_verify.analyses.sites import covered
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.trips import canonical, resolver_of
 from cake_verify.analyses.value_bounds import Bounds
@@ -28,7 +29,8 @@ Where = Callable[[Member, tuple[Any, ...]], Box | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touching:
-    """How one operation touches a tensor; `engine` names what does it, empty for ordinary accesses; `sure`: the box is exact."""
+    """How one operation touches a tensor; `engine` names what does it, empty for ordinary accesses; `sure`: the box is exact; `told`: memory
+    or a fragment says where, and is believed to give each of its executions elements of its own."""
 
     op: Op
     tensor: str
@@ -37,6 +39,7 @@ class Touching:
     sure: bool
     where: Where
     lanes: Any
+    told: bool = False
 
 
 def touched(op: Op, program: Program) -> tuple[str, str, str] | None:
@@ -85,13 +88,16 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     box = boxed(plan, op)
     scalar = isinstance(coords, tuple) and op.name in ("store", "atomic") and not isinstance(getattr(op.operands.get("x"), "type", None), FragT)
     everything: Box = tuple((0, n) for n in sizes)
-    if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows" or any(isinstance(c.type, FragT) for c in coords) or not (plain(plan, op, coords) or (plain(plan, op, coords, branches=False) and _alike(plan, tensor))):
+    if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows":
         return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
+    along = {} if box is None else {k: (n, which) for k, n, which in ((box.row, box.rows, 0), (box.col, box.cols, 1)) if k is not None}
+    told = any(isinstance(c.type, FragT) for c in coords) or not plain(plan, op, coords, branches=False)
+    if told or not (plain(plan, op, coords) or _alike(plan, tensor)):
+        return Touching(op, tensor, kind, engine, False, _around(plan, op, coords, index["coords"], {k: n for k, (n, _) in along.items()}, sizes), None, told)
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
     sure = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
     at, rows_at = index["coords"], index.get("rows")
-    along = {} if box is None else {k: (n, which) for k, n, which in ((box.row, box.rows, 0), (box.col, box.cols, 1)) if k is not None}
 
     def where(m: Member, v: tuple[Any, ...]) -> Box | None:
         passed = limit(m, v) if limit is not None else None
@@ -106,6 +112,18 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
         return _clip(tuple(found), sizes)
 
     return Touching(op, tensor, kind, engine, sure, where, _lanes(op))
+
+
+def _around(plan: Plan, op: Op, coords: tuple[Expr, ...], at: slice, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:
+    """A box around an access of which memory decides a part: whole along the axes where memory or a fragment says which element, as the text says along the others."""
+    if any(isinstance(c.type, FragT) for c in coords):
+        along = {k: covered(plan.sites[op.id], k) for k in along}
+    known = [not isinstance(c.type, FragT) and plain(plan, op, (c,), branches=False) for c in coords]
+
+    def where(m: Member, v: tuple[Any, ...]) -> Box | None:
+        return _clip(tuple((a, a + along.get(k, 1)) if sure else (0, n) for k, (a, sure, n) in enumerate(zip(v[at], known, sizes, strict=True))), sizes)
+
+    return where
 
 
 def _sizes(program: Program, tensor: str, extents: dict[tuple[str, int], int]) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ _AGAINST = {READ: (WRITE, UPDATE, FLAG), WRITE: (READ, WRITE, UPDATE, FLAG), UPD
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them."""
+    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them, and whether memory says which (`told`)."""
 
     kind: str
     bit: int
@@ -36,6 +36,7 @@ class Access:
     plain: int = 0
     lanes: Any = None
     tile: Any = None
+    told: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -110,6 +111,8 @@ class Cells:
                 if not old.bit & known:
                     if self._own_lanes(old, now):
                         continue
+                    if now.told and old.op == now.op:
+                        continue  # a table gives each execution a place of its own, as where this is the only access of the tensor
                     if not (old.sure and now.sure):
                         self.doubts.append((tensor, old, now))
                         continue

@@ -81,7 +81,10 @@ def covered(site: Site, axis: int) -> int:
         sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
     else:
         sizes = [1]
-    if axis == 1 and len(sizes) == 2 and rows_placed(site.op.operands.get("coords")):
+    coords = site.op.operands.get("coords")
+    if len(sizes) == 1 and isinstance(coords, tuple) and any(isinstance(c.type, FragT) for c in coords):
+        return 1  # each element of a vector has a place of its own, and the other entries are the same for all
+    if axis == 1 and len(sizes) == 2 and rows_placed(coords):
         return 1
     return sizes[axis] if axis < len(sizes) else 1
 

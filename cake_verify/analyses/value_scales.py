@@ -143,7 +143,7 @@ class Scales:
             sums.setdefault(u.sum, []).append(u)
         still = self._still(load, uses)
         step: Vector | None = None
-        spare = self._spare(uses)
+        spare = self._spare(load, uses)
         for group in sums.values():
             if not still and not spare and len({u.at for u in group}) == 1:
                 continue  # one word of each row serves all of K
@@ -167,24 +167,29 @@ class Scales:
             if before.k != u.k:
                 return self._clash("same", load, axes[0], before, u, unit=self.span)
         (axis,) = axes
-        if len(step) == 1:  # along one axis rows are counted, too: what is left of a place when both are taken away
-            rows = self._rows(uses)
-            if rows is None:
-                return None
-            left = {u.at[0] * self.span * rows[0] - u.k * step[0] * rows[0] - u.row[-1] * rows[1] * self.span for u in uses}
-            return self._clash("shift-k", load, 0, uses[0]) if len(left) == 1 and left != {0} else None
+        rows = self._rows(uses, axis)
+        if rows is None:
+            if len(step) == 1 or uses[0].row[-1]:
+                return None  # one axis may count rows, too, and where these are others than the first, that is where it counts from
+        elif rows[1]:  # along one axis rows are counted, too: what is left of a place when both are taken away
+            left = {u.at[axis] * self.span * rows[0] - u.k * step[axis] * rows[0] - u.row[-1] * rows[1] * self.span for u in uses}
+            return self._clash("shift-k", load, axis, uses[0]) if len(left) == 1 and left != {0} else None
         return self._shifted("shift-k", load, axis, self.span, step[axis], [(u, u.k) for u in uses])
 
-    def _rows(self, uses: list[Use]) -> tuple[int, int] | None:
-        """By how many rows two uses at one place of K lie apart, and by how many places of a tensor with one axis."""
+    def _rows(self, uses: list[Use], axis: int = 0) -> tuple[int, int] | None:
+        """By how many rows two uses at one place of K lie apart, and by how many places along an axis."""
         one = uses[0]
         other = next((u for u in uses if u.k == one.k and u.row[:-1] == one.row[:-1] and u.row != one.row), None)
-        return None if other is None else (other.row[-1] - one.row[-1], other.at[0] - one.at[0])
+        return None if other is None else (other.row[-1] - one.row[-1], other.at[axis] - one.at[axis])
 
-    def _spare(self, uses: list[Use]) -> bool:
-        """Whether a tensor of one axis has room for more than one atom between those of neighbouring rows."""
-        rows = self._rows(uses) if len(uses[0].at) == 1 else None
-        return rows is not None and abs(rows[1]) > abs(rows[0]) * WORD
+    def _spare(self, load: int, uses: list[Use]) -> bool:
+        """Whether a tensor has room for more than one atom between those of neighbouring rows, along the one axis that counts its lines."""
+        if len(uses[0].at) > 2:
+            return False
+        axis = len(uses[0].at) - 1
+        rows = self._rows(uses, axis)
+        line = self.plan.program.tensors[str(self.plan.program.ops[load].attrs["tensor"])].extents[-1:] if axis else (1,)
+        return rows is not None and bool(line) and isinstance(line[0], int) and abs(rows[1]) * line[0] > abs(rows[0]) * WORD
 
     def _beyond(self, load: int, uses: list[Use]) -> bool:
         """Whether a tensor of one axis goes on behind all places that were used."""
@@ -222,6 +227,8 @@ class Scales:
         if other is None or len(moved) != 1:
             return None
         (axis,) = moved
+        if one.k and all(u.k == one.k for u in uses):
+            return None  # the axis may count words of K, too
         return self._shifted("shift-rows", load, axis, other.row[-1] - one.row[-1], other.at[axis] - one.at[axis], [(u, u.row[-1]) for u in uses])
 
     def _shifted(self, why: str, load: int, axis: int, elements: int, places: int, uses: list[tuple[Use, int]]) -> ScaleClash | None:

@@ -95,13 +95,14 @@ BY_CAUSE: dict[Cause | None, tuple[str, ...]] = {
     "operand turned": ("operands", "exchange", "part", "view"),
     "next sequence": ("guard", "condition"),  # the tile is right, and too much of it is used
     "own copies": ("insert-sync", "swap"),
+    "vector laid across": (),  # its elements need coordinates of their own, which no exchange gives them
     "copied behind the wait": ("slot-back", "slot", "insert-copy-wait", "later"),
 }
 """Kinds of edits for a fault that says which of several mistakes it is."""
 
 BETTER = frozenset({
     ("H006", "regs"), ("D014", "offset"), ("D014", "bound"), ("S002", "barrier"), ("S003", "view"), ("S005", "drain"), ("S032", "stages"), ("S035", "bound"),
-    ("S004", "insert-commit"), ("S008", "roles"), ("S005", "wait-first"), ("H012", "drain"),
+    ("S004", "insert-commit"), ("S008", "roles"), ("S005", "wait-first"), ("H012", "drain"), ("D035", "exchange"),
 })  # fmt: skip
 """Proposals (code, kind) that go in front of the fix that a fault brings itself; a repeated statement always does."""
 

@@ -7,6 +7,7 @@ from inline_snapshot import snapshot
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.span import Span
 from cake_verify import Diagnostic, verify_text
+from cake_verify.diagnostic import _fix_text
 from cake_verify.rules.examples import TILE, edit
 
 
@@ -90,3 +91,10 @@ def test_a_trace_is_printed_step_by_step():
     d = Diagnostic.from_fault(Fault("S023", "m", Span(1, 1, 1, 2), trace=("first", "second")))
     text = d.to_text(["abc"], "f")
     assert "= trace: first" in text and "=      : second" in text
+
+
+def test_edits_of_one_line_are_shown_as_one_line() -> None:
+    text = "    lm.store(Y, x, coords=(a, b))"
+    at = [Span(1, 28, 1, 29), Span(1, 31, 1, 32)]
+    shown = _fix_text(Fix((Edit(at[0], "b"), Edit(at[1], "a")), "idea", "exchange them"), [text], 3)
+    assert shown[1:] == ["  1 +     lm.store(Y, x, coords=(b, a))"]

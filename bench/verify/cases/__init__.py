@@ -7,6 +7,7 @@ from bench.verify.cases.blackwell import BLACKWELL
 from bench.verify.cases.block_scales import BLOCK_SCALES
 from bench.verify.cases.case import Case, Filled
 from bench.verify.cases.clustering import CLUSTERING
+from bench.verify.cases.everyday import EVERYDAY
 from bench.verify.cases.gemm_hopper import GEMM_HOPPER
 from bench.verify.cases.gemm_sync import GEMM_SYNC
 from bench.verify.cases.lookups import LOOKUPS
@@ -18,6 +19,6 @@ from bench.verify.cases.serving import SERVING
 from bench.verify.cases.shipped import SHIPPED
 from bench.verify.cases.streams import STREAMS
 
-CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS)}
+CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY)}
 
 __all__ = ["CASES", "Case", "Filled"]

@@ -10,7 +10,7 @@ from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Expr, For, Program, Scheduler
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.tensors import written_tensors
-from cake_verify.analyses.trips import resolver_of
+from cake_verify.analyses.trips import resolver_of, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -55,7 +55,7 @@ def check(program: Program) -> Iterator[Fault]:
 
 
 def _fault(site: Site, d: Scheduler, loop: For, tensor: str, at: Expr) -> Fault:
-    fields = ", ".join(f"`{loop.var}.{n}`" for n in d.fields)
+    fields = ", ".join(f"`{written(loop.var)}.{n}`" for n in d.fields)
     return Fault(
         "D033", f"`{tensor}` is read at a place that depends on `lm.cta_id()`, but `{d.name}` gives blocks their tiles in another order",
         site.op.spans.get("coords", site.op.spans.get("i", site.op.span)), ((at.span, "the block's number"), (loop.head, f"the tile is {fields}")),

@@ -20,7 +20,8 @@ from cake_verify.rules.safety.texts import CARRY
 PAGE = Page(
     code="D035",
     title="coordinates in each other's place",
-    statement="A coordinate steps along its axis by what one access covers there, and the tile's field in it counts tiles of that axis: not each by the other's.",
+    statement="A coordinate steps along its axis by what one access covers there, and the tile's field in it counts tiles of that axis: not each by the other's. "
+    "A vector lies along the innermost axis, and has room there; its elements go along another axis with coordinates of their own (`lm.iota`).",
     why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
     failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
     passing=CARRY,
@@ -40,6 +41,10 @@ def check(program: Program) -> Iterator[Fault]:
         resolve = resolver_of(program, site.role.name)
         forms = [linear(resolve(e)) for e in coords]
         sizes = _sizes(site, len(coords))
+        across = _across(program, site, tensor, forms) if sizes is not None else None
+        if across is not None:
+            yield _vector(site, tensor, coords, across)
+            continue
         pair = next((p for p in combinations(range(len(coords)), 2) if sizes is not None and _exchanged(program, site, tensor, forms, sizes, *p)), None)
         if pair is not None:
             yield _fault(site, tensor, coords, *pair)
@@ -81,8 +86,8 @@ def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], 
         return True
     if not one or min(one.values()) != sizes[b]:
         return False
-    if other:  # along the short axis it steps by what it covers along the long one
-        return min(other.values()) == sizes[a]
+    if other:  # along the short axis it steps by what it covers along the long one, which has room for more than one step
+        return min(other.values()) == sizes[a] and not (isinstance(extent, int) and extent < sizes[a])
     return isinstance(extent, int) and extent <= sizes[a] and not any(forms[b][1].values()) and not forms[b][0]
 
 
@@ -117,6 +122,38 @@ def _counted(program: Program, site: Site, term: str) -> str:
 def _tiles_of(count: Expr) -> str:
     names = {str(n.attrs["name"]) for n in count.parts() if n.op == "param"}
     return names.pop() if count.op in ("cdiv", "floordiv", "param") and len(names) == 1 else ""
+
+
+def _across(program: Program, site: Site, tensor: Param, forms: list[_Form]) -> int | None:
+    """The axis along which the coordinates of a vector step by its length, although a vector lies along the innermost one, which is shorter or
+    which it does not move along."""
+    x = site.op.operands.get("x")
+    t = x.type if isinstance(x, Expr) else site.op.type
+    if tensor.kind != "gmem" or not isinstance(t, FragT) or (t.rank != 1 and t.form not in ("rowvec", "colvec")) or not tensor.extents:
+        return None
+    n = covered(site, 0)
+    room = tensor.extents[-1]
+    if n < 2 or any(c >= n for c in forms[0][1].values()):
+        return None
+    for k in range(1, len(forms)):
+        stepping = [term for term, c in forms[k][1].items() if c == n and term.startswith("tile.")]
+        rows = tensor.extents[len(tensor.extents) - 1 - k]
+        if stepping and isinstance(rows, str) and _counted(program, site, stepping[0]) == rows and isinstance(room, int) and room < n:
+            return k
+    return None
+
+
+def _vector(site: Site, tensor: Param, coords: tuple[Expr, ...], axis: int) -> Fault:
+    """A vector whose elements are meant for another axis than the one it lies along."""
+    x = site.op.operands.get("x")
+    t = x.type if isinstance(x, Expr) else site.op.type
+    n, room, base = covered(site, 0), tensor.extents[-1], spoken(coords[axis])
+    form = t.form if isinstance(t, FragT) else ""
+    what, numbers = {"rowvec": ("row vector", "its tile, 0"), "colvec": ("column vector", "its tile, 1")}.get(form, ("vector", "the vector, 0"))
+    message = f"{call(site.op)} lays the {n} elements of a {what} along axis 0 of `{tensor.name}`, which has {room}: `{base}` steps by {n} along axis {axis}"
+    help = f"a vector lies along the innermost axis; give each element its place along axis {axis}: `lm.iota(<{numbers.partition(',')[0]}>,{numbers.partition(',')[2]}, base={base})`"
+    return Fault("D035", message, site.op.spans.get("coords", site.op.span), ((tensor.span, "extents are outermost first here, coordinates innermost first"),), help, (),
+                 {"role": site.role.name, "tensor": tensor.name, "expected": room, "found": n}, cause="vector laid across")  # fmt: skip
 
 
 def _fault(site: Site, tensor: Param, coords: tuple[Expr, ...], a: int, b: int) -> Fault:

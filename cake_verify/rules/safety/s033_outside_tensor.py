@@ -48,8 +48,9 @@ def check(program: Program) -> Iterator[Fault]:
         if op.operands.get("mask") is not None or op.attrs.get("clip"):
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
-        told = any(n.op == "ld" for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts())
-        if grouped or told or any(isinstance(s, If) for s in site.path):
+        bounds = {n.op for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts()}
+        told = "ld" in bounds
+        if grouped or told or "field" in bounds or any(isinstance(s, If) for s in site.path):  # rounds counted from the tile keep accesses inside as a branch does
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
                 _gather(through, site, tensor, found)

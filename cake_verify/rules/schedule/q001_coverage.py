@@ -16,7 +16,7 @@ from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.analyses.tensors import read_tensors
-from cake_verify.analyses.trips import canonical, resolver_of, spoken
+from cake_verify.analyses.trips import canonical, resolver_of, spoken, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -167,12 +167,12 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
             continue
         for k, name in enumerate(d.names):
             if f"{loop.var}.{name}" not in seen and ranges.of(program, None, d.tiles[k]).exact != 1:
-                return Fault("Q001", f"tiles along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{loop.var}.{name}` runs here"),),
-                             f"let a coordinate depend on `{loop.var}.{name}`", (), {"axis": name, "tensor": str(s.op.attrs["tensor"])})  # fmt: skip
+                return Fault("Q001", f"tiles along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{written(loop.var)}.{name}` runs here"),),
+                             f"let a coordinate depend on `{written(loop.var)}.{name}`", (), {"axis": name, "tensor": str(s.op.attrs["tensor"])})  # fmt: skip
     if s.role.members > 1 and "member" not in seen:
         return Fault("Q001", f"the {s.role.members} members of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((s.role.span, f"{s.role.members} members"),),
                      f"let a coordinate depend on `{s.role.name}.index`, or store under `if {s.role.name}.index == 0:`", (), {"members": s.role.members})  # fmt: skip
-    several = _let_through(program, s)
+    several = _let_through(program, s) if s.role.members > 1 else []
     if len(several) > 1 and "member" not in mentioned and len(several) < s.role.members:
         guard = next(c for c in s.path if isinstance(c, If))
         return Fault("Q001", f"members {', '.join(map(str, several))} of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", guard.cond.span, ((s.op.span, "stored here"),),
@@ -243,7 +243,8 @@ def _group_row(program: Program, s: Site, name: str) -> bool:
 
 
 def _shown(s: Site, name: str) -> str:
-    return f"{s.role.name}.index" if name == "member" else name
+    var, dot, field = name.partition(".")
+    return f"{s.role.name}.index" if name == "member" else f"{written(var)}{dot}{field}"
 
 
 def _count(program: Program, s: Site, name: str) -> int | None:

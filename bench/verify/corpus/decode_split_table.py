@@ -1,0 +1,48 @@
+@cake.schedule(target=("sm_80", "sm_89", "sm_90a", "sm_120a"))
+def decode_split_table(lm, Q: LM.gmem3d[LM.bf16, "B", "HQ", 128], KC: LM.gmem3d[LM.bf16, "SLOTS", "HK", 128], VC: LM.gmem3d[LM.bf16, "SLOTS", "HK", 128], TABLE: LM.gmem1d[LM.i32, "ENTRIES"],
+         LEN: LM.gmem1d[LM.i32, "B"], OP: LM.gmem4d[LM.f32, "S", "B", "HQ", 128], ML: LM.gmem4d[LM.f32, "S", "B", "HQ", 2], B: LM.i32, HQ: LM.i32, HK: LM.i32, PAGES: LM.i32, SLOTS: LM.i32, ENTRIES: LM.i32, MAXP: LM.i32, S: LM.i32, scale: LM.f32):
+    """One split of one sequence and key head a CTA, one warp; queries of a group are the rows of a 16-row tile."""
+    lm.launch(grid="tiles")
+    lm.assume(HQ == HK * 16)
+    lm.assume(S > 0)
+    lm.assume(SLOTS == PAGES * 16 and ENTRIES == B * MAXP)
+    lm.assume_values(TABLE, 0, PAGES)
+    lm.assume_values(LEN, 1, MAXP * 16 + 1)
+    mem = lm.smem(2 * 16 * 128 * 2)
+    ks = mem.view(offset=0, shape=(16, 128), dtype=lm.bf16, swizzle="128b")
+    vs = mem.view(offset=4096, shape=(16, 128), dtype=lm.bf16, swizzle="128b")
+    w = lm.role(warps=range(0, 1))
+    nb = lm.named_barrier(w)
+    cells = lm.scheduler(kind="grid", tiles=(HK, S, B), names=("h", "s", "b"))
+    with w:
+        for t in lm.tiles(cells):
+            n = lm.ld(LEN, t.b)
+            pages = lm.cdiv(n, 16)
+            each = lm.cdiv(pages, S)
+            first = lm.min(t.s * each, pages)
+            end = lm.min(first + each, pages)
+            q = lm.load(Q, coords=(0, t.h * 16, t.b), shape=(16, 128), form="a")
+            o = lm.frag(shape=(16, 128), dtype=lm.f32, form="acc", init=0)
+            m = lm.rowvec(like=o, init=-1e30)
+            l = lm.rowvec(like=o, init=0.0)
+            for p in lm.range(first, end):
+                page = lm.ld(TABLE, t.b * MAXP + p)
+                ks.cp_async_rows(KC, rows=lm.iota(o, 0), coords=(0, t.h, page * 16), stage=0)
+                vs.cp_async_rows(VC, rows=lm.iota(o, 0), coords=(0, t.h, page * 16), stage=0)
+                lm.cp_commit()
+                lm.cp_wait(pending=0)
+                lm.sync(nb)
+                s = lm.frag(shape=(16, 16), dtype=lm.f32, form="acc", init=0)
+                lm.mma(s, q, ks.load(form="b"))
+                s = lm.where(lm.iota(s, 1, base=p * 16) < n, s * scale, -lm.inf)
+                top = lm.max(m, lm.reduce(s, "max", axis=1))
+                fix = lm.exp2(m - top)
+                e = lm.exp2(s - top)
+                l = l * fix + lm.reduce(e, "add", axis=1)
+                o = o * fix
+                lm.mma(o, lm.cast(e, lm.bf16, form="a"), vs.T.load(form="b"))
+                m = top
+                lm.sync(nb)
+            lm.store(OP, o, coords=(0, t.h * 16, t.b, t.s))
+            lm.store(ML, m, coords=(0, t.h * 16 + lm.iota(o, 0), t.b, t.s))
+            lm.store(ML, l, coords=(1, t.h * 16 + lm.iota(o, 0), t.b, t.s))

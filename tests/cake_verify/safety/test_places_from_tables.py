@@ -1,0 +1,67 @@
+"""Accesses whose place a table or a tile's own rounds decide: what is known of them is used, and what a vector's place is, is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cake_verify.gates import verify_text
+
+CORPUS = Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus"
+
+
+def corpus(name: str, *edits: tuple[str, str]) -> str:
+    text = (CORPUS / f"{name}.py").read_text("utf-8")
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def test_halves_of_one_row_of_a_table_do_not_meet() -> None:
+    assert verify_text(corpus("rope_kv_halves")).verdict == "pass"
+
+
+@pytest.mark.parametrize("column", ["0", "32"])
+def test_parts_of_a_row_of_a_table_that_share_columns_are_not_decided(column: str) -> None:
+    found = verify_text(corpus("rope_kv_halves", ("lm.store(KC, r1, coords=(64,", f"lm.store(KC, r1, coords=({column},")))
+    assert found.verdict == "undecided" and "`KC`" in found.diagnostics[0].message
+
+
+def test_columns_beside_a_vector_of_rows_do_not_meet() -> None:
+    assert verify_text(corpus("decode_split_table")).verdict == "pass"
+    same = verify_text(corpus("decode_split_table", ("lm.store(ML, l, coords=(1,", "lm.store(ML, l, coords=(0,")))
+    assert same.verdict != "pass"
+
+
+def test_one_column_of_a_vector_of_rows_stays_inside_or_does_not() -> None:
+    outside = verify_text(corpus("decode_split_table", ("lm.store(ML, l, coords=(1,", "lm.store(ML, l, coords=(2,")))
+    assert [d.code for d in outside.errors][:1] == ["S033"] and "`ML` has 2" in outside.errors[0].message
+
+
+ROUNDS = "rows = lm.min(SPAN, T - begin)"
+
+
+@pytest.mark.parametrize(("rounds", "refused"), [(ROUNDS, False), ("rows = lm.min(SPAN, T - begin + 1)", True), ("rows = lm.min(SPAN, T)", True), ("rows = SPAN", True), ("rows = lm.max(SPAN, T - begin)", True)])
+def test_rounds_counted_from_the_tile_keep_rows_inside(rounds: str, refused: bool) -> None:
+    found = {d.code for d in verify_text(corpus("conv_silu_rounds", (ROUNDS, rounds))).errors}
+    assert ("S033" in found) is refused
+
+
+def test_a_vector_along_the_wrong_axis_is_told_as_that_and_not_exchanged() -> None:
+    found = verify_text(corpus("router_top2", ("coords=(e, rows), mask=inside", "coords=(e, t.blk * 64), mask=inside")))
+    assert [d.code for d in found.errors] == ["D035", "D035"]  # and nothing else on their lines
+    first = found.errors[0]
+    assert "lays the 64 elements of a row vector along axis 0 of `ID`, which has 2" in first.message
+    assert "`lm.iota(<its tile>, 0, base=t.blk * 64)`" in first.help and not first.fixes
+
+
+def test_scales_that_count_row_tiles_and_words_along_one_axis_follow_both() -> None:
+    assert verify_text(corpus("tcgen05_mxf8_row_blocks")).verdict == "pass"
+
+
+@pytest.mark.parametrize("wrong", ["(t.m * kb + b + 1) * 32", "(t.n * kb + b) * 32", "(t.m + b) * 32", "b * 32", "(t.m * kb) * 32", "(t.m * kb + b) * 16"])
+def test_scales_of_other_rows_or_words_along_that_axis_are_refused(wrong: str) -> None:
+    found = verify_text(corpus("tcgen05_mxf8_row_blocks", ("coords=(0, (t.m * kb + b) * 32)", f"coords=(0, {wrong})")))
+    assert [d.code for d in found.errors] == ["S045"] and "`SA`" in found.errors[0].message
