@@ -163,6 +163,15 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
             yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
+    for end, more in (("_first", {"STAGES": 6, "FIRST": 1}), ("_own", {"OWN": True}), ("_own_first", {"OWN": True, "FIRST": 1})):
+        yield BenchCandidate(f"cake_gemm_share_128x160{end}", "gemm", "hopper_share", params=more, main=False, shapes=("m256_n5120_*",))
+    for name, params, shapes in (
+        ("bn160", {}, ("m256_n10240_*",)), ("bn128s6", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",)),
+        ("bn176", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1}, ("m256_n57344_*",)),
+    ):  # fmt: skip
+        for end, more in (("", {}), ("_first", {"FIRST": 1}), ("_c2", {"CLUSTER": 2})):
+            if name != "bn176" or "FIRST" not in more:  # more tiles than SMs
+                yield BenchCandidate(f"cake_gemm_weights_{name}{end}", "gemm", "hopper_weights", params={**params, **more}, main=False, shapes=shapes)
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
         yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
 
@@ -182,7 +191,14 @@ def _gemm_nn() -> Iterator[BenchCandidate]:
         ("_bn176p64", "hopper", w176, ("m256_n57344_*",), True), ("_bn176p64_c2_early", "hopper", {**w176, **pair}, ("m256_n57344_*",), True),
         ("_bn176p16", "hopper", {**w176, "PANEL": 16}, ("m256_n57344_*",), True), ("_bn224p32_c2_early", "hopper", {"BN": 224, "CW": 32, "PANEL": 32, **pair}, ("m256_n57344_*",), True),
         ("_share_128x160p64", "hopper_share", {}, ("m256_n5120_*",), True), ("_share_128x160p32", "hopper_share", {"PANEL": 32, "STAGES": 6}, ("m256_n5120_*",), True),
-        ("_bn80p16_c2_early", "hopper", {"BN": 80, "CW": 80, "CSTAGES": 1, "STAGES": 7, "PANEL": 16, **pair}, ("m256_n5120_*",), False),
+        ("_share_128x160p64_own", "hopper_share", {"STAGES": 4, "OWN": True}, ("m256_n5120_*",), True),
+        ("_share_128x160p32_own", "hopper_share", {"PANEL": 32, "OWN": True}, ("m256_n5120_*",), True),
+        ("_share_128x160p32_own_first", "hopper_share", {"PANEL": 32, "OWN": True, "FIRST": 1}, ("m256_n5120_*",), True),
+        ("_weights_bn128s6", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",), True),
+        ("_weights_bn128s6_first", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64, "FIRST": 1}, ("m256_n8192_*",), True),
+        ("_weights_bn160p64", "hopper_weights", {}, ("m256_n10240_*",), True), ("_weights_bn160p64_first", "hopper_weights", {"FIRST": 1}, ("m256_n10240_*",), True),
+        ("_weights_bn160p64_c2", "hopper_weights", {"CLUSTER": 2}, ("m256_n10240_*",), True), ("_weights_bn160p32", "hopper_weights", {"PANEL": 32}, ("m256_n10240_*",), True),
+        ("_weights_bn176p64", "hopper_weights", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1}, ("m256_n57344_*",), True),
         ("_depth0", "hopper", {"DEPTH": 0}, ("square_4096",), False), ("_group16", "hopper", {"GROUP": 16}, ("square_4096",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", schedule, params=params, main=main, shapes=shapes)
