@@ -153,7 +153,7 @@ def _attention() -> Iterator[BenchCandidate]:
 
 
 def _gemm_llm() -> Iterator[BenchCandidate]:
-    """bf16 GEMM: widths that fill the SMs at few rows, and B with N contiguous."""
+    """bf16 GEMM: widths that fill the SMs at few rows, and the next launch started early."""
     widths: tuple[tuple[str, dict[str, Any], bool, tuple[str, ...]], ...] = (
         ("bn160", {"BN": 160, "CW": 32, "STAGES": 5}, True, ("m256_n10240_*",)), ("bn176", {"BN": 176, "CW": 176, "CSTAGES": 1}, True, ("m256_n57344_*",)),
         ("bn224", {"BN": 224, "CW": 32}, False, ("m256_n57344_*",)), ("bn128s6", {"BN": 128, "STAGES": 6}, True, ("m256_n8192_*",)),
@@ -163,10 +163,45 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
             yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
+    for end, more in (("_first", {"STAGES": 6, "FIRST": 1}), ("_own", {"OWN": True}), ("_own_first", {"OWN": True, "FIRST": 1})):
+        yield BenchCandidate(f"cake_gemm_share_128x160{end}", "gemm", "hopper_share", params=more, main=False, shapes=("m256_n5120_*",))
+    for name, params, shapes in (
+        ("bn160", {}, ("m256_n10240_*",)), ("bn128s6", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",)),
+        ("bn176", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1}, ("m256_n57344_*",)),
+    ):  # fmt: skip
+        for end, more in (("", {}), ("_first", {"FIRST": 1}), ("_c2", {"CLUSTER": 2})):
+            if name != "bn176" or "FIRST" not in more:  # more tiles than SMs
+                yield BenchCandidate(f"cake_gemm_weights_{name}{end}", "gemm", "hopper_weights", params={**params, **more}, main=False, shapes=shapes)
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
         yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
-    for name, params, main in (("", {}, True), ("_bn128", {"BN": 128, "STAGES": 6}, False), ("_depth0", {"DEPTH": 0}, False), ("_group16", {"GROUP": 16}, False)):
-        yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", "hopper", params=params, main=main)
+
+
+def _gemm_nn() -> Iterator[BenchCandidate]:
+    """bf16 GEMM on a B with N contiguous: the tiles of `_gemm_llm`, where the width is no multiple of 64 in whole panels of 64 columns (`p64`) or in narrower ones."""
+    early, pair = {"EARLY": True}, {"EARLY": True, "CLUSTER": 2}
+    large = ("square_*", "m2048_*", "m4096_*")
+    w160, w176 = {"BN": 160, "CW": 32, "STAGES": 5}, {"BN": 176, "CW": 176, "CSTAGES": 1}
+    for name, schedule, params, shapes, main in (
+        ("", "hopper", {}, large, True), ("_early", "hopper", early, large, True), ("_c2_early", "hopper", pair, large, True),
+        ("_bn128s6", "hopper", {"BN": 128, "STAGES": 6}, ("m256_n8192_*",), True), ("_bn128s6_early", "hopper", {"BN": 128, "STAGES": 6, **early}, ("m256_n8192_*",), True),
+        ("_bn128s6_c2_early", "hopper", {"BN": 128, "STAGES": 6, **pair}, ("m256_n8192_*",), True),
+        ("_bn160p64_early", "hopper", {**w160, **early}, ("m256_n10240_*",), True), ("_bn160p64_c2_early", "hopper", {**w160, **pair}, ("m256_n10240_*",), True),
+        ("_bn160p32_early", "hopper", {**w160, "PANEL": 32, **early}, ("m256_n10240_*",), True),
+        ("_bn160p32_c2_early", "hopper", {**w160, "PANEL": 32, **pair}, ("m256_n10240_*",), True),
+        ("_bn176p64", "hopper", w176, ("m256_n57344_*",), True), ("_bn176p64_c2_early", "hopper", {**w176, **pair}, ("m256_n57344_*",), True),
+        ("_bn176p16", "hopper", {**w176, "PANEL": 16}, ("m256_n57344_*",), True), ("_bn224p32_c2_early", "hopper", {"BN": 224, "CW": 32, "PANEL": 32, **pair}, ("m256_n57344_*",), True),
+        ("_share_128x160p64", "hopper_share", {}, ("m256_n5120_*",), True), ("_share_128x160p32", "hopper_share", {"PANEL": 32, "STAGES": 6}, ("m256_n5120_*",), True),
+        ("_share_128x160p64_own", "hopper_share", {"STAGES": 4, "OWN": True}, ("m256_n5120_*",), True),
+        ("_share_128x160p32_own", "hopper_share", {"PANEL": 32, "OWN": True}, ("m256_n5120_*",), True),
+        ("_share_128x160p32_own_first", "hopper_share", {"PANEL": 32, "OWN": True, "FIRST": 1}, ("m256_n5120_*",), True),
+        ("_weights_bn128s6", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",), True),
+        ("_weights_bn128s6_first", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64, "FIRST": 1}, ("m256_n8192_*",), True),
+        ("_weights_bn160p64", "hopper_weights", {}, ("m256_n10240_*",), True), ("_weights_bn160p64_first", "hopper_weights", {"FIRST": 1}, ("m256_n10240_*",), True),
+        ("_weights_bn160p64_c2", "hopper_weights", {"CLUSTER": 2}, ("m256_n10240_*",), True), ("_weights_bn160p32", "hopper_weights", {"PANEL": 32}, ("m256_n10240_*",), True),
+        ("_weights_bn176p64", "hopper_weights", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1}, ("m256_n57344_*",), True),
+        ("_depth0", "hopper", {"DEPTH": 0}, ("square_4096",), False), ("_group16", "hopper", {"GROUP": 16}, ("square_4096",), False),
+    ):  # fmt: skip
+        yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", schedule, params=params, main=main, shapes=shapes)
 
 
 def _gemm_fp8() -> Iterator[BenchCandidate]:
@@ -286,6 +321,7 @@ CANDIDATES: tuple[BenchCandidate, ...] = (
     *_silu(),
     *_attention(),
     *_gemm_llm(),
+    *_gemm_nn(),
     *_gemm_fp8(),
     *_tiny_gemm(),
 )

@@ -1,6 +1,6 @@
 """Right numbers on a GPU over the whole shape suite: `python -m bench.edges --out FILE [family ...]`.
 
-Every schedule of the corpus with its own parameters, and with those that `docs/performance.md` names as the fastest, goes from text to
+Every schedule of the corpus with its own parameters, and with those that `docs/performance.md` names as the fastest (`--all`: with those of every benchmark candidate), goes from text to
 verdict through `cake_backend.judge.evaluate`: small, ragged, odd and empty shapes, those drawn afresh, and the smallest timed one (the
 others are checked where they are timed, by `bench.run`). Nothing is timed here, so several run at once, each under a lease of its own.
 """
@@ -30,7 +30,7 @@ RUN_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A schedule with parameters. `why`: its own (`default`), or the fastest of a shape (`fastest`)."""
+    """A schedule with parameters. `why`: its own (`default`), the fastest of a shape (`fastest`), or one that may become it (`candidate`)."""
 
     name: str
     family: str
@@ -40,11 +40,13 @@ class Choice:
     target: str = "sm_90a"
 
 
-def choices(families: list[str]) -> list[Choice]:
-    """Every schedule as it is, then what won a shape of the recorded results; the largest data first, so that no long one comes last."""
+def choices(families: list[str], everything: bool = False) -> list[Choice]:
+    """Every schedule as it is, then what won a shape of the recorded results, or `everything` that is timed; the largest data first, so that no long one comes last."""
     found = [Choice(f"{s.family}/{s.name}", s.family, s.name, "default") for s in cake_kernels.schedules()]
     known = {c.name: c for c in CANDIDATES}
     found += [Choice(name, c.family, c.schedule, "fastest", dict(c.params), c.target) for name in dict.fromkeys(winners()) if (c := known.get(name))]
+    others = known.keys() - {c.name for c in found} if everything else ()
+    found += [Choice(c.name, c.family, c.schedule, "candidate", dict(c.params), c.target) for c in CANDIDATES if c.name in others]
     order = {"attention": 0, "kmeans_assign": 1, "gemm": 2, "gemm_fp8": 3}
     return sorted((c for c in found if not families or c.family in families), key=lambda c: order.get(c.family, 4))
 
@@ -121,9 +123,10 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=600.0, help="seconds after which nothing further starts")
     parser.add_argument("--parallel", type=int, default=max(1, (os.cpu_count() or 2) - 2))
     parser.add_argument("--add", type=Path, help="an earlier record, of which the families that are not named here are kept")
+    parser.add_argument("--all", action="store_true", help="every benchmark candidate, not the fastest alone")
     parser.add_argument("families", nargs="*")
     arguments = parser.parse_args()
-    begun, runs, wanted = time.monotonic(), [], choices(arguments.families)
+    begun, runs, wanted = time.monotonic(), [], choices(arguments.families, arguments.all)
     earlier = None if arguments.add is None else json.loads(arguments.add.read_text())  # before --out, which may be the same file, is written
     pool = ProcessPoolExecutor(arguments.parallel, mp_context=multiprocessing.get_context("spawn"), initializer=own_lease)
     waiting: dict[Future[dict[str, Any]], Choice] = {pool.submit(attempt, c, arguments.device): c for c in wanted}

@@ -3,7 +3,7 @@
 #   bash bench/kernel_session.sh [CARRY] [FAMILY ...]
 # CARRY (default .carry) is what `bench/prepare.sh` filled; results go to $OUT (default bench/results). ROUNDS (default 21) is for each shape,
 # BUDGET (default 9) the seconds of timing a shape, SHAPES a list of shape names (default: all). Each family is a process of its own under a limit.
-carry=${1:-.carry}; shift; families=${*:-attention kmeans_assign tiny_gemm gemm gemm_fp8 softmax add_rmsnorm rmsnorm silu_mul_quant}
+carry=${1:-.carry}; shift; families=${*:-attention kmeans_assign tiny_gemm gemm gemm_nn gemm_fp8 softmax add_rmsnorm rmsnorm silu_mul_quant}
 OUT=${OUT:-bench/results}; mkdir -p "$OUT"
 export PYTHONUNBUFFERED=1 PYTHONPATH=$PWD:${PYTHONPATH:-} CAKE_CACHE=${CAKE_CACHE:-/tmp/cake-cache}
 for wheel in "$carry"/whl*/*.whl; do  # only what an earlier call on this machine has not installed

@@ -65,10 +65,15 @@ def gemm_nn_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
 
         return Contender("deep_gemm", lambda i: deep_gemm.bf16_gemm_nn(sets[i]["A"], sets[i]["B"], sets[i]["C"]), note="sgl-deep-gemm 0.1.5, bf16_gemm_nn")
 
+    def deep_gemm_pdl() -> Contender:
+        import deep_gemm
+
+        return _early(deep_gemm, lambda i: deep_gemm.bf16_gemm_nn(sets[i]["A"], sets[i]["B"], sets[i]["C"]))
+
     def cublas() -> Contender:
         return Contender("cublas", lambda i: torch.matmul(sets[i]["A"], sets[i]["B"], out=sets[i]["C"]), note="torch.matmul")
 
-    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm)]
+    return [attempt("cublas", cublas), attempt("deep_gemm", deep_gemm), attempt("deep_gemm_pdl", deep_gemm_pdl)]
 
 
 def kmeans_peers(sets: Sets, gpu: Gpu, axes: Axes) -> list[Contender]:
@@ -351,7 +356,7 @@ BASELINES: dict[str, tuple[str, ...]] = {
     "softmax": ("torch_softmax", "torch_compile", "liger"),
     "silu_mul_quant": ("torch_compile",),
     "attention": ("fa3", "cudnn"),
-    "gemm_nn": ("cublas", "deep_gemm"),
+    "gemm_nn": ("cublas", "deep_gemm", "deep_gemm_pdl"),
     "gemm_fp8": ("deep_gemm", "deep_gemm_pdl", "scaled_mm_blocks", "scaled_mm_rows"),
     "tiny_gemm": ("cublas", "deep_gemm", "flashinfer", "flashinfer_pdl"),
 }

@@ -33,6 +33,7 @@ SHUFFLE = "The pool's base went through a shuffle in this run's bf16 kernels, wh
 EARLY = "Variants named `early` let the next launch start at their beginning (programmatic dependent launch); it waits ahead of whatever this one may write"
 NOTES = {
     "gemm": f"{EARLY}.\n`deep_gemm_pdl` does the same.",
+    "gemm_nn": f"{EARLY}.\n`deep_gemm_pdl` does the same. `p64`, `p32`, `p16`: B lies in shared memory in panels of so many columns, and a width that is no multiple of it is rounded up.",
     "tiny_gemm": "Cake's kernels and `flashinfer_pdl` release the next launch at their start (programmatic dependent launch), so that in a graph it sets up and\n"
     "fetches weights while they finish, as in a decode step; cuBLAS, DeepGEMM and `flashinfer` do not. Each launch waits for the one before it ahead\n"
     "of what that one may write. FlashInfer's programs are those of its table for a bias, in their form without one.",
@@ -63,12 +64,19 @@ def best(contenders: list[dict[str, Any]]) -> dict[str, Any] | None:
     return min(right, key=lambda c: c["graph"]["median_s"]) if right else None
 
 
+def recorded(files: tuple[str, ...], folder: Path = RESULTS) -> list[tuple[str, dict[str, Any]]]:
+    """The records of a section; a shape that two of them have (one run timed a part again) is left in the later one alone."""
+    found = [(f, json.loads((folder / f).read_text())) for f in files if (folder / f).exists()]
+    last = {result["shape"]: file for file, record in sorted(found, key=lambda x: x[1]["date"]) for result in record["results"]}
+    kept = [(file, {**record, "results": [r for r in record["results"] if last[r["shape"]] == file]}) for file, record in found]
+    return [(file, record) for file, record in kept if record["results"]]
+
+
 def winners() -> Iterator[str]:
     """Names of the fastest right variant of every shape of the tables of today (not of those kept as evidence)."""
     for key, (_, files) in FAMILIES.items():
-        for file in files if "-" not in key else ():
-            path = RESULTS / file
-            for result in json.loads(path.read_text())["results"] if path.exists() else ():
+        for _, record in recorded(files) if "-" not in key else ():
+            for result in record["results"]:
                 if (mine := best(result["contenders"])) is not None:
                     yield mine["name"]
 
@@ -122,8 +130,7 @@ def page() -> str:
     """The whole page."""
     out = [HEAD]
     for family, (title, files) in FAMILIES.items():
-        found = [(f, json.loads((RESULTS / f).read_text())) for f in files if (RESULTS / f).exists()]
-        if not found:
+        if not (found := recorded(files)):
             continue
         out.append(f"\n## {title}\n")
         if family in NOTES:

@@ -3,8 +3,11 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"].const, C: LM.tma2d[LM.bf16, "M", "N"],
-               M: LM.i32, N: LM.i32, K: LM.i32, *, BN=160, BK=64, STAGES=5, EARLY=True):
-    """Tiles of 128 x BN; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k."""
+               M: LM.i32, N: LM.i32, K: LM.i32, *, BN=160, BK=64, STAGES=5, FIRST=0, OWN=False, EARLY=True):
+    """Tiles of 128 x BN; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k.
+
+    OWN gives sums a place of their own, so that nobody waits for the peer's slots to be read; with FIRST so many blocks of B and of A are asked for before B's others.
+    """
     lm.launch(grid="tiles", cluster=(2, 1))
     lm.assume(K > 0)
     lm.assume(K % 8 == 0 and N % 8 == 0)
@@ -12,11 +15,12 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
     BM, W = 128, BN // 2
     CW = 32 if W % 32 == 0 else 16                                               # columns that are added up at a time
     a_bytes, b_bytes = STAGES * BM * BK * 2, STAGES * BN * BK * 2
-    pool = lm.smem(a_bytes + b_bytes)
+    inbox_offset = a_bytes + b_bytes if OWN else 0
+    pool = lm.smem(inbox_offset + BM * W * 4 if OWN else a_bytes + b_bytes)
     smem_a = pool.view(offset=0, shape=(BM, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
     smem_b = pool.view(offset=a_bytes, shape=(BN, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
-    inbox = pool.view(offset=0, shape=(BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
-    smem_c = pool.view(offset=BM * W * 4, shape=(BM, W), dtype=lm.bf16, swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b")
+    inbox = pool.view(offset=inbox_offset, shape=(BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
+    smem_c = pool.view(offset=0 if OWN else BM * W * 4, shape=(BM, W), dtype=lm.bf16, swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b")
 
     math = lm.role(warps=range(0, 8), members=2)
     load_b = lm.role(warps=range(8, 9))
@@ -26,14 +30,26 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
     empty = lm.barrier(pipeline=ab, prod=[math], cons=[load_b, load_a], arrive="member", primed=True)
     mail = lm.pipeline(stages=1)
     arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
-    free = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="member", scope="cluster")
+    if OWN:
+        both = lm.named_barrier(math)
+    else:
+        free = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="member", scope="cluster")
+    if FIRST > 0:
+        start = lm.pipeline(stages=1)
+        asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
     own = lm.named_barrier(math, per_member=True)
     sched = lm.scheduler(kind="grid", tiles=(2, lm.cdiv(M, BM), lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(2, 1))
     share = lm.cdiv(lm.cdiv(K, BK), 2)
 
     with load_b:
         for t in lm.tiles(sched):
-            for k in lm.range(share):
+            if FIRST > 0:
+                for k in lm.range(FIRST):
+                    s = lm.step(ab)
+                    lm.wait(empty, stage=s)
+                    smem_b.tma_load(B, coords=((t.k * share + k) * BK, t.n * BN), stage=s, barrier=full)
+                lm.wait(asked, stage=lm.step(start))                             # the copy engine works in order: A's first blocks go before B's others
+            for k in lm.range(FIRST, share):
                 s = lm.step(ab)
                 lm.wait(empty, stage=s)
                 smem_b.tma_load(B, coords=((t.k * share + k) * BK, t.n * BN), stage=s, barrier=full)
@@ -41,7 +57,13 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
         for t in lm.tiles(sched):
-            for k in lm.range(share):
+            if FIRST > 0:
+                for k in lm.range(FIRST):
+                    s = lm.step(ab)
+                    lm.wait(empty, stage=s)
+                    smem_a.tma_load(A, coords=((t.k * share + k) * BK, t.m * BM), stage=s, barrier=full)
+                lm.arrive(asked, stage=lm.step(start))
+            for k in lm.range(FIRST, share):
                 s = lm.step(ab)
                 lm.wait(empty, stage=s)
                 smem_a.tma_load(A, coords=((t.k * share + k) * BK, t.m * BM), stage=s, barrier=full)
@@ -61,14 +83,17 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
             lm.mma_wait(pending=0)
             lm.arrive(empty, stage=lm.at(ab))
             box = lm.step(mail)
-            lm.arrive(free, stage=box)
-            lm.wait(free, stage=box)                                             # nobody in the cluster reads slots any more: they take the sums
+            if not OWN:
+                lm.arrive(free, stage=box)
+                lm.wait(free, stage=box)                                         # nobody in the cluster reads slots any more: they take the sums
             mine = inbox.rows(64 * math.index, 64)
             if lm.cta_rank() == 0:
                 mine.send(acc.cols(W, W), cta=1, barrier=arrived, stage=box)
             else:
                 mine.send(acc.cols(0, W), cta=0, barrier=arrived, stage=box)
             lm.wait(arrived, stage=box)
+            if OWN:
+                lm.sync(both)                                                    # neither member reads slots any more: they take the tile
             staged = smem_c.rows(64 * math.index, 64)
             for j in lm.static_range(W // CW):
                 found = mine.cols(CW * j, CW).load(form="acc")

@@ -36,7 +36,7 @@ TASK = Task(
     axes=GEMM.axes,
     tensors={**GEMM.tensors, "B": Tensor(("K", "N"), "bf16", widens=True, doc="N is contiguous")},
     scalars=GEMM.scalars,
-    shapes=tuple(s for s in GEMM.shapes if s.kind != "bench" or s.name in ("square_4096", "square_8192", "m2048_n4096_k4096")),
+    shapes=GEMM.shapes,
     distributions=tuple(Distribution(d.name, _turned(d.make), d.exact, d.doc) for d in GEMM.distributions),
     tolerances=GEMM.tolerances,
     oracle=oracle,

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import cake_kernels
+from bench.candidates import CANDIDATES
 from bench.edges import Choice, choices, right, run_one, smallest_timed, together
 from bench.edges_page import page
 from bench.gpu_tests import outcomes
@@ -21,6 +22,8 @@ def test_every_schedule_is_tried_with_its_own_parameters_and_every_winner_with_i
     found = choices([])
     assert {(c.family, c.schedule) for c in found if c.why == "default"} == {(s.family, s.name) for s in cake_kernels.schedules()}
     assert {c.name for c in found if c.why == "fastest"} == set(winners()) and len(set(winners())) > 30
+    everything = [c.name for c in choices(["gemm_nn"], everything=True) if c.why != "default"]
+    assert sorted(everything) == sorted(c.name for c in CANDIDATES if c.family == "gemm_nn")
 
 
 def test_of_the_timed_shapes_the_one_of_least_data_that_the_schedule_takes_is_tried() -> None:

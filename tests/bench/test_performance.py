@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.performance import FAMILIES, RESULTS, page, rows_of
+from bench.performance import FAMILIES, RESULTS, page, recorded, rows_of
 from bench.provenance import LEFT_OUT
 
 ROOT = Path(__file__).parents[2]
@@ -35,3 +35,10 @@ def test_a_peer_that_was_not_asked_to_run_is_in_no_table() -> None:
     peers = [{"name": "p", "kind": "peer", "error": None}, {"name": "q", "kind": "peer", "error": LEFT_OUT}, {"name": "r", "kind": "peer", "error": "RuntimeError: no"}]
     (row,), ratios = rows_of({"results": [{"axes": {"M": 1}, "contenders": [mine, *peers]}]})
     assert "p **2.000** [1.900, 2.100]; r: not timed (failed)" in row and "q" not in row and "1.0 (1.0 to 2.0)" in row and ratios == {"p": [2.0]}
+
+
+def test_a_shape_that_was_timed_again_is_shown_once_from_the_later_run(tmp_path: Path) -> None:
+    for name, date, shapes in (("all.json", "2026-01-02", ("a", "b")), ("part.json", "2026-01-03", ("b",)), ("old.json", "2026-01-01", ("b",))):
+        (tmp_path / name).write_text(json.dumps({"date": date, "results": [{"shape": s} for s in shapes]}))
+    found = recorded(("old.json", "all.json", "part.json", "absent.json"), tmp_path)
+    assert [(file, [r["shape"] for r in record["results"]]) for file, record in found] == [("all.json", ["a"]), ("part.json", ["b"])]

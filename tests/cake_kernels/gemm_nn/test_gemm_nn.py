@@ -14,7 +14,8 @@ from cake_verify import verify_text
 TASK = cake_kernels.tasks()["gemm_nn"]
 VARIANTS: tuple[dict[str, Any], ...] = ({}, {"BN": 160, "CW": 32}, {"BN": 176, "CW": 176, "CSTAGES": 1}, {"BN": 224, "CW": 32}, {"BN": 128, "DEPTH": 0},
                                         {"BN": 128, "CLUSTER": 2, "EARLY": True})
-NN: tuple[dict[str, Any], ...] = ({}, {"BN": 128, "STAGES": 6}, {"BN": 192})
+NN: tuple[dict[str, Any], ...] = ({}, {"BN": 128, "STAGES": 6}, {"BN": 192}, {"BN": 160, "CW": 32}, {"BN": 160, "CW": 32, "PANEL": 32, "EARLY": True},
+                                  {"BN": 176, "CW": 176, "CSTAGES": 1, "PANEL": 16}, {"BN": 176, "CW": 176, "CSTAGES": 1, "CLUSTER": 2, "EARLY": True})
 
 
 def test_the_oracle_multiplies_b_as_it_lies() -> None:
@@ -38,9 +39,23 @@ def test_a_simulated_run_is_right(family: str, params: dict[str, Any]) -> None:
 
 
 
-@pytest.mark.parametrize("params", [{}, {"BN": 256, "STAGES": 4}], ids=str)
-def test_ctas_that_send_each_other_their_sums_are_proved_safe_and_right(params: dict[str, Any]) -> None:
-    verdict = verify_text(TEXTS["gemm", "hopper_share"], params=params)
+SHARED: tuple[tuple[str, dict[str, Any]], ...] = (("gemm", {}), ("gemm", {"BN": 256, "STAGES": 4}), ("gemm", {"OWN": True, "FIRST": 1}), ("gemm_nn", {}),
+                                                  ("gemm_nn", {"PANEL": 32, "STAGES": 6}), ("gemm_nn", {"STAGES": 4, "OWN": True, "FIRST": 1}))
+WEIGHTS: tuple[tuple[str, dict[str, Any]], ...] = (("gemm", {}), ("gemm", {"FIRST": 1}), ("gemm", {"BN": 128, "STAGES": 6, "CW": 64, "CLUSTER": 2}), ("gemm_nn", {}),
+                                                   ("gemm_nn", {"PANEL": 32, "FIRST": 1}), ("gemm_nn", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1, "CLUSTER": 2}))
+
+
+@pytest.mark.parametrize(("family", "params"), SHARED, ids=str)
+def test_ctas_that_send_each_other_their_sums_are_proved_safe_and_right(family: str, params: dict[str, Any]) -> None:
+    verdict = verify_text(TEXTS[family, "hopper_share"], params=params)
     assert verdict.verdict == "pass", verdict.to_text()
     for shape, distribution in (("sim_tails", "normal"), ("edge_ragged", "integers")):
-        assert not failures(judged("gemm", "hopper_share", params, shape, distribution)), shape
+        assert not failures(judged(family, "hopper_share", params, shape, distribution)), shape
+
+
+@pytest.mark.parametrize(("family", "params"), WEIGHTS, ids=str)
+def test_weights_that_are_fetched_ahead_of_the_kernel_before_are_proved_safe_and_multiplied_right(family: str, params: dict[str, Any]) -> None:
+    verdict = verify_text(TEXTS[family, "hopper_weights"], params=params)
+    assert verdict.verdict == "pass", verdict.to_text()
+    for shape, distribution in (("sim_tails", "scaled"), ("edge_ragged", "integers"), ("edge_thin", "normal")):
+        assert not failures(judged(family, "hopper_weights", params, shape, distribution)), shape
