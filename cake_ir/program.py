@@ -328,17 +328,23 @@ class Program:
     facts: dict[object, object] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the frozen class's own initialiser
+        put = object.__setattr__  # the frozen class's own initialiser
         by: dict[type, dict[str, Any]] = {cls: {} for cls in _TABLES}
+        launch, assumes = None, []
         for d in self.decls:
-            if type(d) in by:
-                by[type(d)][getattr(d, "name")] = d  # noqa: B009 - declarations of these kinds have one
-        put("launch", next((d for d in self.decls if isinstance(d, Launch)), None) or Launch("tiles", (1, 1), 1, self.span))
+            table = by.get(type(d))
+            if table is not None:
+                table[getattr(d, "name")] = d  # noqa: B009 - declarations of these kinds have one
+            elif isinstance(d, Assume):
+                assumes.append(d)
+            elif isinstance(d, Launch):
+                launch = launch or d
+        put(self, "launch", launch or Launch("tiles", (1, 1), 1, self.span))
         for cls, name in _TABLES.items():
-            put(name, by[cls])
-        put("assumes", tuple(d for d in self.decls if isinstance(d, Assume)))
-        put("tensors", {p.name: p for p in self.params if p.kind != "scalar"})
-        put("scalars", {p.name: p for p in self.params if p.kind == "scalar"})
+            put(self, name, by[cls])
+        put(self, "assumes", tuple(assumes))
+        put(self, "tensors", {p.name: p for p in self.params if p.kind != "scalar"})
+        put(self, "scalars", {p.name: p for p in self.params if p.kind == "scalar"})
 
     @property
     def threads(self) -> int:

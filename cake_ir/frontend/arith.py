@@ -12,7 +12,7 @@ from cake_ir.frontend.scope import MAX_ELEMENTS, DTypeName, Elaboration
 from cake_ir.ops.elementwise import COMPARE, LOGIC, common_dtype, elementwise_type
 from cake_ir.program import Expr
 from cake_ir.span import Span
-from cake_ir.types import FragT, ScalarT, SlotT, Type
+from cake_ir.types import BOOL, F32, I32, FragT, ScalarT, SlotT, Type
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
@@ -34,9 +34,9 @@ EXACT: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": opera
 
 def is_const(v: Any) -> bool:
     """Whether a value is known at compile time (a number, string, None, dtype, or a tuple of such)."""
-    if isinstance(v, tuple):
-        return all([is_const(x) for x in v])
-    return v is None or isinstance(v, (int, float, str))
+    if isinstance(v, (int, float, str)) or v is None:
+        return True
+    return isinstance(v, tuple) and all([is_const(x) for x in v])
 
 
 def as_expr(el: Elaboration, v: Any, span: Span) -> Expr:
@@ -44,11 +44,11 @@ def as_expr(el: Elaboration, v: Any, span: Span) -> Expr:
     if isinstance(v, Expr):
         return v
     if isinstance(v, bool):
-        return Expr("const", (), {"value": v}, ScalarT("bool"), span)
+        return Expr("const", (), {"value": v}, BOOL, span)
     if isinstance(v, int):
-        return Expr("const", (), {"value": v}, ScalarT("i32" if -(2**31) <= v < 2**31 else "i64"), span)
+        return Expr("const", (), {"value": v}, I32 if -(2**31) <= v < 2**31 else ScalarT("i64"), span)
     if isinstance(v, float):
-        return Expr("const", (), {"value": v}, ScalarT("f32"), span)
+        return Expr("const", (), {"value": v}, F32, span)
     what = "a dtype" if isinstance(v, DTypeName) else "a string" if isinstance(v, str) else "a tuple" if isinstance(v, tuple) else "None" if v is None else f"{_kind(v)}"
     read = "read it: `lm.load(X, coords=..)`, or one element with `lm.ld(X, i)`" if what == "a tensor" else ""
     el.fail("N021", f"{what} is not a number here", span, help=read)
@@ -112,17 +112,17 @@ def combine(el: Elaboration, name: str, operands: tuple[Any, ...], span: Span) -
     """`name` over compile-time values, uniform scalars or fragments."""
     if len(operands) == 2 and is_const(operands[0]) and is_const(operands[1]):
         return fold(el, name, operands[0], operands[1], span)
-    args = tuple(as_expr(el, v, span) for v in operands)
-    if any([isinstance(a.type, FragT) for a in args]):
+    args = tuple([as_expr(el, v, span) for v in operands])
+    types = [type(a.type) for a in args]
+    if FragT in types:
         if name == "pow":
             el.fail("N023", "`**` does not exist for fragments", span, help="multiply, or use `lm.exp2`")
         if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
             el.fail("N022", "division by zero", span)
         return Expr(name, args, {}, elementwise_type(name, args, span), span)
-    for a in args:
-        if not isinstance(a.type, ScalarT):
-            el.fail("N021", f"{a.type} is not a number", a.span,
-                    help="use `.index` for the slot's number" if isinstance(a.type, SlotT) else "")  # fmt: skip
+    for t, a in zip(types, args, strict=True):
+        if t is not ScalarT:
+            el.fail("N021", f"{a.type} is not a number", a.span, help="use `.index` for the slot's number" if t is SlotT else "")
     return scalar(el, name, args, span)
 
 
@@ -132,11 +132,13 @@ def scalar(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> Ex
         el.fail("N023", "`**` is for compile-time values", span)
     dtype = common_dtype(name, args, span)
     if name in COMPARE:
-        return Expr(name, args, {}, ScalarT("bool"), span)
+        return Expr(name, args, {}, BOOL, span)
+    if name in _PLAIN:  # of numbers of any kind, as most are
+        return Expr(name, args, {}, _SCALARS.get(dtype) or ScalarT(dtype), span)
     if name in LOGIC or (name in ("bitand", "bitor") and dtype == "bool"):
         if dtype != "bool":
             el.fail("N023", f"`{name}` combines truth values, found {dtype}", span, help="compare first: `x != 0`")
-        return Expr({"bitand": "and", "bitor": "or"}.get(name, name), args, {}, ScalarT("bool"), span)
+        return Expr({"bitand": "and", "bitor": "or"}.get(name, name), args, {}, BOOL, span)
     if name in ("floordiv", "mod", "bitand", "bitor", "bitxor", "shl", "shr") and DTYPES[dtype].kind in ("float", "scale"):
         el.fail("D003", f"`{name}` works on integers, found {dtype}", span, help="convert with `lm.cast(x, lm.i32)`")
     if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
@@ -146,6 +148,10 @@ def scalar(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> Ex
     if name == "div" and dtype in ("i32", "i64", "u32"):
         el.fail("N023", "`/` on integers", span, help="use `//`, or `lm.cdiv(a, b)` to round up")
     return Expr(name, args, {}, ScalarT(dtype), span)
+
+
+_PLAIN = frozenset({"add", "sub", "mul", "min", "max"})
+_SCALARS = {t.dtype: t for t in (I32, F32)}
 
 
 def negate(el: Elaboration, v: Any, span: Span) -> Any:

@@ -47,8 +47,8 @@ def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -
     for p in params:
         arg = given.get(p.name)
         if arg is not None:
-            bound.spans[p.name] = el.span(arg)
-            _argument(el, bound, p, arg)
+            span = bound.spans[p.name] = el.span(arg)
+            _argument(el, bound, p, arg, span)
         elif p.required:
             el.fail("N044", f"`{spec.spelling}` needs `{p.name}`", node, help=f"parameters: {', '.join(q.name for q in params)}")
         else:
@@ -67,8 +67,8 @@ def _default(bound: Call, p: P) -> None:
         bound.attrs[p.name] = p.default
 
 
-def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr) -> None:
-    v, span = value(el, arg), el.span(arg)
+def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr, span: Span) -> None:
+    v = value(el, arg)
     if v is None and p.default is None:
         _default(bound, p)
         return
@@ -107,27 +107,21 @@ def _operand(el: Elaboration, kind: str, v: Any, span: Span) -> Any:
         if isinstance(v, tuple):
             return tuple(as_expr(el, x, span) for x in v)
         return None
-    if isinstance(v, (str, type(None))) or (isinstance(v, tuple) and is_const(v)):
+    if not isinstance(v, Expr):
+        if isinstance(v, (str, type(None))) or (isinstance(v, tuple) and is_const(v)) or (isinstance(v, Named) and not hasattr(v.record, "shape")):
+            return None
+        v = lift(el, v, span)
+    if not isinstance(v.type, _TYPES[kind]) or (kind == "place" and v.op not in _PLACES):
         return None
-    if isinstance(v, Named) and not hasattr(v.record, "shape"):
-        return None
-    e = lift(el, v, span)
-    t = e.type
-    if kind == "view":
-        return e if isinstance(t, ViewT) else None
-    if kind == "tmem":
-        return e if isinstance(t, TmemT) else None
-    if kind == "scales":
-        return e if isinstance(t, ScalesT) else None
-    if kind == "value":
-        return e if isinstance(t, (FragT, PairT, ListT)) else None
-    if kind == "place":
-        return e if isinstance(t, FragT) and e.op in ("var", "frag_stage", "frag_cols", "frag_rows") else None
-    if kind == "scalar":
-        return e if isinstance(t, ScalarT) else None
-    if kind == "slot":
-        return slot_expr(el, v, span) if isinstance(t, (SlotT, ScalarT)) else None
-    return None
+    return slot_expr(el, v, span) if kind == "slot" else v
+
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "view": ViewT, "tmem": TmemT, "scales": ScalesT, "value": (FragT, PairT, ListT), "place": FragT, "scalar": ScalarT, "slot": (SlotT, ScalarT),
+}  # fmt: skip
+"""What an operand of each kind is."""
+_PLACES = frozenset({"var", "frag_stage", "frag_cols", "frag_rows"})
+"""Expressions that name registers."""
 
 
 def _attribute(kind: str, v: Any) -> tuple[bool, Any]:
@@ -177,7 +171,8 @@ def _mismatch(el: Elaboration, bound: Call, p: P, v: Any, span: Span) -> None:
 def _stage_of_view(el: Elaboration, spec: OpSpec, bound: Call) -> None:
     """Apply `stage=` to a view that was not indexed, and check that slots belong to the barrier's ring."""
     stage = bound.operands.get("stage")
-    for name, e in list(bound.operands.items()):
+    for name in spec.views:
+        e = bound.operands.get(name)
         if not (isinstance(e, Expr) and isinstance(e.type, ViewT)) or e.type.staged or spec.name == "tma_prefetch":  # a prefetch takes the view's box, no slot
             continue
         if name == "view" and isinstance(stage, Expr):

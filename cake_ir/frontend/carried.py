@@ -45,12 +45,12 @@ def note_bound(el: Elaboration, name: str) -> None:
         el.rounds[-1].bound.add(name)
 
 
-def rebound(el: Elaboration, entry: dict[str, Any], read: set[str]) -> list[str]:
-    """Names with a compile-time value in front of the loop that the body reads first and binds to another value later."""
+def rebound(el: Elaboration, entry: dict[str, Any], changed: set[str]) -> list[str]:
+    """Names with a compile-time value in front of the loop, of those that the body reads first and binds anew later, where the value is another."""
     out = []
-    for name in sorted(read):
+    for name in sorted(changed):
         old = entry.get(name, el)  # the elaboration stands for a name that was not there
-        if old is el or isinstance(old, (Local, Lost)) or name not in el.env:
+        if old is el or isinstance(old, (Local, Lost)):
             continue
         new = left(el.env[name])
         if new is not old and not isinstance(new, Lost) and not _equal(new, old):
@@ -69,7 +69,7 @@ def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) 
     names: dict[str, Any] = {}
     for name in a:
         x, y = a[name], b.get(name)
-        if name not in b or _equal(x, y) or x == y or not (isinstance(x, (bool, int, float)) or isinstance(y, (bool, int, float))) or not _read_behind(el, node, name):
+        if x is y or name not in b or _equal(x, y) or x == y or not (isinstance(x, (bool, int, float)) or isinstance(y, (bool, int, float))) or not _read_behind(el, node, name):
             continue
         found = [v.type if isinstance(v, Local) else as_expr(el, v, el.span(node)).type for v in (x, y) if isinstance(v, (Local, bool, int, float))]
         wanted = next((v.type for v in (x, y) if isinstance(v, Local)), None) or next((t for t in found if isinstance(t, ScalarT) and t.dtype == "f32"), found[0])
@@ -157,15 +157,13 @@ def carried_fault(name: str, old: Any, new: Any, span: Span) -> Fault:
                  facts={"expected": _spoken(old), "found": _spoken(new)})  # fmt: skip
 
 
-def changed_types(el: Elaboration, node: ast.For, entry: dict[str, Any], read: set[str], *, final: bool) -> dict[str, Any]:
-    """Names whose type at the back edge is a weaker one than at the loop head; faults where it is another type altogether."""
+def changed_types(el: Elaboration, node: ast.For, entry: dict[str, Any], changed: list[str], read: set[str], *, final: bool) -> dict[str, Any]:
+    """Of the names that are bound anew, those whose type at the back edge is a weaker one than at the loop head; faults where it is another type altogether."""
     weaker: dict[str, Any] = {}
     loaded: set[str] | None = None
-    for name, old in entry.items():
-        if not isinstance(old, Local):
-            continue
-        new = el.env.get(name)
-        if new is old or not isinstance(new, Local) or old.type == new.type:
+    for name in changed:
+        old, new = entry.get(name), el.env[name]
+        if not isinstance(old, Local) or not isinstance(new, Local) or old.type == new.type:
             continue
         if weakens(old, new.type) and not final:
             weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)

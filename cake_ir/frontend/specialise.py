@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cake_ir.fault import Fault, FaultError, did_you_mean
@@ -58,9 +58,13 @@ def specialise(template: Template, params: dict[str, Any] | None = None, target:
 
 def retargeted(program: Program, target: str) -> Program:
     """The same schedule for another target. Elaboration never asks for the target and no fact may depend on it, so all but it is shared."""
-    other = replace(program, target=target)
-    object.__setattr__(other, "facts", program.facts)  # a new program's own
+    other = object.__new__(Program)
+    for name in _PROGRAM:
+        object.__setattr__(other, name, target if name == "target" else getattr(program, name))  # the frozen class's own initialiser
     return other
+
+
+_PROGRAM = tuple(f.name for f in fields(Program))
 
 
 def _unfit(value: Any, default: Const) -> str:
@@ -139,7 +143,7 @@ def _extents(el: Elaboration, p: Param, values: dict[str, Const], template: Temp
                                    help="an extent is one name or one number: give what is computed a tunable of its own" if computed
                                    else did_you_mean(str(e), [*scalars, *values], "name")))  # fmt: skip
             return p
-    return replace(p, extents=tuple(out), axes=p.extents)
+    return Param(p.name, p.kind, p.rank, p.dtype, p.span, p.const, p.zeroed, tuple(out), p.extents, p.inout)
 
 
 def _bound(node: ast.stmt) -> list[str]:

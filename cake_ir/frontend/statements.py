@@ -270,7 +270,7 @@ def _for(el: Elaboration, node: ast.For) -> None:
         trips = b if len(bounds) == 1 else b - a
         if trips > 1024:
             el.fail("N020", f"`lm.static_range` unrolls {trips} times, at most 1024 are allowed", it, help="use `lm.range`")
-        if steps_back(node):
+        if steps_back(node, el.source.text):
             unrolled(el, node, b - trips, b, block)
             return
     elif is_const(lo) and is_const(hi):
@@ -304,8 +304,9 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         body = block(el, node.body)
         this = el.rounds.pop()
         el.loops.pop()
-        last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read)
-        weaker = changed_types(el, node, entry, this.read, final=last or bool(numbers))
+        changed = [name for name, v in el.env.items() if v is not entry.get(name, el)]  # the elaboration stands for a name that was not there
+        last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read.intersection(changed))
+        weaker = changed_types(el, node, entry, changed, this.read, final=last or bool(numbers))
         if last or (not weaker and not numbers):
             for name in numbers:
                 el.faults.append(carried_fault(name, entry[name], el.env[name], _bound_at(el, node, name)))
@@ -326,9 +327,8 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
     runs = trips is not None and trips > 0
     if runs and el.rounds:
         el.rounds[-1].bound |= this.bound
-    for name, v in list(el.env.items()):
-        if v is entry.get(name, el):  # as it was, like most names; the elaboration stands for a name that was not there
-            continue
+    for name in changed:
+        v = el.env[name]
         if name not in entry or (name == node.target.id and not runs):
             if not runs and isinstance(v, Local):
                 el.env[name] = Lost("is bound only inside a loop that may not run", v.span)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from cake_ir.frontend.scope import Elaboration
 
 
-def steps_back(node: ast.For) -> bool:
-    """Whether the body asks for a slot `.prev(..)` at a distance that depends on the loop's variable."""
+def steps_back(node: ast.For, text: str) -> bool:
+    """Whether the body asks for a slot `.prev(..)` at a distance that depends on the loop's variable; few texts have the word at all."""
     assert isinstance(node.target, ast.Name)
     name = node.target.id
-    return any(
+    return "prev" in text and any(
         isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "prev" and any(isinstance(x, ast.Name) and x.id == name for a in n.args for x in ast.walk(a))
         for s in node.body
         for n in ast.walk(s)

@@ -51,13 +51,15 @@ def expr(el: Elaboration, node: ast.expr) -> Expr:
 
 def lift(el: Elaboration, v: Any, span: Span) -> Expr:
     """`v` as an expression; a view's or tensor memory's name stands for the whole of it, a pair for both items."""
+    if isinstance(v, Expr):
+        return v
     if isinstance(v, Named):
         if isinstance(v.record, View):
             return Expr("view", (), {"view": v.record.name}, view_type(v.record), span)
         if isinstance(v.record, Tmem):
             d = v.record
             return Expr("tmem", (), {"tmem": d.name}, TmemT(d.name, d.shape[0], d.shape[1], d.dtype), span)
-    if isinstance(v, tuple) and len(v) == 2 and any(isinstance(x, Expr) for x in v):
+    elif isinstance(v, tuple) and len(v) == 2 and any(isinstance(x, Expr) for x in v):
         a, b = (lift(el, x, span) for x in v)
         if isinstance(a.type, FragT) and isinstance(b.type, FragT):
             return Expr("pair", (a, b), {}, PairT(a.type, b.type), span)
@@ -99,10 +101,6 @@ def _name(el: Elaboration, node: ast.Name) -> Any:
     v = el.env.get(node.id, _MISSING)
     if el.rounds:
         note_read(el, node.id)
-    if v is _MISSING:
-        if node.id in ("min", "max", "sum", "len", "abs", "range", el.receiver, "LM", "cake", "int", "float"):
-            el.fail("N025", f"`{node.id}` is not a value here", node)
-        el.fail("N026", f"`{node.id}` is not defined", node, help=did_you_mean(node.id, (k for k in el.env), "name"))
     if isinstance(v, Local):
         return Expr("var", (), {"name": v.ir_name}, v.type, el.span(node))
     if isinstance(v, Named):
@@ -112,6 +110,10 @@ def _name(el: Elaboration, node: ast.Name) -> Any:
         if not v.reason:
             raise Poisoned
         el.fail("N027", f"`{node.id}` {v.reason}", node, related=((v.span, "bound here"),) if v.span else ())
+    elif v is _MISSING:
+        if node.id in ("min", "max", "sum", "len", "abs", "range", el.receiver, "LM", "cake", "int", "float"):
+            el.fail("N025", f"`{node.id}` is not a value here", node)
+        el.fail("N026", f"`{node.id}` is not defined", node, help=did_you_mean(node.id, (k for k in el.env), "name"))
     return v
 
 

@@ -89,24 +89,21 @@ _WIDENS = {("bf16", "f32"), ("f16", "f32"), ("i32", "i64")}
 
 def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
     """The dtype of all non-literal operands, after exact widening; D003 where they differ otherwise."""
-    found: Expr | None = None
-    for a in args:
-        if literal(a):
-            continue
-        if found is not None and (dtype_of(found.type), dtype_of(a.type)) in _WIDENS:
-            found = a
-            continue
-        if found is not None and (dtype_of(a.type), dtype_of(found.type)) in _WIDENS:
-            continue
-        if found is not None and dtype_of(found.type) != dtype_of(a.type):
-            raise FaultError(Fault("D003", f"`{name}` combines {dtype_of(found.type)} and {dtype_of(a.type)}", span,
-                                   ((found.span, f"{dtype_of(found.type)}"), (a.span, f"{dtype_of(a.type)}")),
-                                   help=f"convert one with `lm.cast(.., lm.{dtype_of(found.type)})`",
-                                   facts={"expected": dtype_of(found.type), "found": dtype_of(a.type)}))  # fmt: skip
-        found = found or a
-    if found is None:
+    typed = [a for a in args if not literal(a)]
+    if not typed:
         return "i32" if all(isinstance(a.attrs.get("value"), (int, bool)) for a in args) else "f32"
+    found = typed[0]
     dtype = dtype_of(found.type)
+    for a in typed[1:]:
+        other = dtype_of(a.type)
+        if other == dtype or (other, dtype) in _WIDENS:
+            continue
+        if (dtype, other) not in _WIDENS:
+            raise FaultError(Fault("D003", f"`{name}` combines {dtype} and {other}", span, ((found.span, dtype), (a.span, other)),
+                                   help=f"convert one with `lm.cast(.., lm.{dtype})`", facts={"expected": dtype, "found": other}))  # fmt: skip
+        found, dtype = a, other
+    if len(typed) == len(args):
+        return dtype
     fraction = next((a for a in args if literal(a) and isinstance(a.attrs.get("value"), float)), None)
     if fraction is not None and dtype in DTYPES and DTYPES[dtype].is_integer:
         raise FaultError(Fault("D003", f"`{name}` combines {dtype} and {fraction.attrs['value']}, which is no integer", span,

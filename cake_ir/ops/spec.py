@@ -104,9 +104,12 @@ class OpSpec:
     needs: str | None = None
     doc: str = ""
     names: frozenset[str] = field(init=False, repr=False, compare=False)
+    views: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """Parameters that take a view."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", frozenset([p.name for p in self.params]))  # the frozen class's own initialiser
+        object.__setattr__(self, "views", tuple([p.name for p in self.params if "view" in p.kinds]))
 
     @property
     def spelling(self) -> str:
