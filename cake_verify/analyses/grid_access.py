@@ -114,10 +114,10 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     return Touching(op, tensor, kind, engine, sure, where, _lanes(op))
 
 
-def _around(plan: Plan, op: Op, coords: tuple[Expr, ...], at: slice, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:
+def _around(plan: Plan, op: Op, coords: tuple[Expr, ...], at: Any, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:
     """A box around an access of which memory decides a part: whole along the axes where memory or a fragment says which element, as the text says along the others."""
     if any(isinstance(c.type, FragT) for c in coords):
-        along = {k: covered(plan.sites[op.id], k) for k in along}
+        along = {k: covered(op, k) for k in along}
     known = [not isinstance(c.type, FragT) and plain(plan, op, (c,), branches=False) for c in coords]
 
     def where(m: Member, v: tuple[Any, ...]) -> Box | None:

@@ -95,7 +95,7 @@ def _past(site: Site, at: Sequence[Expr], sizes: Sequence[int | None], p: Positi
         first = p.value(e)
         if not isinstance(first, int) or isinstance(first, bool) or size is None:
             continue
-        last = first + covered(site, axis) - 1
+        last = first + covered(site.op, axis) - 1
         if first < 0 or last >= size:
             return axis, first if first < 0 else last, size
     return None

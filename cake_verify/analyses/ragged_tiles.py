@@ -96,7 +96,7 @@ def beyond_end(program: Program, s: Site, tensor: Param) -> Beyond | None:
         found = _masked(program, s, coords[0], mask) if tensor.rank == 1 and tensor.extents else None
         return found if found is not None and found.offsets in offsets and _reach(program, found.offsets, tensor.extents[0]) else None
     for r in steps_of(program, s):
-        if r.axis < len(tensor.extents) and _reach(program, r.offsets, tensor.extents[len(tensor.extents) - 1 - r.axis]) and covered(s, r.axis) + r.late > 1:
+        if r.axis < len(tensor.extents) and _reach(program, r.offsets, tensor.extents[len(tensor.extents) - 1 - r.axis]) and covered(s.op, r.axis) + r.late > 1:
             return Beyond(r.offsets, r.axis, None, None, r.loop)
     return None
 

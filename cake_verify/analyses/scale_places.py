@@ -99,7 +99,7 @@ def _contradiction(program: Program, product: Op, name: str, data: Site, packed:
                 return Misplaced(product, name, data.op, packed, "other", (cell, cell), (place[cell], at), shown)
             cells.setdefault(at, cell)
         else:
-            size = p.value(room) if found else None
+            size = found[-1].value(room) if found else None
             if not isinstance(size, int) or size < len(place) * lines:
                 continue  # scales that serve several parts may be meant
             for cell, at in place.items():
@@ -107,7 +107,7 @@ def _contradiction(program: Program, product: Op, name: str, data: Site, packed:
                     return Misplaced(product, name, data.op, packed, "same", (cells[at], cell), (at, at), shown)
             order = sorted(cells)
             if order[-1] + lines > size:
-                return Misplaced(product, name, data.op, packed, "beyond", (cells[order[-1]],) * 2, (order[-1], size), shown)
+                return Misplaced(product, name, data.op, packed, "beyond", (cells[order[-1]], cells[order[-1]]), (order[-1], size), shown)
             for a, b in pairwise(order):
                 if b - a < lines:
                     return Misplaced(product, name, data.op, packed, "into", (cells[a], cells[b]), (a, b), shown)

@@ -66,12 +66,12 @@ def stores_by_tensor(program: Program) -> tuple[tuple[Site, ...], ...]:
     return tuple(tuple(stores) for stores in writers.values())
 
 
-def covered(site: Site, axis: int) -> int:
+def covered(op: Op, axis: int) -> int:
     """Elements that one access covers along an axis, innermost first."""
-    shape = site.op.attrs.get("shape")
-    x = site.op.operands.get("x")
+    shape = op.attrs.get("shape")
+    x = op.operands.get("x")
     t = x.type if isinstance(x, Expr) else None
-    view, rows = site.op.operands.get("view"), site.op.operands.get("rows")
+    view, rows = op.operands.get("view"), op.operands.get("rows")
     if isinstance(view, Expr) and isinstance(view.type, ViewT):
         given = rows.attrs.get("value") if isinstance(rows, Expr) and rows.op == "const" else None
         return view.type.cols if axis == 0 else given if axis == 1 and isinstance(given, int) else 1
@@ -81,7 +81,7 @@ def covered(site: Site, axis: int) -> int:
         sizes = [t.rows] if t.form == "rowvec" else [t.cols] if t.rank == 1 or t.form == "colvec" else [t.cols, t.rows]
     else:
         sizes = [1]
-    coords = site.op.operands.get("coords")
+    coords = op.operands.get("coords")
     if len(sizes) == 1 and isinstance(coords, tuple) and any(isinstance(c.type, FragT) for c in coords):
         return 1  # each element of a vector has a place of its own, and the other entries are the same for all
     if axis == 1 and len(sizes) == 2 and rows_placed(coords):

@@ -79,7 +79,7 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         names = parameters(program, decisive) | ({extent} if isinstance(extent, str) else set())
         if isinstance(extent, str):
             names |= parameters(program, [Expr("param", (), {"name": extent})])
-        found = _outside(program, site, e, extent, covered(site, axis), names, bool(read))
+        found = _outside(program, site, e, extent, covered(site.op, axis), names, bool(read))
         if found:
             return _fault(program, site, tensor, entry, found, names, values[0].span if values else None)
     return None

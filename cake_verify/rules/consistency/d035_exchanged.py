@@ -58,7 +58,7 @@ def _sizes(site: Site, rank: int) -> list[int] | None:
     t = view.type if isinstance(view, Expr) else None
     if isinstance(t, ViewT):
         return [t.cols, t.rows if t.rank == 2 else 1, *[1] * rank][:rank]
-    return [covered(site, k) for k in range(rank)]
+    return [covered(site.op, k) for k in range(rank)]
 
 
 def _steps(form: _Form) -> dict[str, int] | None:
@@ -131,7 +131,7 @@ def _across(program: Program, site: Site, tensor: Param, forms: list[_Form]) -> 
     t = x.type if isinstance(x, Expr) else site.op.type
     if tensor.kind != "gmem" or not isinstance(t, FragT) or (t.rank != 1 and t.form not in ("rowvec", "colvec")) or not tensor.extents:
         return None
-    n = covered(site, 0)
+    n = covered(site.op, 0)
     room = tensor.extents[-1]
     if n < 2 or any(c >= n for c in forms[0][1].values()):
         return None
@@ -147,7 +147,7 @@ def _vector(site: Site, tensor: Param, coords: tuple[Expr, ...], axis: int) -> F
     """A vector whose elements are meant for another axis than the one it lies along."""
     x = site.op.operands.get("x")
     t = x.type if isinstance(x, Expr) else site.op.type
-    n, room, base = covered(site, 0), tensor.extents[-1], spoken(coords[axis])
+    n, room, base = covered(site.op, 0), tensor.extents[-1], spoken(coords[axis])
     form = t.form if isinstance(t, FragT) else ""
     what, numbers = {"rowvec": ("row vector", "its tile, 0"), "colvec": ("column vector", "its tile, 1")}.get(form, ("vector", "the vector, 0"))
     message = f"{call(site.op)} lays the {n} elements of a {what} along axis 0 of `{tensor.name}`, which has {room}: `{base}` steps by {n} along axis {axis}"

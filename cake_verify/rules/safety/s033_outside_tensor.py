@@ -114,7 +114,7 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fa
     if not tensor.extents or axis >= len(tensor.extents):
         return None
     extent = tensor.extents[len(tensor.extents) - 1 - axis]
-    n = covered(site, axis)
+    n = covered(site.op, axis)
     if isinstance(extent, int):
         last = r.hi if r.tight else r.lo
         if last + n > extent:

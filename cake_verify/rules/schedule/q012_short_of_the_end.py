@@ -127,7 +127,7 @@ def stored(s: Site, axis: int) -> int:
         return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
     if isinstance(view, Expr) and axis == 1 and view.type is not None:
         return int(getattr(view.type, "rows", 1))
-    return covered(s, axis)
+    return covered(s.op, axis)
 
 
 def counted(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span] | None:
