@@ -58,7 +58,7 @@ class Rule:
 
     `root` says that what the safety gate would find while the rule is broken are consequences of it; `undecides` that what the rule
     finds leaves the verdict open; `stands_in` that the safety gate decides the same and more, so that the rule speaks only while that gate
-    is skipped; `targeted` that what a rule outside the conformance gate finds depends on the target.
+    is skipped; `targeted` that what it finds depends on the target: rules of the conformance gate do unless they say otherwise, others do not.
     """
 
     page: Page
@@ -84,7 +84,8 @@ def room(name: str) -> tuple[Rule, ...]:
             continue
         if page.code in found:
             raise ImportError(f"two files describe {page.code}")
-        marks = {field: getattr(module, field.upper(), False) for field in ("root", "undecides", "stands_in", "targeted")}
+        usual = {"root": False, "undecides": False, "stands_in": False, "targeted": name == "conformance"}
+        marks = {field: getattr(module, field.upper(), value) for field, value in usual.items()}
         found[page.code] = Rule(page, getattr(module, "check", None), check_plan=getattr(module, "check_plan", None), **marks)
     return tuple(found[code] for code in sorted(found))
 
@@ -98,7 +99,7 @@ def checks(name: str) -> tuple[tuple[Rule, Check], ...]:
 @cache
 def targeted_checks(name: str) -> tuple[tuple[Rule, Check], ...]:
     """The rules of one folder that a schedule's second target can break although its first one does not."""
-    return tuple((rule, check) for rule, check in checks(name) if rule.targeted or name == "conformance")
+    return tuple((rule, check) for rule, check in checks(name) if rule.targeted)
 
 
 def pages() -> dict[str, Page]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
 from cake_ir.program import Program
 
@@ -19,6 +20,12 @@ class MmaGroups:
     opens: frozenset[int]
     closes: frozenset[int]
     follows: frozenset[int]
+
+
+@fact
+def wgmma_roles(program: Program) -> frozenset[str]:
+    """Roles that issue products of warpgroups, of which alone groups can be in flight."""
+    return frozenset(s.role for s in sites(program) if s.op.attrs.get("kind") == "wgmma")
 
 
 @fact

@@ -55,7 +55,7 @@ class Source:
     def __init__(self, text: str, filename: str) -> None:
         self.text = text
         self.filename = filename
-        self.lines = _LINE_END.split(text)  # as Python's tokenizer ends lines
+        self.lines = _LINE_END.split(text) if "\r" in text else text.split("\n")  # as Python's tokenizer ends lines
         self.span: Callable[[ast.AST], Span] = _Spans(self.lines, not text.isascii()).__getitem__
 
     def at(self, span: Span) -> str:
@@ -177,11 +177,12 @@ def _fits(tree: ast.Module) -> bool:
     for _ in range(LEVELS + 1):
         inner: list[ast.AST] = []
         for node in level:
-            if type(node) in _BLOCKS:
-                for name in _INNER:
-                    inner += getattr(node, name, ())
-                for name in _PARTS:
-                    if (part := getattr(node, name, None)) is not None and _too_deep(part) is not None:
+            fields = _BLOCKS.get(type(node))
+            if fields is not None:
+                for name in fields[0]:
+                    inner += getattr(node, name)
+                for name in fields[1]:
+                    if (part := getattr(node, name)) is not None and _too_deep(part) is not None:
                         return False
                 for item in getattr(node, "items", ()):
                     if _too_deep(item.context_expr) is not None:
@@ -208,4 +209,8 @@ def _too_deep(root: ast.AST) -> ast.AST | None:
 
 _INNER = ("body", "orelse", "handlers", "finalbody", "cases")
 _PARTS = ("iter", "test", "target", "pattern", "guard")
-_BLOCKS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match, ast.match_case})
+_BLOCKS = {
+    kind: tuple(tuple([name for name in names if name in kind._fields]) for names in (_INNER, _PARTS))
+    for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match, ast.match_case)
+}
+"""What statements with statements in them have of both kinds."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cake_ir.derive.acting import acting
-from cake_ir.derive.mma_groups import mma_groups
+from cake_ir.derive.mma_groups import mma_groups, wgmma_roles
 from cake_ir.derive.registers import fragment_registers
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Drain, Issue
+from cake_ir.ops.effects import Drain
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.types import FragT
 
@@ -29,6 +29,7 @@ class Held:
         return sum(self.places.values())
 
 
+@fact
 def held(program: Program) -> dict[str, Held]:
     """By role, the MMA at which most registers are held.
 
@@ -36,8 +37,7 @@ def held(program: Program) -> dict[str, Held]:
     to round. What else lives there comes on top.
     """
     out: dict[str, Held] = {}
-    multiplying = {s.role for s in acting(program).get(Issue, ()) if s.op.attrs.get("kind") == "wgmma"}
-    for block in (b for b in program.body if b.role in multiplying):
+    for block in (b for b in program.body if b.role in wgmma_roles(program)):
         walk = _Walk(program)
         walk.block(block.body, (), {})
         if walk.most is not None:

@@ -125,13 +125,17 @@ def of(program: Program, role: str | None, e: Expr) -> Range:
     return _evaluator(program, role).value(e, _DEPTH)
 
 
-@fact
-def live(program: Program) -> tuple[Site, ...]:
-    """The operations in text order without those in loops that certainly have no iteration: what they would do is never done."""
+def live(program: Program, *names: str) -> tuple[Site, ...]:
+    """The operations (of these names) in text order without those in loops that certainly have no iteration: what they would do is never done."""
+    found = sites(program).of(*names) if names else sites(program).ops
+    idle = _idle(program) if found else ()
+    return tuple(s for s in found if not any(id(p) in idle for p in s.path)) if idle else found
 
-    found = sites(program)
-    idle = {id(s) for (role, _), loops in found.loops.items() for s in loops if _never_runs(program, role, s)}
-    return tuple(s for s in found.ops if not any(id(p) in idle for p in s.path)) if idle else found.ops
+
+@fact
+def _idle(program: Program) -> frozenset[int]:
+    """The loops that certainly have no iteration, by identity."""
+    return frozenset(id(s) for (role, _), loops in sites(program).loops.items() for s in loops if _never_runs(program, role, s))
 
 
 def _never_runs(program: Program, role: str, loop: For) -> bool:

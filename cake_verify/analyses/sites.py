@@ -13,19 +13,16 @@ from cake_ir.types import FragT, ViewT
 class Site:
     """One operation in its place. `path` lists the enclosing loops and branches from the outside in; `order` counts within the role.
 
-    `arms` says for each `If` of the path which arm the operation is in (True: then).
+    `loops` are the loops of the path; `arms` says for each of its branches which arm the operation is in (True: then).
     """
 
     op: Op
     role: Role
     path: tuple[For | If, ...]
+    loops: tuple[For, ...]
     arms: tuple[bool, ...]
     order: int
     targets: tuple[str, ...] = ()
-
-    @property
-    def loops(self) -> tuple[For, ...]:
-        return tuple(s for s in self.path if isinstance(s, For))
 
 
 @record(eq=False)
@@ -40,15 +37,24 @@ class Binding:
 
 @record(eq=False)
 class Sites:
-    """All operations in text order, and by role the bindings and the loops by variable."""
+    """All operations in text order, the same by their name and by role, and by role the bindings and the loops by variable."""
 
     ops: tuple[Site, ...]
+    named: dict[str, tuple[Site, ...]]
+    by_role: dict[str, tuple[Site, ...]]
     bindings: dict[tuple[str, str], tuple[Binding, ...]]
     loops: dict[tuple[str, str], tuple[For, ...]]
     results: dict[tuple[str, str], tuple[Site, ...]]
 
     def of_role(self, role: str) -> tuple[Site, ...]:
-        return tuple(s for s in self.ops if s.role.name == role)
+        return self.by_role.get(role, ())
+
+    def of(self, *names: str) -> tuple[Site, ...]:
+        """The operations of these names in text order: most rules are about a few, and most programs have none of them."""
+        here = [n for n in names if n in self.named]
+        if len(here) < 2:
+            return self.named[here[0]] if here else ()
+        return tuple([s for s in self.ops if s.op.name in here])
 
 
 @fact
@@ -60,8 +66,8 @@ def sites(program: Program) -> Sites:
 def stores_by_tensor(program: Program) -> tuple[tuple[Site, ...], ...]:
     """The stores at coordinates, those of one tensor together."""
     writers: dict[str, list[Site]] = {}
-    for s in sites(program).ops:
-        if s.op.name in ("tma_store", "store") and isinstance(s.op.attrs.get("tensor"), str) and isinstance(s.op.operands.get("coords"), tuple):
+    for s in sites(program).of("tma_store", "store"):
+        if isinstance(s.op.attrs.get("tensor"), str) and isinstance(s.op.operands.get("coords"), tuple):
             writers.setdefault(str(s.op.attrs["tensor"]), []).append(s)
     return tuple(tuple(stores) for stores in writers.values())
 
@@ -93,37 +99,40 @@ class _Finder:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.ops: list[Site] = []
+        self.named: dict[str, list[Site]] = {}
+        self.by_role: dict[str, list[Site]] = {role: [] for role in program.roles}
         self.bindings: dict[tuple[str, str], list[Binding]] = {}
         self.loops: dict[tuple[str, str], list[For]] = {}
         self.results: dict[tuple[str, str], list[Site]] = {}
-        self.order: dict[str, int] = {}
 
     def run(self) -> Sites:
         for block in self.program.body:
-            self.body(block.body, self.program.roles[block.role], (), ())
-        tuples = lambda d: {k: tuple(v) for k, v in d.items()}  # noqa: E731 - three uses, one line
-        return Sites(tuple(self.ops), tuples(self.bindings), tuples(self.loops), tuples(self.results))
+            self.body(block.body, self.program.roles[block.role], (), (), ())
+        tuples = lambda d: {k: tuple(v) for k, v in d.items()}  # noqa: E731 - five uses, one line
+        return Sites(tuple(self.ops), tuples(self.named), tuples(self.by_role), tuples(self.bindings), tuples(self.loops), tuples(self.results))
 
-    def body(self, body: tuple[Stmt, ...], role: Role, path: tuple[For | If, ...], arms: tuple[bool, ...]) -> None:
+    def body(self, body: tuple[Stmt, ...], role: Role, path: tuple[For | If, ...], loops: tuple[For, ...], arms: tuple[bool, ...]) -> None:
+        mine = self.by_role[role.name]
         for s in body:
             if isinstance(s, Do):
-                self.site(s.op, role, path, arms, ())
+                self.site(Site(s.op, role, path, loops, arms, len(mine)), mine)
             elif isinstance(s, Assign):
                 if isinstance(s.value, Op):
-                    self.site(s.value, role, path, arms, s.targets)
+                    found = Site(s.value, role, path, loops, arms, len(mine), s.targets)
+                    self.site(found, mine)
+                    for name in s.targets:
+                        self.results.setdefault((role.name, name), []).append(found)
                 else:
                     for name in s.targets:
                         self.bindings.setdefault((role.name, name), []).append(Binding(name, s.value, role, path))
             elif isinstance(s, For):
                 self.loops.setdefault((role.name, s.var), []).append(s)
-                self.body(s.body, role, (*path, s), arms)
+                self.body(s.body, role, (*path, s), (*loops, s), arms)
             else:
-                self.body(s.then, role, (*path, s), (*arms, True))
-                self.body(s.orelse, role, (*path, s), (*arms, False))
+                self.body(s.then, role, (*path, s), loops, (*arms, True))
+                self.body(s.orelse, role, (*path, s), loops, (*arms, False))
 
-    def site(self, op: Op, role: Role, path: tuple[For | If, ...], arms: tuple[bool, ...], targets: tuple[str, ...]) -> None:
-        order = self.order[role.name] = self.order.get(role.name, -1) + 1
-        found = Site(op, role, path, arms, order, targets)
+    def site(self, found: Site, mine: list[Site]) -> None:
         self.ops.append(found)
-        for name in targets:
-            self.results.setdefault((role.name, name), []).append(found)
+        mine.append(found)
+        self.named.setdefault(found.op.name, []).append(found)

@@ -227,7 +227,7 @@ def gemm(lm, A: LM.gmem2d[LM.bf16], C: LM.gmem2d[LM.bf16]):
 
 
 def test_a_rule_that_looks_at_the_target_says_so():
-    for name in ("construct", "consistency"):
+    for name in ("construct", "consistency", "conformance"):
         for rule, check in checks(name):
             reads = re.search(r"\.target\b", inspect.getsource(inspect.getmodule(check)).partition("def check")[2]) is not None
             assert rule.targeted == reads, rule.page.code

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops import spec_of
-from cake_ir.program import Program
+from cake_ir.program import Op, Program
 from cake_ir.span import Span
 from cake_ir.targets import target
 from cake_verify.analyses.sites import sites
@@ -38,7 +38,7 @@ def check(program: Program) -> Iterator[Fault]:
     uses: dict[str, list[tuple[Span, str]]] = {}
     for feature, span, what in _uses(program):
         if not t.has(feature):
-            uses.setdefault(_SAME.get(feature, feature), []).append((span, what))
+            uses.setdefault(_SAME.get(feature, feature), []).append((span, what if isinstance(what, str) else _called(what)))
     for feature, places in uses.items():
         span, what = places[0]
         others = tuple((s, f"{w} needs it too") for s, w in places[1:4])
@@ -49,8 +49,8 @@ def check(program: Program) -> Iterator[Fault]:
         )  # fmt: skip
 
 
-def _uses(program: Program) -> Iterator[tuple[str, Span, str]]:
-    """(feature, where, what) of everything that needs one, declarations first."""
+def _uses(program: Program) -> Iterator[tuple[str, Span, str | Op]]:
+    """(feature, where, what in words or the operation) of everything that needs one, declarations first."""
     for d in program.tmems.values():
         yield "TMEM", d.span, f"`{d.name}`"
     for r in program.roles.values():
@@ -63,12 +63,16 @@ def _uses(program: Program) -> Iterator[tuple[str, Span, str]]:
         op = site.op
         feature = _FOR_KIND.get(str(op.attrs.get("kind"))) if op.name == "mma" else spec_of(op).needs
         if feature is not None and feature != "CLUSTER":  # clusters are H005's
-            yield feature, op.span, f"`{'lm' if spec_of(op).on == 'lm' else 'view'}.{op.name}`" + (" on shared-memory views" if feature == "WGMMA" else "")
+            yield feature, op.span, op
     for b in program.barriers.values():
         if b.arrive == "tx":
             yield "MBARRIER_TX", b.span, f"`{b.name}`"
         elif b.arrive == "mma":
             yield "TCGEN05", b.span, f"`{b.name}`"
+
+
+def _called(op: Op) -> str:
+    return f"`{'lm' if spec_of(op).on == 'lm' else 'view'}.{op.name}`" + (" on shared-memory views" if op.attrs.get("kind") == "wgmma" else "")
 
 
 def _help(feature: str, name: str) -> str:

@@ -14,6 +14,8 @@ from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
+TARGETED = False
+
 PAGE = Page(
     code="H003",
     title="no box of the copy engine moves this rectangle",
@@ -30,14 +32,14 @@ PAGE = Page(
     sources=("HW043", "HW044"),
 )
 
-COPIES = frozenset({"tma_load", "tma_prefetch", "tma_store", "tma_reduce", "tma_gather"})
+COPIES = ("tma_load", "tma_prefetch", "tma_store", "tma_reduce", "tma_gather")
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in sites(program).of(*COPIES):
         op = site.op
         view = op.operands.get("view")
-        if op.name not in COPIES or not isinstance(view, Expr):
+        if not isinstance(view, Expr):
             continue
         for r in rectangles(program, site.role.name, view):
             problem = None if view_problem(r.layout) else box_problem(program, op, r)

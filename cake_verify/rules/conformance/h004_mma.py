@@ -32,13 +32,12 @@ _NEEDS = {"wgmma": "WGMMA", "tcgen05": "TCGEN05", "mma_sync": "MMA_SYNC"}
 def check(program: Program) -> Iterator[Fault]:
     if not program.target:
         return
-    for site in sites(program).ops:
-        if site.op.name == "mma":
-            found = _problem(program, site.op, site.role)
-            if found:
-                problem, param = found
-                related = tuple((site.op.spans[p], f"`{p}` is {_type(site.op, p)}") for p in ("acc", "a", "b") if p != param and p in site.op.spans)
-                yield Fault("H004", problem, site.op.spans.get(param, site.op.span), related, help=_help(site.op, problem, program.target), facts={"kind": str(site.op.attrs["kind"]), "target": program.target})
+    for site in sites(program).of("mma"):
+        found = _problem(program, site.op, site.role)
+        if found:
+            problem, param = found
+            related = tuple((site.op.spans[p], f"`{p}` is {_type(site.op, p)}") for p in ("acc", "a", "b") if p != param and p in site.op.spans)
+            yield Fault("H004", problem, site.op.spans.get(param, site.op.span), related, help=_help(site.op, problem, program.target), facts={"kind": str(site.op.attrs["kind"]), "target": program.target})
 
 
 def _help(op: Op, problem: str, name: str) -> str:

@@ -32,7 +32,7 @@ def check(program: Program) -> Iterator[Fault]:
     t = target(program.target)
     x, y = program.launch.cluster
     span = program.launch.spans.get("cluster", program.launch.span)
-    copies = [s for s in sites(program).ops if s.op.attrs.get("multicast") is not None]
+    copies = [s for s in sites(program).of("tma_load") if s.op.attrs.get("multicast") is not None]
     if x * y > 1 and not t.has("CLUSTER"):
         why = t.narrower.get("CLUSTER") or exists_on("CLUSTER")
         yield Fault("H005", f"a cluster of {x} x {y} does not exist on {t.name}: {why}", span, tuple((s.op.spans["multicast"], "shares a tile over the cluster") for s in copies[:3]),
@@ -43,7 +43,7 @@ def check(program: Program) -> Iterator[Fault]:
                     facts={"expected": t.cluster_max_nonportable, "found": x * y, "target": t.name})  # fmt: skip
         return
     if not t.has("CLUSTER"):
-        for s in (s for s in sites(program).ops if s.op.name in ("cluster_sync",) or (s.op.name == "sync" and s.op.attrs["barrier"] not in program.named)):
+        for s in (s for s in sites(program).of("cluster_sync", "sync") if s.op.name == "cluster_sync" or s.op.attrs["barrier"] not in program.named):
             yield Fault("H005", f"`lm.{s.op.name}` meets a cluster, which {t.name} does not have; {exists_on('CLUSTER')}", s.op.span, help="use `lm.sync` of a named barrier")
             return
     for s in copies:

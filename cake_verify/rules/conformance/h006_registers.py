@@ -101,7 +101,7 @@ def _accumulators(program: Program) -> Iterator[Fault]:
     """MMAs that the launch value, or their role's budget, does not hold: the assembler refuses the first and ignores the second."""
     entry = entry_registers(program)
     budgets: set[str] = set()
-    for site in sites(program).ops:
+    for site in sites(program).of("mma"):
         acc, a = site.op.operands.get("acc"), site.op.operands.get("a")
         if site.op.attrs.get("kind") != "wgmma" or not isinstance(acc, Expr) or not isinstance(acc.type, FragT):
             continue

@@ -40,9 +40,11 @@ def check(program: Program) -> Iterator[Fault]:
         yield Fault("H007", f"`{last.name}` ends at warp {last.warp_hi - 1}: a block of {program.threads} threads, {t.name} launches at most {t.max_threads}",
                     last.spans.get("warps", last.span), (), f"number the warps below {t.max_threads // 32}", (), {"expected": t.max_threads, "found": program.threads})  # fmt: skip
     for s in program.schedulers.values():
+        if s.kind != "grid":
+            continue
         counts = [ranges.of(program, None, e).exact for e in s.tiles]
         blocks = prod(c for c in counts if c is not None)
-        if s.kind == "grid" and blocks > MOST_BLOCKS:
+        if blocks > MOST_BLOCKS:
             yield Fault("H007", f"`{s.name}` makes a grid of at least {blocks:,} blocks, a launch has at most {MOST_BLOCKS:,}", s.spans.get("tiles", s.span), (),
                         "use larger tiles, or a persistent grid", (), {"expected": MOST_BLOCKS, "found": blocks})  # fmt: skip
     yield from _parameters(program, t.param_bytes)

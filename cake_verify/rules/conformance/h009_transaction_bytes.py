@@ -12,6 +12,8 @@ from cake_verify.rules.examples import TILE, edit
 
 MOST_BYTES = 2**20 - 1
 
+TARGETED = False
+
 PAGE = Page(
     code="H009",
     title="more bytes than a barrier counts",

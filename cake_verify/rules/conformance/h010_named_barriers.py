@@ -13,6 +13,8 @@ from cake_verify.rules.examples import COPY, edit
 IDS = 15
 """Ids 1 to 15; 0 is the block's own barrier."""
 
+TARGETED = False
+
 PAGE = Page(
     code="H010",
     title="more named barriers than ids",

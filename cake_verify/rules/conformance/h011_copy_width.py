@@ -13,6 +13,8 @@ from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import SYNC_MMA, edit
 
+TARGETED = False
+
 PAGE = Page(
     code="H011",
     title="a copy of part of a 16-byte chunk",
@@ -28,9 +30,9 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in sites(program).of("cp_async", "cp_async_rows"):
         view = site.op.operands.get("view")
-        if site.op.name not in ("cp_async", "cp_async_rows") or not isinstance(view, Expr):
+        if not isinstance(view, Expr):
             continue
         for r in rectangles(program, site.role.name, view):
             bits = DTYPES[r.view.dtype].container_bits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mma_groups import mma_groups
+from cake_ir.derive.mma_groups import mma_groups, wgmma_roles
 from cake_ir.derive.structure import sites
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -14,6 +14,8 @@ from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
+
+TARGETED = False
 
 PAGE = Page(
     code="H012",
@@ -35,7 +37,8 @@ Group = tuple[str, int]
 
 def check(program: Program) -> Iterator[Fault]:
     for block in program.body:
-        yield from _Walk(program).run(block.body)
+        if block.role in wgmma_roles(program):
+            yield from _Walk(program).run(block.body)
 
 
 _STEPS, _MOST = 20_000, 64

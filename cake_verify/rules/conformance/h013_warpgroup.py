@@ -10,6 +10,8 @@ from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
+TARGETED = False
+
 PAGE = Page(
     code="H013",
     title="not a warpgroup",
@@ -24,7 +26,7 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
-    for site in sites(program).ops:
+    for site in sites(program).of("mma", "tmem_load", "tmem_store"):
         role, op = site.role, site.op
         what = "wgmma" if op.attrs.get("kind") == "wgmma" else f"`lm.{op.name}`" if op.name in ("tmem_load", "tmem_store") else ""
         if not what or role.name in told or (role.warp_lo % 4 == 0 and role.member_warps % 4 == 0):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mma_groups import wgmma_roles
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Operand, Program, Stmt
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
+
+TARGETED = False
 
 PAGE = Page(
     code="H014",
@@ -23,7 +26,8 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     for block in program.body:
-        yield from _body(block.body)
+        if block.role in wgmma_roles(program):
+            yield from _body(block.body)
 
 
 def _body(body: tuple[Stmt, ...]) -> Iterator[Fault]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import nodes
+from cake_ir.derive.mentions import mentions
 from cake_ir.dtypes import cast_on
 from cake_ir.fault import Fault
 from cake_ir.program import Program
@@ -25,9 +25,7 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     if not program.target:
         return
-    for node in (n for found in nodes(program) for n in found):
-        if node.op != "cast":
-            continue
+    for node in mentions(program).get("cast", ()):
         src, dst = getattr(node.args[0].type, "dtype", None), getattr(node.type, "dtype", None)
         if src is None or dst is None:
             continue

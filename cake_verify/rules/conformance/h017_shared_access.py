@@ -41,15 +41,15 @@ PAGE = Page(
     sources=("HW020", "HW090", "HW100"),
 )
 
-_TILES = ("acc", "a", "b")
+_FORMS = frozenset({"acc", "a", "b", "vec", "colvec"})
 
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
-    for site in sites(program).ops:
+    for site in sites(program).of("store", "load", "send"):
         op = site.op
         view, frag = op.operands.get("view"), _fragment(op)
-        if op.name not in ("store", "load", "send") or not isinstance(view, Expr) or frag is None or frag.form not in (*_TILES, "vec", "colvec"):
+        if not isinstance(view, Expr) or frag is None or frag.form not in _FORMS:
             continue
         for r in rectangles(program, site.role.name, view):
             if view_problem(r.layout) or r.name in told:

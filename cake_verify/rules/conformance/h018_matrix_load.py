@@ -29,10 +29,10 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in sites(program).of("ldmatrix"):
         op = site.op
         view = op.operands.get("view")
-        if op.name != "ldmatrix" or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+        if not isinstance(view, Expr) or not isinstance(view.type, ViewT):
             continue
         bits = DTYPES[view.type.dtype].bits
         if view.type.transposed and bits == 8 and program.target and not target(program.target).has("LDMATRIX_B8"):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.ops.atomic import BF16_ADD
 from cake_ir.program import Program
+from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
@@ -26,8 +27,8 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     if program.target not in BF16_ADD:
         return
-    for op in program.ops:
+    for op in (s.op for s in sites(program).of("atomic")):
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
-        if op.name == "atomic" and tensor is not None and tensor.dtype == "bf16":
+        if tensor is not None and tensor.dtype == "bf16":
             yield Fault("H022", f"{program.target} has no atomic addition of bf16", op.span, ((tensor.span, f"`{tensor.name}` holds bf16"),),
                         "add in f32 and convert afterwards, or in f16", (), {"target": program.target, "found": "bf16"})  # fmt: skip

@@ -30,9 +30,7 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     first: Site | None = None
-    for s in sites(program).ops:
-        if s.op.name != "mma":
-            continue
+    for s in sites(program).of("mma"):
         fault = _one(program, s)
         if fault:
             yield fault

@@ -14,6 +14,8 @@ from cake_verify.analyses.sites import Site
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
+TARGETED = False
+
 PAGE = Page(
     code="H024",
     title="a tensor copy that starts inside 16 bytes",
@@ -30,10 +32,10 @@ _COPIES = ("tma_load", "tma_prefetch", "tma_store", "tma_reduce")
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in ranges.live(program):
+    for site in ranges.live(program, *_COPIES, "tma_gather"):
         op = site.op
         at, view = op.operands.get("coords"), op.operands.get("view")
-        first = op.operands.get("col") if op.name == "tma_gather" else at[0] if op.name in _COPIES and isinstance(at, tuple) and at else None
+        first = op.operands.get("col") if op.name == "tma_gather" else at[0] if isinstance(at, tuple) and at else None
         if not isinstance(first, Expr):
             continue
         if not isinstance(view, Expr) or not isinstance(view.type, ViewT):

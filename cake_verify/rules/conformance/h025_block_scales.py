@@ -31,14 +31,13 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for s in sites(program).ops if program.target else ():
-        if s.op.name == "mma":
-            for name in ("scale_a", "scale_b"):
-                e = s.op.operands.get(name)
-                fault = _one(program, s, name, e) if isinstance(e, Expr) and isinstance(e.type, ScalesT) else None
-                if fault:
-                    yield fault
-                    break  # the other operand's are declared alike
+    for s in sites(program).of("mma") if program.target else ():
+        for name in ("scale_a", "scale_b"):
+            e = s.op.operands.get(name)
+            fault = _one(program, s, name, e) if isinstance(e, Expr) and isinstance(e.type, ScalesT) else None
+            if fault:
+                yield fault
+                break  # the other operand's are declared alike
 
 
 def _one(program: Program, s: Site, name: str, e: Expr) -> Fault | None:

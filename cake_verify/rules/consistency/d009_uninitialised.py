@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
+from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
@@ -25,8 +27,10 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for block in program.body:
-        walk = _Walk()
+    empty = [n for n in mentions(program).get("frag", ()) if n.attrs.get("init") is None]
+    declared = {id(s.op.operands["value"]) for s in sites(program).of("compute")} if empty else set()
+    for block in program.body if empty else ():
+        walk = _Walk(any(id(n) not in declared for n in empty))
         walk.body(block.body)
         yield from walk.found
 
@@ -35,9 +39,10 @@ INTEGERS = frozenset(n for n, d in DTYPES.items() if d.is_integer)
 
 
 class _Walk:
-    """Places without a value so far, with where they were declared."""
+    """Places without a value so far, with where they were declared. `nameless`: some fragment without one stands inside an expression."""
 
-    def __init__(self) -> None:
+    def __init__(self, nameless: bool) -> None:
+        self.nameless = nameless
         self.empty: dict[str, Span] = {}
         self.branches = 0
         self.tiles = 0
@@ -75,6 +80,8 @@ class _Walk:
                     for t in s.targets:
                         self.empty.pop(t, None)
                 return
+        if not self.empty and not self.nameless:
+            return
         if op.attrs.get("kind") is not None and op.name == "mma":
             self.mma(op)
         else:

@@ -40,10 +40,10 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:
     """(view, loop bound as text, the load) of copies whose last tile reaches past the tensor for some extents."""
-    for site in sites(program).ops:
+    for site in sites(program).of("tma_load"):
         op = site.op
         view, coords = op.operands.get("view"), op.operands.get("coords")
-        if op.name != "tma_load" or not isinstance(view, Expr) or not isinstance(view.type, ViewT) or not isinstance(coords, tuple):
+        if not isinstance(view, Expr) or not isinstance(view.type, ViewT) or not isinstance(coords, tuple):
             continue
         axis, extent = (0, view.type.cols) if view.type.rank == 1 else (1, view.type.rows)
         if op.attrs.get("box") is None and axis < len(coords):

@@ -34,9 +34,9 @@ TARGETED = True
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[str, str]] = set()
-    for site in sites(program).ops:
+    for site in sites(program).of("mma", "tmem_copy"):
         op = site.op
-        family = "copy" if op.name == "tmem_copy" else str(op.attrs["kind"]) if op.name == "mma" else "mma_sync"
+        family = "copy" if op.name == "tmem_copy" else str(op.attrs["kind"])
         if family == "mma_sync" or not _exists(program, family):
             continue
         for name in ("view",) if family == "copy" else ("a", "b"):

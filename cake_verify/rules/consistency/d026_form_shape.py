@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.forms import MOST_REGISTERS, fragment_problem, registers_32
 from cake_ir.placement import fragment
-from cake_ir.program import Expr, Op, Program
+from cake_ir.program import Expr, Program
 from cake_ir.types import FragT, PairT
 from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
@@ -31,8 +31,9 @@ def check(program: Program) -> Iterator[Fault]:
     found = nodes(program)
     for site in sites(program).ops:
         warps = site.role.member_warps
-        for t, e in _types(found[site.op.id], site.op):
-            if (id(t), warps) in seen:
+        for e in (*found[site.op.id], None):  # every node of its operands, then its result
+            t = site.op.type if e is None else e.type.value if isinstance(e.type, PairT) else e.type
+            if not isinstance(t, FragT) or (id(t), warps) in seen:
                 continue
             seen.add((id(t), warps))
             if (t, warps) in told or t in accumulators:  # H004 judges the shapes of accumulators
@@ -48,14 +49,3 @@ def _too_large(t: FragT, warps: int) -> str | None:
     """Whether the fragment is far beyond what a thread can hold, so that it would live in local memory."""
     held = registers_32(fragment(t, warps)) * t.stages if t.dtype != "bool" else 0
     return f"a fragment of {'x'.join(map(str, t.shape))} {t.dtype} takes {held:,} registers a thread, a thread has 255" if held > MOST_REGISTERS else None
-
-
-def _types(found: Iterable[Expr], op: Op) -> Iterator[tuple[FragT, Expr | None]]:
-    """Fragment types of an operation's operands, nodes inside them included, and of its result."""
-    for node in found:
-        if isinstance(node.type, FragT):
-            yield node.type, node
-        elif isinstance(node.type, PairT):
-            yield node.type.value, node
-    if isinstance(op.type, FragT):
-        yield op.type, None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
@@ -36,9 +37,9 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     """Vectors of several warps that are reduced to a scalar without anything that the warps share."""
-    for s in sites(program).ops:
+    for s in sites(program).of("compute") if mentions(program).keys() & {"reduce", "sum"} else ():
         value = s.op.operands.get("value")
-        if s.op.name != "compute" or s.role.member_warps == 1 or not isinstance(value, Expr):
+        if s.role.member_warps == 1 or not isinstance(value, Expr):
             continue
         for n in value.parts():
             t = n.args[0].type if n.args else None

@@ -42,10 +42,10 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
-    for site in ranges.live(program):
+    for site in ranges.live(program, "load", "store", "ld", "atomic"):
         op = site.op
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
-        if tensor is None or tensor.kind != "gmem" or op.name not in ("load", "store", "ld", "atomic"):
+        if tensor is None or tensor.kind != "gmem":
             continue
         if op.operands.get("mask") is not None or op.attrs.get("clip"):
             continue

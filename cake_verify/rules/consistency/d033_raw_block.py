@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import words
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
@@ -38,7 +39,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in sites(program).ops if "cta_id" in words(program) else ():
         tensor = str(site.op.attrs.get("tensor"))
         loop = next((s for s in site.loops if s.kind == "tiles"), None)
         if loop is None or tensor not in program.tensors or tensor in written_tensors(program) or not _reads(program, site):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import nodes
+from cake_ir.derive.mentions import mentions
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
@@ -37,7 +37,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    if not any([n.op == "amax_scale" for found in nodes(program) for n in found]):
+    if "amax_scale" not in mentions(program):
         return
     made: dict[tuple[str, str], tuple[str, Site]] = {}
     for s in sites(program).ops:

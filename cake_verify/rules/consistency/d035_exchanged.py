@@ -29,14 +29,14 @@ PAGE = Page(
     "of the other axis's extent. Coordinates that are fragments are left alone.",
 )
 
-_COPIES = frozenset({"tma_load", "tma_store", "cp_async", "load", "store"})
+_COPIES = ("tma_load", "tma_store", "cp_async", "load", "store")
 _Form = tuple[int, dict[str, int]]
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in sites(program).of(*_COPIES):
         coords, tensor = site.op.operands.get("coords"), program.tensors.get(str(site.op.attrs.get("tensor")))
-        if site.op.name not in _COPIES or tensor is None or not isinstance(coords, tuple) or len(coords) < 2 or any(isinstance(e.type, FragT) for e in coords):
+        if tensor is None or not isinstance(coords, tuple) or len(coords) < 2 or any(isinstance(e.type, FragT) for e in coords):
             continue
         resolve = resolver_of(program, site.role.name)
         forms = [linear(resolve(e)) for e in coords]

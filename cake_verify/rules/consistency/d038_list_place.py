@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Program
@@ -43,7 +44,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    if not any(op.name == "topk_list" or any(n.op == "list_item" for n in found) for op, found in zip(program.ops, nodes(program), strict=True)):
+    if "list_item" not in mentions(program):
         return
     for site in ranges.live(program):
         for n in nodes(program)[site.op.id]:

@@ -28,12 +28,12 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
-    for site in sites(program).ops:
+    for site in sites(program).of("ldmatrix", "load", "store"):
         op = site.op
         view = op.operands.get("view")
         x = op.operands.get("x")
         t = op.type if isinstance(op.type, FragT) else x.type if isinstance(x, Expr) else None
-        if op.name not in ("ldmatrix", "load", "store") or not isinstance(view, Expr) or not isinstance(t, FragT) or t.form not in ("acc", "a", "b") or DTYPES[t.dtype].bits != 16:
+        if not isinstance(view, Expr) or not isinstance(t, FragT) or t.form not in ("acc", "a", "b") or DTYPES[t.dtype].bits != 16:
             continue
         for r in rectangles(program, site.role.name, view):
             if r.name in told or view_problem(r.layout) or r.layout.rows < 8:

@@ -22,8 +22,8 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for s in sites(program).ops:
-        if s.op.name == "arrive" and s.op.attrs.get("order") == "cluster" and any(x.kind != "tiles" for x in s.loops):
+    for s in sites(program).of("arrive"):
+        if s.op.attrs.get("order") == "cluster" and any(x.kind != "tiles" for x in s.loops):
             span = s.op.spans.get("order", s.op.span)
             yield Fault("P008", 'order="cluster" puts a device-wide memory barrier into this loop', span, ((s.loops[-1].head, "runs every iteration"),),
                         "a slot that only the tensor core reads needs no order beyond the arrival", (Fix((Edit(span, "None"),), "likely", "the default order"),), {}, severity="note")  # fmt: skip

@@ -44,8 +44,8 @@ def turn(lm, X: LM.gmem2d[LM.bf16], Y: LM.gmem2d[LM.bf16]):
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for s in sites(program).ops:
+    for s in sites(program).of("load"):
         view = s.op.operands.get("view")
-        if s.op.name == "load" and s.op.attrs.get("form") == "vec" and isinstance(view, Expr) and isinstance(view.type, ViewT) and view.type.transposed:
+        if s.op.attrs.get("form") == "vec" and isinstance(view, Expr) and isinstance(view.type, ViewT) and view.type.transposed:
             yield Fault("P009", f"`{view.type.view}` is read transposed into vectors, one element at a time", s.op.span, (), 'load it with form="acc": a matrix load transposes', (),
                         {"view": view.type.view}, severity="note")  # fmt: skip

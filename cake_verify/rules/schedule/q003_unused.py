@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cake_ir.derive.structure import listed, nodes
+from cake_ir.derive.mentions import beside, mentions
 from cake_ir.fault import Fault
-from cake_ir.program import Assign as AssignStmt
-from cake_ir.program import Expr, Program, Stmt
-from cake_ir.program import For as ForStmt
-from cake_ir.program import If as IfStmt
+from cake_ir.program import Expr, Program
+from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
@@ -39,39 +37,24 @@ def check(program: Program) -> Iterator[Fault]:
 def _used(program: Program) -> set[str]:
     """Names that operations, expressions and declarations of what is used mention."""
     used: set[str] = set()
-    for op, found in zip(program.ops, nodes(program), strict=True):
+    for op in program.ops:
         used.update([v for v in op.attrs.values() if isinstance(v, str)])
-        _mentioned(found, used)
-    for _, body in listed(program):
-        for s in body:
-            _statement(s, used)
+    for kind, found in mentions(program).items():
+        if kind not in _PLAIN:
+            _mentioned(found, used)
+    _mentioned(beside(program), used)
+    used.update([s.scheduler for loops in sites(program).loops.values() for s in loops if s.scheduler is not None])
     for s in program.schedulers.values():
         if s.name in used:
             used.update(x for x in (s.offsets, s.counter, s.fetch) if x is not None)
             for e in s.tiles:
-                _mention(e, used)
+                _mentioned(e.parts(), used)
     for b in program.barriers.values():
         if b.name in used:
             used.add(b.pipeline)
     for d in program.lets.values():
-        _mention(d.value, used)
+        _mentioned(d.value.parts(), used)
     return used
-
-
-def _statement(s: Stmt, used: set[str]) -> None:
-    if isinstance(s, ForStmt):
-        used.update(x for x in (s.scheduler,) if x is not None)
-        _mention(s.lo, used)
-        _mention(s.hi, used)
-    elif isinstance(s, IfStmt):
-        _mention(s.cond, used)
-    elif isinstance(s, AssignStmt) and isinstance(s.value, Expr):
-        _mention(s.value, used)
-
-
-def _mention(e: Expr | None, used: set[str]) -> None:
-    if e is not None:
-        _mentioned(e.parts(), used)
 
 
 def _mentioned(found: Iterable[Expr], used: set[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.acting import acting
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit, Drain, Effect, Issue, Wait
@@ -37,11 +38,11 @@ _WHAT = {"wgmma": "this MMA group", "bulk": "this bulk store", "cp_async": "this
 def check(program: Program) -> Iterator[Fault]:
     found = sites(program)
     effects = {s.op.id: effects_of(s.op, program) for s in found.ops}
-    waited = {str(s.op.attrs["barrier"]) for s in found.ops if any(isinstance(e, Wait) for e in effects[s.op.id])}
+    waited = {str(s.op.attrs["barrier"]) for s in acting(program).get(Wait, ())}
     for role in program.roles:
         yield from _role(program, found.of_role(role), effects)
     told: set[str] = set()
-    for s in found.ops:
+    for s in acting(program).get(Issue, ()):
         for e in effects[s.op.id]:
             name = str(s.op.attrs.get("barrier"))
             if isinstance(e, Issue) and e.done == "tx" and name in program.barriers and name not in waited and name not in told:
@@ -57,7 +58,7 @@ def _role(program: Program, body: tuple[Site, ...], effects: dict[int, tuple[Eff
         for e in effects[s.op.id]:
             if isinstance(e, Issue) and e.done in ("group", "commit"):
                 open_work[e.engine] = s
-            else:
+            elif open_work:
                 open_work.pop(_ends(program, s, e) or "", None)
     for engine, s in list(open_work.items()):
         if program.target and not target(program.target).has(_NEEDS.get(engine, "CP_ASYNC")):

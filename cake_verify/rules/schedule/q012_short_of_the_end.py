@@ -92,6 +92,8 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
         if found is None:
             return None
         count, rounded, span = found
+        if _reaches(count, stride, extent):
+            return None
         counts.append((stride, count, rounded))
         if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in count.parts()):
             at, text = span, spoken(count)
@@ -118,6 +120,14 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
                              ((s.op.spans.get("coords", s.op.span), "stored here"), (tensor.span, f"`{extent}` is declared here")), f"round up: `lm.cdiv({extent}, ..)` by what one store covers", (),
                              {"axis": axis, "expected": size, "found": end})  # fmt: skip
     return None
+
+
+def _reaches(count: Expr | int, stride: int, extent: str) -> bool:
+    """Whether as many steps come to the end whatever the extent is: `lm.cdiv(extent, n)` steps of n or more, nearly always how tiles are counted."""
+    if not isinstance(count, Expr) or count.op != "cdiv" or count.args[0].op != "param" or count.args[0].attrs["name"] != extent:
+        return False
+    n = count.args[1].attrs.get("value") if count.args[1].op == "const" else None
+    return isinstance(n, int) and 0 < n <= stride
 
 
 def stored(s: Site, axis: int) -> int:

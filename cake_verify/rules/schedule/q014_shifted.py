@@ -51,8 +51,8 @@ def check(program: Program) -> Iterator[Fault]:
     written = {str(stores[0].op.attrs["tensor"]) for stores in stores_by_tensor(program)}
     for names in (_LOADS, _STORES):
         by: dict[str, list[Site]] = {}
-        for s in sites(program).ops:
-            if s.op.name in names and s.op.attrs.get("tensor") in program.tensors:
+        for s in sites(program).of(*names):
+            if s.op.attrs.get("tensor") in program.tensors:
                 by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
         for name, found in ((name, alone) for name, every in by.items() for alone in _apart(program, every)):
             if len(found) == 1 and not any(isinstance(p, If) and not _by_member(p.cond) for p in found[0].path) and not (name in both and name in written):
