@@ -111,7 +111,7 @@ class Machine:
             case Turn():
                 return synchronise.turn_arrive(plan, name)
             case FenceProxy():
-                return synchronise.fence(plan, op)
+                return synchronise.fence()
             case Drain():
                 return synchronise.drain(plan, op, effect)
             case Commit(engine="cp_async"):

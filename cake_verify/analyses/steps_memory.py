@@ -344,8 +344,8 @@ def _now(mask: Mask, v: Values) -> int:
     return mask(v) if callable(mask) else mask
 
 
-def registers(plan: Plan, op: Op, copies: bool) -> Step | None:
-    """Reads and writes of fragments; `copies` says whether anything asynchronous may hold registers in this role."""
+def registers(plan: Plan, op: Op, held: bool) -> Step | None:
+    """Reads and writes of fragments; `held` says whether anything asynchronous may hold registers in this role."""
     touch = plan.registers[op.id]
     reads, writes, acc, clears = touch.reads, touch.writes, touch.acc, touch.clears
     if not touch.any:
@@ -371,6 +371,16 @@ def registers(plan: Plan, op: Op, copies: bool) -> Step | None:
             return None
 
         return clear
+
+    if not held:
+
+        def alone(m: Member, v: Values) -> Any:
+            if reads & ~m.defined:
+                raise Found("S029", places=reads & ~m.defined)
+            m.defined |= writes
+            return None
+
+        return alone
 
     both = reads | writes
 
