@@ -130,6 +130,8 @@ def cta_tile(order: TileOrder, linear: int, rank: int = 0) -> tuple[int, ...]:
 
 def _in_cluster(at: tuple[int, ...], cluster: tuple[int, int], rank: int) -> tuple[int, ...]:
     """The CTA tile of a rank of a cluster tile."""
+    if cluster == (1, 1):
+        return at
     inside = (*rank_offset(rank, cluster), *[0] * len(at))
     extent = (*cluster, *[1] * len(at))
     return tuple(c * extent[i] + inside[i] for i, c in enumerate(at))
@@ -152,15 +154,25 @@ def cta_tiles(order: TileOrder, kind: Kind, cluster_id: int, clusters: int, rank
 
     For ``counter`` and ``clc``, where the hardware decides, this is the round-robin hand-out: one possible run.
     """
-    total, k = cluster_total(order), 0
-    while (linear := dealt(order, kind, cluster_id, clusters, k)) < total:
-        yield cta_tile(order, linear, rank)
+    counts = cluster_counts(order)
+    total, k = prod(counts), 0
+    step = _round(kind, clusters, total)
+    while (linear := _nth(order, step, cluster_id, k)) < total:
+        yield _in_cluster(decode(linear, counts, order.raster, order.swizzle, order.names), order.cluster, rank)
         k += 1
 
 
 def dealt(order: TileOrder, kind: Kind | str, cluster_id: int, clusters: int, k: int) -> int:
     """The number of a cluster's k-th tile; from the cluster total on there is none, nor behind it."""
-    step = max(1, cluster_total(order) if kind == "grid" else clusters)
+    return _nth(order, _round(kind, clusters, cluster_total(order)), cluster_id, k)
+
+
+def _round(kind: Kind | str, clusters: int, total: int) -> int:
+    """Tiles that are handed out before a cluster gets its next one."""
+    return max(1, total if kind == "grid" else clusters)
+
+
+def _nth(order: TileOrder, step: int, cluster_id: int, k: int) -> int:
     return k * step + (step - 1 - cluster_id if order.deal == "snake" and k % 2 else cluster_id)
 
 

@@ -132,13 +132,13 @@ class Machine:
     def step(self, m: Member) -> bool:
         """Execute the pending event of `m` from the piece where it stopped; False if it has to wait."""
         assert m.event is not None
-        op, values = m.event
+        op = m.event[0]
         if op < 0:
             return True
         pieces = self.demands[op].pieces
         while m.piece < len(pieces):
             p = pieces[m.piece]
-            if p.kind not in self.evidence.free and not self._do[p.kind](m, p, values):
+            if p.kind not in self.evidence.free and not self._do[p.kind](m, p, m.event):
                 return False
             m.piece += 1
         m.piece = 0

@@ -228,13 +228,13 @@ class _Run:
     def _reply(self, m: Member) -> None:
         """Give a loaded scalar its value, where one is expected."""
         assert m.event is not None
-        op_id, values = m.event
+        op_id = m.event[0]
         if op_id < 0 or not self.subject.demands[op_id].replies:
             return
         op = self.subject.demands[op_id].op
         tensor = str(op.attrs.get("tensor", ""))
         code = self.subject.code.ops[op_id]
-        at = next((values[i] for i in code.index.values() if isinstance(values[i], int)), 0)
+        at = next((m.event[i] for i in code.index.values() if isinstance(m.event[i], int)), 0)
         known = self.data.get(tensor)
         if known is None or at >= len(known):
             raise Unreadable("R06", f"`{tensor or op.name}` is read at run time and decides what is done; give its values to predict for them")

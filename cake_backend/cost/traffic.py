@@ -78,12 +78,13 @@ def _follow(subject: Subject, role: str, context: Context, loads: Mapping[int, A
     body, reply = subject.code.roles[role](context), None
     while True:
         try:
-            op, values = body.send(reply)
+            event = body.send(reply)
         except (StopIteration, ZeroDivisionError):
             return
+        op = event[0]
         reply = 0 if op >= 0 and subject.demands[op].replies else None
         if op in loads:
             code = subject.code.ops[op]
-            where = tuple(values[code.index[name]] for name in ("coords", "offset", "rows", "col") if name in code.index)
+            where = tuple(event[code.index[name]] for name in ("coords", "offset", "rows", "col") if name in code.index)
             boxes[op].add((where, str(code.op.attrs.get("tensor"))))
             asked[op] += loads[op].size

@@ -103,14 +103,14 @@ class Machine:
         steps.extend(make(site) for make in parts)
         return tuple(steps)
 
-    def step(self, warp: Warp, event: tuple[int, Vals]) -> Any:
+    def step(self, warp: Warp, event: Vals) -> Any:
         """Execute one operation of a warp as far as it goes; its scalar result or None, `BLOCKED` if it has to wait."""
         if event[0] < 0:
             return roles.execute(self, warp, event[0])
         steps = self.steps[event[0]]
         result = None
         while warp.at_step < len(steps):
-            result = steps[warp.at_step](warp, event[1])
+            result = steps[warp.at_step](warp, event)
             if result is BLOCKED:
                 return BLOCKED
             warp.at_step += 1

@@ -20,9 +20,9 @@ ENTER, LEAVE = -2, -3
 
 def around(body: Body) -> Body:
     """A role's program between its entry and its exit."""
-    yield ENTER, ()
+    yield (ENTER,)
     yield from body
-    yield LEAVE, ()
+    yield (LEAVE,)
 
 
 def turns_of(p: Program, role: str) -> tuple[str, ...]:

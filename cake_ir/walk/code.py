@@ -1,9 +1,9 @@
 """Role programs as Python generators: each yields the operations that one agent executes, with their operands evaluated.
 
 The generated code comes from a typed program, never from the author's text: names were restricted to plain identifiers, and only
-arithmetic, loops, branches and `yield` are printed. A generator yields `(op id, values)`; an operation whose result is a uniform scalar
-(`lm.ld`) receives it through `send`. A loop iteration that executes no operation yields `(-1, ())`, so that whoever drives the walk
-can bound it.
+arithmetic, loops, branches and `yield` are printed. A generator yields events: the operation's number and behind it its values, as one
+tuple. An operation whose result is a uniform scalar (`lm.ld`) receives it through `send`. A loop iteration that executes no operation
+yields `(-1,)`, so that whoever drives the walk can bound it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt
 from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT, ScalarT, ScalesT, SlotT, ViewT
 
-Event = tuple[int, tuple[Any, ...]]
+Event = tuple[Any, ...]
+"""The number of an operation, and behind it the values of its operands."""
 Body = Generator[Event, Any, None]
 
 
@@ -25,7 +26,7 @@ Body = Generator[Event, Any, None]
 class OpCode:
     """How the values of an event relate to its operation.
 
-    `index[name]` is the position of operand `name` in the event's values: an int or float for a scalar, the running count n for a slot
+    `index[name]` is the position of operand `name` in the event: an int or float for a scalar, the running count n for a slot
     (or a plain stage number), (n or stage, row, column) for a view, the first column for tensor memory (of scales there: with the first one's number), a tuple for coordinates (None
     where an entry is a fragment). `trees[name]` is a fragment operand's expression in which every uniform scalar below a fragment
     node is `Expr("dyn", attrs={"i": position})`; fragment coordinates appear as `coords.<k>`.
@@ -162,7 +163,7 @@ class _Compiler:
                     assert s.lo is not None and s.hi is not None
                     put(f"{pad}for v_{s.var} in range({self.bare(s.lo)}, {self.bare(s.hi)}):")
                 if not self._body(s.body, depth + 1):
-                    put(f"{pad}    yield -1, ()")
+                    put(f"{pad}    yield -1,")
             else:
                 put(f"{pad}if {self.bare(s.cond)}:")
                 a = self._body(s.then, depth + 1)
@@ -197,7 +198,7 @@ class _Compiler:
     # ------------------------------------------------------------ operands
 
     def _event(self, op: Op) -> str:
-        values: list[str] = []
+        values = [str(op.id)]
         index: dict[str, int] = {}
         trees: dict[str, Expr] = {}
         for name, operand in op.operands.items():
@@ -212,7 +213,7 @@ class _Compiler:
                     else:
                         parts.append(self.bare(e))
                 index[name] = len(values)
-                values.append(f"({', '.join(parts)},)")
+                values.append(f"({', '.join(parts)}{',' if len(parts) == 1 else ''})")
             elif isinstance(operand.type, ViewT):
                 index[name] = len(values)
                 values.append(self.view(operand))
@@ -222,7 +223,7 @@ class _Compiler:
                 index[name] = len(values)
                 values.append(self.bare(operand))
         self.ops[op.id] = OpCode(op, index, trees)
-        return f"{op.id}, ({', '.join(values)}{',' if values else ''})"
+        return f"{', '.join(values)}{',' if len(values) == 1 else ''}"
 
     def _tree(self, e: Expr, values: list[str]) -> Expr:
         if isinstance(e.type, (ScalarT, SlotT)):
@@ -250,18 +251,20 @@ class _Compiler:
             return f"{v}[0]", f"{v}[1]", f"{v}[2]"
         stage, row, col = self._origin(e.args[0])
         if e.op == "stage":
-            return self.scalar(e.args[1]), row, col
+            return self.bare(e.args[1]), row, col
         if e.op == "rows":
-            lo = self.scalar(e.args[1])
-            return stage, lo if row == "0" else f"{row} + {lo}", col
+            return stage, self._from(row, e.args[1]), col
         if e.op == "cols":
-            lo = self.scalar(e.args[1])
-            return stage, row, lo if col == "0" else f"{col} + {lo}"
+            return stage, row, self._from(col, e.args[1])
         return stage, row, col
+
+    def _from(self, start: str, lo: Expr) -> str:
+        """Where a part of a part begins."""
+        return self.bare(lo) if start == "0" else f"({start}) + {self.scalar(lo)}"
 
     def bare(self, e: Expr) -> str:
         """The same as `scalar` where nothing binds more tightly around it: a pair of parentheses takes Python longer to read than what is in it."""
-        if e.op in INFIX and e.op not in BOUNDED:
+        if e.op in INFIX and not _called(e):
             return f"{self.scalar(e.args[0])} {INFIX[e.op]} {self.scalar(e.args[1])}"
         if e.op == "cdiv":
             return f"-(-{self.scalar(e.args[0])} // {self.scalar(e.args[1])})"
@@ -283,7 +286,7 @@ class _Compiler:
         if op == "field":
             t = args[0].type
             return f"{self.scalar(args[0])}[{self.fields[t.scheduler][str(e.attrs['name'])]}]"  # type: ignore[union-attr]  # fields come from tiles
-        if op in BOUNDED and (op in ("shl", "div") or not any(a.op == "const" for a in args)):
+        if _called(e):
             return f"{op}({self.scalar(args[0])}, {self.scalar(args[1])})"
         if op in INFIX:
             return f"({self.scalar(args[0])} {INFIX[op]} {self.scalar(args[1])})"
@@ -342,6 +345,11 @@ class _Compiler:
         if op == "cta_rank":
             return f"c.rank[{k}]" if axis is not None else "(c.rank[0] + c.cluster[0] * c.rank[1])"
         return f"c.cluster[{k}]" if axis is not None else "(c.cluster[0] * c.cluster[1])"
+
+
+def _called(e: Expr) -> bool:
+    """Whether an operation of `BOUNDED` is called by name: a product with a constant does not double the length of a number."""
+    return e.op in BOUNDED and (e.op != "mul" or not any(a.op == "const" for a in e.args))
 
 
 def _chain(parts: list[Callable[[Context], Body]]) -> Callable[[Context], Body]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from cake_ir.derive.acting import acting
@@ -110,7 +111,7 @@ class Machine:
             case Turn():
                 return synchronise.turn_arrive(plan, name)
             case FenceProxy():
-                return synchronise.fence(plan, op)
+                return synchronise.fence()
             case Drain():
                 return synchronise.drain(plan, op, effect)
             case Commit(engine="cp_async"):
@@ -163,10 +164,10 @@ class Machine:
         for member in range(r.members):
             lo, n = member * r.member_warps, r.member_warps
             if t.rank == 1:
-                find = self.plan.lookup(op, "scratch", col=lo, cols=min(n, max(1, t.cols - lo)))
+                atoms = self.plan.lookup(op, "scratch", col=lo, cols=min(n, max(1, t.cols - lo)))
             else:
-                find = self.plan.lookup(op, "scratch", row=lo, rows=min(n, max(1, t.rows - lo)))
-            steps.append(memory.generic_write(self.plan, op, "scratch", find))
+                atoms = self.plan.lookup(op, "scratch", row=lo, rows=min(n, max(1, t.rows - lo)))
+            steps.append(memory.generic_write(self.plan, op, "scratch", atoms))
 
         def step(m: Member, v: tuple[Any, ...]) -> Any:
             return steps[m.index](m, v)
@@ -211,31 +212,33 @@ class Machine:
         steps = [*self.steps, None]  # event -1, an iteration without an operation, takes the last one
         if log is not None:
             for i in range(len(self.steps)) if logged is None else logged:
-                steps[i] = _logged(i, steps[i], log)
-        blocked = BLOCKED
+                steps[i] = _logged(steps[i], log)
         running = list(world.members)
         events = 0
         while running:
             before = events
             for m in running:
-                send, event = m.body.send, m.pending
+                body, event = m.body, m.pending
                 try:
-                    if event is None:
-                        event = send(None)
                     while True:
-                        number, values = event
-                        step = steps[number]
-                        if step is None:
-                            reply = None
-                        else:
-                            reply = step(m, values)
-                            if reply is blocked:
-                                m.pending = event
+                        # most operations give their member no answer: its program goes on by itself from where it was blocked, or got one
+                        for event in body if event is None else chain((event,), body):  # noqa: B020 - what is left of the program
+                            step = steps[event[0]]
+                            if step is not None and (reply := step(m, event)) is not None:
                                 break
+                            events += 1
+                            if events > limit:
+                                raise _too_long(m, event[0], limit)
+                        else:
+                            m.done, m.pending = True, None
+                            break
+                        if reply is BLOCKED:
+                            m.pending = event
+                            break
                         events += 1
                         if events > limit:
-                            raise Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
-                        event = send(reply)
+                            raise _too_long(m, event[0], limit)
+                        event = body.send(reply)
                 except StopIteration:
                     m.done, m.pending = True, None
                 except Found as found:
@@ -250,16 +253,17 @@ class Machine:
                 raise Stuck(running)
 
 
-def _logged(number: int, step: Step | None, log: Callable[[tuple[Member, Event]], object]) -> Step:
+def _too_long(m: Member, number: int, limit: int) -> Undecided:
+    return Undecided(f"after {limit:,} operations `{m.role}` had come to here", number if number >= 0 else None, m.role)
+
+
+def _logged(step: Step | None, log: Callable[[tuple[Member, Event]], object]) -> Step:
     """A step that tells when it was executed."""
 
-    if step is None:
-        return lambda m, v: log((m, (number, v))) and None
-
-    def logged(m: Member, v: tuple[Any, ...]) -> Any:
-        reply = step(m, v)
+    def logged(m: Member, v: Event) -> Any:
+        reply = None if step is None else step(m, v)
         if reply is not BLOCKED:
-            log((m, (number, v)))
+            log((m, v))
         return reply
 
     return logged

@@ -17,11 +17,10 @@ from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import ScalesT, SlotT, TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
 from cake_verify.analyses.fragment_paths import Paths, paths
+from cake_verify.analyses.lookups import Columns, Lookup
 from cake_verify.analyses.places import register_touches
-from cake_verify.analyses.regions import OutsideView, Region, Regions
-from cake_verify.analyses.state import Bar, Cta, Found, Meet, World
-
-Lookup = Callable[[tuple[int, int, int]], Region]
+from cake_verify.analyses.regions import Regions
+from cake_verify.analyses.state import Bar, Cta, Meet, World
 
 
 @dataclass(slots=True)
@@ -89,12 +88,12 @@ class Plan:
 
     def slots(self, op: Op, operand: str) -> int:
         """How many slots the position of a view operand runs over: those of its ring, or the view's stages where a number is given."""
-        ring = self.ring_of(op, operand)
-        if ring is not None:
-            return self.program.rings[ring].stages
         e = op.operands.get(operand)
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-        return self.program.views[e.type.view].stages
+        return self._slots(self.ring_of(op, operand), e.type.view)
+
+    def _slots(self, ring: str | None, view: str) -> int:
+        return self.program.views[view].stages if ring is None else self.program.rings[ring].stages
 
     def ring_of(self, op: Op, operand: str) -> str | None:
         """The ring whose slot selects the stage of a view operand, following view names to their definitions."""
@@ -120,58 +119,26 @@ class Plan:
         return self._views.get(key)
 
     def lookup(self, op: Op, operand: str, row: int = 0, rows: int | None = None, col: int = 0, cols: int | None = None) -> Lookup:
-        """A function from a view operand's value (slot count, row, column) to the atoms of its rectangle; offsets select a part of it."""
+        """The atoms of a view operand's rectangle by the operand's value; offsets select a part of it."""
         e = op.operands[operand]
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
         t = e.type
         rows, cols = t.rows if rows is None else rows, t.cols if cols is None else cols
-        stages = self.slots(op, operand)
-        regions, name, have = self.regions, t.view, self.program.views[t.view].stages
-        ring = self.ring_of(op, operand)
+        name, ring = t.view, self.ring_of(op, operand)
+        stages = self._slots(ring, name)
         phased = ring is None or any(b.pipeline == ring for b in self.program.barriers.values())  # without phases the slots before the first are the last ones
         made = self._lookups.get((name, stages, phased, row, rows, col, cols))
         if made is not None:
             return made
-        cache: dict[tuple[int, int, int], Region] = {}
+        made = self._lookups[name, stages, phased, row, rows, col, cols] = Lookup(self.regions, name, stages, self.program.views[name].stages, phased, (row, rows, col, cols))
+        return made
 
-        def find(v: tuple[int, int, int]) -> Region:
-            got = cache.get(v)
-            if got is None:
-                n, r, c = v
-                if n < 0 and phased:
-                    raise Found("S031", view=name, slot=n)
-                place = (n % stages, r, c)
-                got = cache.get(place)
-                if got is None:
-                    got = cache[place] = at(*place)
-                cache[v] = got
-            return got
-
-        def at(stage: int, r: int, c: int) -> Region:
-            if stage >= have:
-                raise Found("S032", view=name, stage=stage)
-            try:
-                return regions.region(name, stage, r + row, rows, c + col, cols)
-            except OutsideView as e:
-                raise Found("S032", view=name, row=e.row, rows=e.rows, col=e.col, cols=e.cols) from e
-
-        self._lookups[name, stages, phased, row, rows, col, cols] = find
-        return find
-
-    def columns(self, t: TmemT | ScalesT) -> Callable[[Any], Region]:
-        """A function from a tensor-memory value (its first column; of scales there with the first one's number) to the atoms of the range."""
+    def columns(self, t: TmemT | ScalesT) -> Columns:
+        """The atoms of a range of tensor-memory columns by the operand's value."""
         if isinstance(t, ScalesT):
             assert isinstance(t.source, TmemT)
-            whole = self.columns(t.source)
-            return lambda v: whole(v[0])
-        tmem, regions, n = self.program.tmems[t.tmem], self.regions, t.cols
-        lanes = max(1, tmem.shape[1])
-        width = max(1, n * tmem.width // lanes)
-
-        def find(first: int) -> Region:
-            return regions.columns(tmem.col + first * tmem.width // lanes, width)
-
-        return find
+            t = t.source
+        return Columns(self.regions, self.program.tmems[t.tmem], t.cols)
 
     # ------------------------------------------------------------ worlds
 

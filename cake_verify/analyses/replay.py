@@ -83,16 +83,16 @@ class Replay:
         for operand, mode, proxy in self.touches(entry.op):
             if not here and not entry.op.attrs.get("multicast"):
                 continue
-            find = self.plan.lookup(entry.op, operand)
+            atoms = self.plan.lookup(entry.op, operand)
             try:
-                if atom in find(entry.values[self.plan.code.ops[entry.op.id].index[operand]]):
+                if atom in atoms[entry.values[self.plan.code.ops[entry.op.id].index[operand]]]:
                     yield operand, mode, proxy
             except Found:
                 continue
         for operand, mode in self.tmem_touches(entry.op):
             if here:
                 value = entry.values[self.plan.code.ops[entry.op.id].index[operand]]
-                if atom in self.plan.columns(entry.op.operands[operand].type)(value):  # type: ignore[union-attr, arg-type]  # tensor memory
+                if atom in self.plan.columns(entry.op.operands[operand].type)[value]:  # type: ignore[union-attr, arg-type]  # tensor memory
                     yield operand, mode, "async"
 
     def _reached(self, entry: Entry) -> Cta:
@@ -221,7 +221,8 @@ def replay(machine: Machine, setting: Setting, prefix: frozenset[str]) -> Replay
 
     def write(event: Any) -> None:
         nonlocal mark
-        m, (number, values) = event
+        m, values = event
+        number = values[0]
         op = machine.plan.program.ops[number]
         groups = [*((g[0], g[3]) for g in m.mma), *m.bulk]
         if any(o == number and b not in slots for b, o in groups):

@@ -100,7 +100,7 @@ def late_pass(r: Replay, found: Found) -> Fault:
         return too_often(r, odd[0])
     m, op = _now(r, found)
     assert m.pending is not None
-    n = r.slot(op, m.pending[1])
+    n = r.slot(op, m.pending)
     if n is not None and r.is_a(op, Arrive) and n // len(m.cta.bars[bar.decl]) != k:
         return unstable(r, found)
     missing = found.data["missing"]

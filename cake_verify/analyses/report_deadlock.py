@@ -31,8 +31,8 @@ def deadlock(r: Replay) -> Fault:
 
 def _blocked(r: Replay, m: Member) -> Blocked:
     assert m.pending is not None
-    number, values = m.pending
-    op = r.plan.program.ops[number]
+    values = m.pending
+    op = r.plan.program.ops[values[0]]
     name = str(op.attrs.get("barrier") or op.attrs.get("sync") or "")
     if r.is_a(op, Wait):
         n = r.slot(op, values) or 0

@@ -19,8 +19,8 @@ class Site:
     def __init__(self, r: Replay, found: Found) -> None:
         assert found.member is not None and found.member.pending is not None
         self.member: Member = found.member
-        number, self.values = found.member.pending
-        self.op: Op = r.plan.program.ops[number]
+        self.values = found.member.pending
+        self.op: Op = r.plan.program.ops[self.values[0]]
         self.atom: int = found.data["atom"]
         self.cta: Cta = found.data["cta"]
         self.operand = next(iter(self._operands(r)), "view")

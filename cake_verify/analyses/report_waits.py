@@ -53,5 +53,5 @@ def waits_of(r: Replay, blocked: list[Blocked]) -> tuple[str, ...]:
         if b.missing:
             names = list(dict.fromkeys(who(r, x).replace("`", "") + (" (ended)" if x.done else "") for x in b.missing))
             note += "; missing: " + ", ".join(names[:3]) + (" .." if len(names) > 3 else "")
-        out.append(line(r, b.member, b.op, b.member.pending[1], b.member.variables(), note.replace("`", "")))
+        out.append(line(r, b.member, b.op, b.member.pending, b.member.variables(), note.replace("`", "")))
     return tuple(out)

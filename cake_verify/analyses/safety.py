@@ -83,7 +83,6 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     events = 0
     used: set[int] = set()
     wrote: set[int] = set()
-    fenced: set[int] = set()
     short: dict[int, tuple[str, int, int, int]] = {}
     exact: set[int] = set()
     clear: set[int] = set()
@@ -133,7 +132,6 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         wrote |= world.wrote
         short |= world.short
         exact |= world.exact
-        fenced |= world.fenced
     if not faults and not undecided:
         faults += [_dead(plan, op) for op in sorted(wrote - used)]
         faults += [_cut_short(plan, op, *short[op]) for op in sorted(short) if op not in exact][:1]

@@ -20,7 +20,7 @@ from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
-from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off_tiles, off_trips
+from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
@@ -33,6 +33,9 @@ from cake_verify.analyses.trips import NO_VALUE
 NEVER = 10.0**9
 TRIALS = 20_000
 """Arguments that are tried for one program; the schedules of today need a few hundred."""
+
+Profile = tuple[int, tuple[int, ...]]
+"""What arguments give: cluster tiles in all, and the trips of every run-time loop."""
 
 UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
 
@@ -52,7 +55,7 @@ class Settings:
         self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
         self.least = read_guards.least_of(program, [t for t in self.read if t not in self.bounds and t not in self.prefix])
         self.window, self.stages = self._window()
-        self.profiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]] | None] = {}
+        self.profiles: dict[tuple[int, ...], Profile | None] = {}
         self.dependents, self.defined = fixed_scalars(program, self.integers)
         self.unknown: list[trips.Loop] = []
         self.guard_conditions: list[Expr] = []
@@ -187,7 +190,7 @@ class Settings:
 
     # ------------------------------------------------------------ what a choice gives
 
-    def profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
+    def profile(self, choice: dict[str, int]) -> Profile | None:
         """Cluster tiles in all, and the trips of every run-time loop at the first tile; None where an assumption fails."""
         key = tuple(choice.values())
         if (found := self.profiles.get(key, False)) is False:
@@ -203,7 +206,7 @@ class Settings:
             self.sides[key] = self.guards(self.environment(choice))
         return self.sides[key]
 
-    def _profile(self, choice: dict[str, int]) -> tuple[int, tuple[int, ...]] | None:
+    def _profile(self, choice: dict[str, int]) -> Profile | None:
         try:
             if self.outlined is not None:
                 return self.outlined({**self.ones, **choice})[0]  # type: ignore[no-any-return]  # what `outline` says
@@ -300,7 +303,7 @@ class Settings:
         at = choice = self._begin(goal)
         profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
         best, far = NEVER, bool(self.starts)
-        near: dict[tuple[int, ...], float] = {}
+        near: dict[Profile, float] = {}
         tried: dict[str, tuple[Any, ...]] = {}
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
@@ -325,21 +328,21 @@ class Settings:
                     if penalty >= best:
                         continue
                     self.trials += 1
-                    got = profiles.get((*head, value, *tail) if name else key, False)  # most are met at several goals
+                    met = (*head, value, *tail) if name else key
+                    got = profiles.get(met, False)  # most are met at several goals
                     if got is False:
-                        got = self.profile({**at, name: value} if name else at)
+                        got = profiles[met] = self._profile({**at, name: value} if name else at)
                     if got is None:
                         continue
-                    total, counts = got  # type: ignore[misc]  # a profile
-                    distance = near.get(counts)
+                    distance = near.get(got)
                     if distance is None:
-                        distance = near[counts] = off_trips(goal, counts, far)
-                    distance = off_tiles(goal, total, distance) + penalty
+                        distance = near[got] = off(goal, got, far)
+                    distance += penalty
                     if want is not None and self.sides_of({**at, name: value} if name else at)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
                         trial = {**at, name: value} if name else at
-                        best, choice, result = distance, trial, (trial, counts, total)
+                        best, choice, result = distance, trial, (trial, got[1], got[0])
                         if best < 0.0005:
                             return result
                 at = choice
@@ -350,12 +353,12 @@ class Settings:
     def _begin(self, goal: Goal) -> dict[str, int]:
         """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
         first = {n: values[0] for n, values in self.candidates.items()}
-        far = [(off_tiles(goal, got[0], off_trips(goal, got[1], True)), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        far = [(off(goal, got, True), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
         if not far:
             return first
         near = self.profile(first)
         nearest, i = min(far)
-        return self.starts[i] if near is None or nearest < off_tiles(goal, near[0], off_trips(goal, near[1], True)) else first
+        return self.starts[i] if near is None or nearest < off(goal, near, True) else first
 
     def _whole(self, name: str, values: list[int], block: int, even: int) -> list[int]:
         """The values of an argument that are whole numbers of its blocks, or as far above (below) one as is asked for."""

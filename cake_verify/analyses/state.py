@@ -31,24 +31,19 @@ class Undecided(Exception):
         self.why, self.op, self.role = why, op, role
 
 
-class Token:
-    """One completed phase: what its contributors knew, its own bit, its contributions."""
-
-    __slots__ = ("ak", "ap", "cb", "cm")
-
-    def __init__(self, ak: int, ap: int, cb: int, cm: int) -> None:
-        self.ak, self.ap, self.cb, self.cm = ak, ap, cb, cm
+Phase = tuple[int, int, int, int]
+"""A complete phase: what its contributors knew, what of that was visible to the async proxy, its own bit, its contributions."""
 
 
 class Bar:
     """One mbarrier object: `n` phases are complete, the open one misses `pend` arrivals and `tx` bytes.
 
-    `ak`/`ap` gather knowledge, `cm` the contributions of the open phase; `cb` is the open phase's own bit (0 until needed); `wr` holds
-    the wait-returns on the last complete phase; `waited` is how many phases somebody has waited for; `loaded` marks phases with loads;
+    `ak`/`ap` gather knowledge, `cm` the contributions of the open phase; `cb` is the open phase's own bit (0 until needed); `phases` are
+    the complete ones; `wr` holds the wait-returns on the last of them; `waited` is how many phases somebody has waited for; `loaded` marks phases with loads;
     `arm` is what a phase expects of peers' sends, announced behind the wait for the one before.
     """
 
-    __slots__ = ("ak", "ap", "arm", "cb", "cm", "coords", "count", "cta", "decl", "loaded", "n", "pend", "stage", "tokens", "tx", "waited", "wr")
+    __slots__ = ("ak", "ap", "arm", "cb", "cm", "coords", "count", "cta", "decl", "loaded", "n", "pend", "phases", "stage", "tx", "waited", "wr")
 
     def __init__(self, decl: int, cta: int, stage: int, count: int) -> None:
         self.decl, self.cta, self.stage, self.count = decl, cta, stage, count
@@ -58,7 +53,7 @@ class Bar:
         self.waited = 0
         self.loaded = 0
         self.arm = 0
-        self.tokens: list[Token] = []
+        self.phases: list[Phase] = []
         self.coords: dict[int, tuple[int, ...]] = {}
 
     @property
@@ -85,7 +80,7 @@ class Cta:
     that wrote, `Y[a]` how the lanes of one member were mapped to the bytes when only they touched them.
     """
 
-    __slots__ = ("G", "O", "R", "W", "Y", "bars", "linear", "meets", "rank", "turns")
+    __slots__ = ("G", "O", "R", "W", "Y", "bars", "meets", "rank", "turns")
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
@@ -103,9 +98,8 @@ class Member:
     """One agent: a role member of a CTA, with its program, its knowledge and its asynchronous groups in issue order."""
 
     __slots__ = (
-        "E", "F", "K", "L", "P", "acc", "armed", "body", "bulk", "bulk_read", "cp", "cp_open", "cta", "cur", "defined", "done", "fenced", "gw",
-        "held", "index", "last", "lds", "mma", "number", "pc", "pending", "role", "single", "started", "tc", "tc_open", "tmem", "tmem_busy",
-        "tracked", "waited", "waiting", "wcur", "world",
+        "E", "F", "K", "L", "P", "acc", "armed", "body", "bulk", "cp", "cp_open", "cta", "cur", "defined", "done", "gw", "held", "index", "lds",
+        "mma", "number", "pc", "pending", "role", "single", "tc", "tc_open", "tmem", "tmem_busy", "tracked", "waited", "waiting", "wcur", "world",
     )  # fmt: skip
 
     def __init__(self, number: int, role: str, index: int, cta: Cta, body: Body, single: bool, world: World) -> None:
@@ -132,11 +126,10 @@ class Member:
         self.defined = 0
         self.armed: dict[tuple[int, int], int] = {}
         self.lds: dict[int, int] = {}
-        self.last: Any = None
         self.pc = 0
         self.waiting = -1
         self.pending: Event | None = None
-        self.started = self.done = False
+        self.done = False
 
     def variables(self) -> dict[str, Any]:
         """Scalars in scope where the member stands, by name."""
@@ -161,7 +154,6 @@ class World:
     events: int = 0
     used: set[int] = field(default_factory=set)
     wrote: set[int] = field(default_factory=set)
-    fenced: set[int] = field(default_factory=set)
     upstream: int = 0
     short: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
     exact: set[int] = field(default_factory=set)
@@ -223,7 +215,7 @@ def complete(bar: Bar, world: World) -> None:
     if not cb:
         cb = 1 << world.top
         world.top += 1
-    bar.tokens.append(Token(bar.ak | cb, bar.ap, cb, bar.cm))
+    bar.phases.append((bar.ak | cb, bar.ap, cb, bar.cm))
     bar.n += 1
     bar.pend = bar.count
     bar.ak = bar.ap = bar.cm = bar.cb = bar.wr = 0
@@ -231,7 +223,7 @@ def complete(bar: Bar, world: World) -> None:
 
 def credit(bar: Bar, known: int) -> None:
     """A contribution is stable if its giver knows the phase before to be complete, or gave or knows all that completes it."""
-    if bar.n:
-        last = bar.tokens[bar.n - 1]
-        if not last.cb & known and last.cm & ~known:
-            raise Found("S021", bar=bar, phase=bar.n, missing=last.cm & ~known)
+    if bar.phases:
+        _, _, own, given = bar.phases[-1]
+        if not own & known and given & ~known:
+            raise Found("S021", bar=bar, phase=bar.n, missing=given & ~known)

@@ -20,7 +20,7 @@ def updates(kind: Any) -> int:
 
 def atomic_update(plan: Plan, op: Op, operand: str) -> Step:
     """All lanes of the member combine with elements of a view, which ones only the data says."""
-    find = plan.lookup(op, operand)
+    atoms = plan.lookup(op, operand)
     at, number = plan.code.ops[op.id].index[operand], op.id
 
     def step(m: Member, v: Values) -> Any:
@@ -28,7 +28,7 @@ def atomic_update(plan: Plan, op: Op, operand: str) -> Step:
         m.gw |= bit
         c, w = m.cta, m.world
         W, R, by, unknown = c.W, c.R, c.O, ~m.K
-        for a in find(v[at]):
+        for a in atoms[v[at]]:
             if not W[a]:
                 raise Found("S027", cta=c, atom=a)
             others = updates(c.Y[a])

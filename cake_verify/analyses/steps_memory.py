@@ -11,8 +11,9 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
+from cake_verify.analyses.lookups import Lookup
 from cake_verify.analyses.places import Mask
-from cake_verify.analyses.plan import Lookup, Plan, Step, view_type
+from cake_verify.analyses.plan import Plan, Step, view_type
 from cake_verify.analyses.state import Cta, Found, Member, both, complete, credit, join_lanes, open_epoch
 from cake_verify.analyses.steps_atomic import updates
 
@@ -32,7 +33,7 @@ def read(cta: Cta, atom: int, known: int, visible: int | None, op: int) -> None:
 
 def generic_read(plan: Plan, op: Op, operand: str, where: Lookup | None = None) -> Step:
     """All lanes of the member read through the generic proxy."""
-    find = where or plan.lookup(op, operand)
+    atoms = plan.lookup(op, operand) if where is None else where
     at, number = plan.code.ops[op.id].index[operand], op.id
     kind = _mapping(op, operand)
 
@@ -40,7 +41,7 @@ def generic_read(plan: Plan, op: Op, operand: str, where: Lookup | None = None) 
         bit = m.cur or open_epoch(m)
         c, known = m.cta, m.K
         W, R = c.W, c.R
-        for a in find(v[at]):
+        for a in atoms[v[at]]:
             if not W[a] & known:
                 _own_or_raise(m, c, a, kind, "S004", number)
             elif c.Y[a] != kind:
@@ -88,7 +89,7 @@ def _mapping(op: Op, operand: str) -> Any:
 
 def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None) -> Step:
     """All lanes of the member write through the generic proxy."""
-    find = where or plan.lookup(op, operand)
+    atoms = plan.lookup(op, operand) if where is None else where
     at, number = plan.code.ops[op.id].index[operand], op.id
     kind = _mapping(op, operand)
 
@@ -97,7 +98,7 @@ def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None)
         m.gw |= bit
         c, w = m.cta, m.world
         W, R, by, unknown = c.W, c.R, c.O, ~m.K
-        for a in find(v[at]):
+        for a in atoms[v[at]]:
             if (W[a] | R[a]) & unknown:
                 _own_or_raise(m, c, a, kind, "S003", number)
             if R[a]:
@@ -114,7 +115,7 @@ def generic_write(plan: Plan, op: Op, operand: str, where: Lookup | None = None)
 
 def copy_in(plan: Plan, op: Op, role: str) -> Step:
     """cp.async: all lanes start copies into shared memory that belong to the open group."""
-    find = plan.lookup(op, "view")
+    atoms = plan.lookup(op, "view")
     at, number = plan.code.ops[op.id].index["view"], op.id
 
     def step(m: Member, v: Values) -> Any:
@@ -122,7 +123,7 @@ def copy_in(plan: Plan, op: Op, role: str) -> Step:
         bit = w.bit()
         c, unknown = m.cta, ~m.K
         W, R, by = c.W, c.R, c.O
-        for a in find(v[at]):
+        for a in atoms[v[at]]:
             if (W[a] | R[a]) & unknown:
                 raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
             if R[a]:
@@ -172,7 +173,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         w, c = m.world, m.cta
         known, bar = m.K | m.E, c.bars[b][n % stages]
         if m.armed.get(key) == n:
-            region = slices[0](v[at])
+            region = slices[0][v[at]]
             credit(bar, known)
         else:
             m.armed[key] = n
@@ -183,7 +184,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             bar.pend -= 1
             bar.tx += total
             m.cur = m.wcur = 0
-            region = slices[0](v[at])
+            region = slices[0][v[at]]
         bit = bar.cb
         if not bit:
             bit = bar.cb = 1 << w.top
@@ -230,8 +231,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             bar.cm |= bit
             m.cur = m.wcur = 0
         ranks = receivers[mine]
-        find = slices[ranks.index(mine)]
-        region = find(v[at])
+        region = slices[ranks.index(mine)][v[at]]
         unknown, unseen = ~known, ~m.P
         for r in ranks:
             c, bar = w.ctas[r], w.ctas[landings[r]].bars[b][s]
@@ -269,14 +269,14 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
 
 def store_bulk(plan: Plan, op: Op) -> Step:
     """A bulk store: the elected thread lets the copy engine read the view; one call is one group."""
-    find = plan.lookup(op, "view")
+    atoms = plan.lookup(op, "view")
     at, number = plan.code.ops[op.id].index["view"], op.id
 
     def step(m: Member, v: Values) -> Any:
         bit = m.world.bit()
         c, known, unseen = m.cta, m.K | m.E, ~m.P
         W, G, R = c.W, c.G, c.R
-        for a in find(v[at]):
+        for a in atoms[v[at]]:
             if not W[a] & known or G[a] & unseen:
                 read(c, a, known, m.P, number)
             R[a] |= bit
@@ -329,8 +329,8 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
         known, unseen = m.K, ~m.P
         for c in both(m) if paired else (m.cta,):
             W, G, R = c.W, c.G, c.R
-            for i, find in views:
-                for a in find(v[i]):
+            for i, atoms in views:
+                for a in atoms[v[i]]:
                     if not W[a] & known or G[a] & unseen:
                         read(c, a, known, m.P, number)
                     R[a] |= bit
@@ -344,8 +344,8 @@ def _now(mask: Mask, v: Values) -> int:
     return mask(v) if callable(mask) else mask
 
 
-def registers(plan: Plan, op: Op, copies: bool) -> Step | None:
-    """Reads and writes of fragments; `copies` says whether anything asynchronous may hold registers in this role."""
+def registers(plan: Plan, op: Op, held: bool) -> Step | None:
+    """Reads and writes of fragments; `held` says whether anything asynchronous may hold registers in this role."""
     touch = plan.registers[op.id]
     reads, writes, acc, clears = touch.reads, touch.writes, touch.acc, touch.clears
     if not touch.any:
@@ -371,6 +371,16 @@ def registers(plan: Plan, op: Op, copies: bool) -> Step | None:
             return None
 
         return clear
+
+    if not held:
+
+        def alone(m: Member, v: Values) -> Any:
+            if reads & ~m.defined:
+                raise Found("S029", places=reads & ~m.defined)
+            m.defined |= writes
+            return None
+
+        return alone
 
     both = reads | writes
 

@@ -20,7 +20,7 @@ def send(plan: Plan, op: Op, role: str) -> Step:
     t = view_type(op, "view")
     index = plan.code.ops[op.id].index
     at, slot, cta, number = index["view"], index.get("stage"), index["cta"], op.id
-    find = plan.lookup(op, "view")
+    atoms = plan.lookup(op, "view")
     share_bytes = t.rows * t.cols * DTYPES[t.dtype].bits // 8
 
     def step(m: Member, v: Values) -> Any:
@@ -38,7 +38,7 @@ def send(plan: Plan, op: Op, role: str) -> Step:
             bit = bar.cb = w.bit()
         bar.loaded |= 1 << bar.n
         W, R, G, by, unknown = c.W, c.R, c.G, c.O, ~m.K
-        for a in find(v[at]):
+        for a in atoms[v[at]]:
             if (W[a] | R[a]) & unknown & ~bit:
                 raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown & ~bit)
             if R[a]:

@@ -33,12 +33,12 @@ def wait(plan: Plan, op: Op, role: str) -> Step:
         bit = m.wcur or open_waits(m)
         if k >= 0:
             if k:
-                before = bar.tokens[k - 1]
-                if not before.cb & m.K and before.cm & ~(m.K | m.L | m.E):
+                _, _, own, given = bar.phases[k - 1]
+                if not own & m.K and given & ~(m.K | m.L | m.E):
                     raise Found("S019", bar=bar, phase=k)
-            token = bar.tokens[k]
-            m.K |= token.ak
-            m.P |= token.ap
+            known, visible, _, _ = bar.phases[k]
+            m.K |= known
+            m.P |= visible
             if bar.waited <= k:
                 bar.waited = k + 1
         if bar.n != k + 1:
@@ -200,13 +200,11 @@ def turn_arrive(plan: Plan, name: str) -> Step:
     return step
 
 
-def fence(plan: Plan, op: Op) -> Step:
+def fence() -> Step:
     """The writer's ordinary writes become visible to the async proxy of whoever learns of them."""
-    number = op.id
 
     def step(m: Member, v: Values) -> Any:
         if m.gw & ~(m.P | m.F):
-            m.world.fenced.add(number)
             if m.single:
                 m.P |= m.gw
             else:

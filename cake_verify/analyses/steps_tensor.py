@@ -30,9 +30,9 @@ def tensor_operands(plan: Plan, op: Op) -> Step | None:
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         unknown, later = ~m.K, ~(m.K | m.tc)
         bit = 1 << (m.world.top - 1)
-        for c, (i, find) in [(c, r) for c in (both(m) if paired else (m.cta,)) for r in reads]:
-            region = find(v[i])
-            written = set(result(v[at]))
+        for c, (i, atoms) in [(c, r) for c in (both(m) if paired else (m.cta,)) for r in reads]:
+            region = atoms[v[i]]
+            written = set(result[v[at]])
             for a in region:
                 if a in written:
                     raise Found("S007", cta=c, atom=a)
@@ -56,7 +56,7 @@ def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
     engine, number = effect.engine, op.id
     e = op.operands["t"]
     assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-    find, at = plan.columns(e.type), plan.code.ops[op.id].index["t"]
+    atoms, at = plan.columns(e.type), plan.code.ops[op.id].index["t"]
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         if not load and registers & ~m.defined:
@@ -65,7 +65,7 @@ def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
         m.tmem.append((bit, registers, engine, number))
         m.tmem_busy |= registers
         c, unknown = m.cta, ~(m.K | m.L)  # a warp reaches its own lanes only
-        for a in find(v[at]):
+        for a in atoms[v[at]]:
             if load:
                 if not c.W[a]:
                     raise Found("S027", cta=c, atom=a)
@@ -93,14 +93,14 @@ def copied(plan: Plan, op: Op) -> Step:
     their results: these, and whatever others do there, have to be over. Comes behind the step that issues the copy."""
     e = op.operands["t"]
     assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-    find, at, number, copies = plan.columns(e.type), plan.code.ops[op.id].index["t"], op.id, _copies(plan)
+    atoms, at, number, copies = plan.columns(e.type), plan.code.ops[op.id].index["t"], op.id, _copies(plan)
     paired = of_pair(plan.program, op)
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         unknown, other = ~m.K, ~(m.K | m.tc)
         bit = 1 << (m.world.top - 1)
         for c in both(m) if paired else (m.cta,):
-            for a in find(v[at]):
+            for a in atoms[v[at]]:
                 missing = (c.W[a] & (other if c.O[a] in copies else unknown)) | (c.R[a] & other)
                 if missing:
                     raise Found("S003", cta=c, atom=a, missing=missing)
@@ -114,7 +114,7 @@ def accumulator(plan: Plan, op: Op) -> Step:
     """The accumulator of a tensor-core MMA: its issuer's MMAs follow each other in order, everybody else has to have let go of it."""
     e = op.operands["acc"]
     assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-    find, at, number = plan.columns(e.type), plan.code.ops[op.id].index["acc"], op.id
+    atoms, at, number = plan.columns(e.type), plan.code.ops[op.id].index["acc"], op.id
     init, start = plan.code.ops[op.id].index.get("init"), op.operands.get("init")
     fresh = isinstance(start, Expr) and start.op == "const" and bool(start.attrs["value"])
     paired = of_pair(plan.program, op)
@@ -123,7 +123,7 @@ def accumulator(plan: Plan, op: Op) -> Step:
         unknown = ~(m.K | m.tc)
         keeps = not (fresh or (init is not None and v[init]))
         for c in both(m) if paired else (m.cta,):
-            for a in find(v[at]):
+            for a in atoms[v[at]]:
                 if keeps and not c.W[a]:
                     raise Found("S027", cta=c, atom=a)
                 if (c.W[a] | c.R[a]) & unknown:

@@ -19,7 +19,7 @@ from cake_ir.types import ViewT
 from cake_verify.analyses import trips
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.labels import Box, boxed
-from cake_verify.analyses.plan import Lookup, Plan
+from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.regions import stage_mask
 from cake_verify.analyses.slices import slices
 from cake_verify.analyses.state import Member, World
@@ -175,13 +175,13 @@ class Parts:
             op = plan.program.ops[number]
             self.handlers[number] = [self._reads(op, o, t) if mode == "r" else self._writes(op, o, t) for o, mode, t in touched]
 
-    def look(self, args: dict[str, Any], log: Iterable[tuple[Member, tuple[int, tuple[Any, ...]]]]) -> None:
+    def look(self, args: dict[str, Any], log: Iterable[tuple[Member, tuple[Any, ...]]]) -> None:
         """One run: its arguments, and its events in order, of which those with a handler count."""
         self.owner = {}
         self.extents = args
         handlers = self.handlers
-        for m, (number, values) in log:
-            for handler in handlers.get(number, ()):
+        for m, values in log:
+            for handler in handlers.get(values[0], ()):
                 handler(m, values)
 
     # ------------------------------------------------------------ accesses
@@ -189,7 +189,7 @@ class Parts:
     def _reads(self, op: Op, operand: str, t: ViewT) -> Access:
         plan, number = self.plan, op.id
         at, element = plan.code.ops[number].index[operand], op.name == "ld"
-        find: Lookup = plan.lookup(op, operand, rows=1, cols=1) if element else plan.lookup(op, operand)
+        atoms = plan.lookup(op, operand, rows=1, cols=1) if element else plan.lookup(op, operand)
         which, width = plan.code.ops[number].index.get("i"), t.shape[-1]
         paired = op.attrs.get("ctas") == 2
 
@@ -204,7 +204,7 @@ class Parts:
             ranks = (m.cta.rank, m.cta.rank ^ 1) if paired else (m.cta.rank,)
             seen: set[int] = set()
             for rank in ranks:
-                for a in find((n, row, col)):
+                for a in atoms[n, row, col]:
                     fill = self.owner.get((rank, a))
                     if fill is None:
                         continue
@@ -220,7 +220,7 @@ class Parts:
         plan, number = self.plan, op.id
         index = plan.code.ops[number].index
         at, to, coords = index[operand], index.get("cta"), index.get("coords", -1)
-        find = plan.lookup(op, operand)
+        atoms = plan.lookup(op, operand)
         mine = number in self.numbers and operand == "view"
         axis = op.attrs.get("multicast")
         receivers = plan.multicast(str(axis)) if axis and plan.ranks > 1 else None
@@ -237,7 +237,7 @@ class Parts:
                 record.stages.setdefault(rect, set()).add(place[0] % slots)
             ranks = receivers[m.cta.rank] if receivers else (m.cta.rank if to is None else v[to],)
             for rank in ranks:
-                for a in find(place):
+                for a in atoms[place]:
                     self.owner[rank, a] = fill
 
         return write

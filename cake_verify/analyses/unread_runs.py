@@ -12,7 +12,7 @@ from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.unread_parts import Parts, candidates, nearby
 
-Log = list[tuple[Member, tuple[int, tuple[Any, ...]]]]
+Log = list[tuple[Member, tuple[Any, ...]]]
 """The events of a run, in order."""
 
 

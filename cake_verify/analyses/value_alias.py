@@ -62,12 +62,12 @@ def overwritten(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], 
 
 
 def _check(walk: ValueWalk, op: Op, operand: str, view: str) -> Callable[[Member, tuple[Any, ...]], None]:
-    find, at, read = walk.plan.lookup(op, operand), walk.plan.code.ops[op.id].index[operand], _read(walk.plan.program)
+    atoms, at, read = walk.plan.lookup(op, operand), walk.plan.code.ops[op.id].index[operand], _read(walk.plan.program)
     seen: set[tuple[int, Any]] = set()
 
     def check(m: Member, v: tuple[Any, ...]) -> None:
         key = m.number, v[at]
-        other = next((c for a in find(v[at]) if (c := walk.cell(m, a)) is not None and c[0] != view), None)
+        other = next((c for a in atoms[v[at]] if (c := walk.cell(m, a)) is not None and c[0] != view), None)
         if other is None:
             seen.add(key)
         elif key in seen and other[0] in read:

@@ -54,10 +54,10 @@ def beyond(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Membe
 
 
 def _loaded(walk: ValueWalk, op: Op, t: ViewT, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None]:
-    find, at = walk.plan.lookup(op, "view"), walk.plan.code.ops[op.id].index["view"]
+    atoms, at = walk.plan.lookup(op, "view"), walk.plan.code.ops[op.id].index["view"]
 
     def step(m: Member, v: tuple[Any, ...]) -> None:
-        start = walk.origin(m, find(v[at])[0], t.view)
+        start = walk.origin(m, atoms[v[at]][0], t.view)
         for name in targets:
             if start and start[0]:
                 walk.rows_of[m.number, name] = (moved(start, v[at][1]), start)

@@ -23,7 +23,7 @@ class MemoryValues(ValueState):
         """A copy from a tensor into a view, in every CTA that receives it."""
         e, box = op.operands["view"], boxed(self.plan, op)
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-        find, at, number, name = self.plan.lookup(op, "view"), self._at(op, "view"), op.id, e.type.view
+        atoms, at, number, name = self.plan.lookup(op, "view"), self._at(op, "view"), op.id, e.type.view
         coords, offset = (self.plan.code.ops[op.id].index.get(n, -1) for n in ("coords", "offset"))
         axis = op.attrs.get("multicast")
         receivers = self.plan.multicast(str(axis)) if axis and self.plan.ranks > 1 else None
@@ -36,7 +36,7 @@ class MemoryValues(ValueState):
                 if offset >= 0:
                     contents = (tensor, (v[offset],), v[at][1:])
                 self.loaded[contents] = number
-            self._fill(m, find(v[at]), name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number, contents)
+            self._fill(m, atoms[v[at]], name, v[at], row, col, NO_PRODUCT, receivers[m.cta.rank] if receivers else (m.cta.rank,), number, contents)
 
         return load
 
@@ -53,7 +53,7 @@ class MemoryValues(ValueState):
         e = op.operands.get("view")
         if not isinstance(e, Expr) or not isinstance(e.type, ViewT):
             return self._read_only(op)
-        find, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
+        atoms, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
         x = op.operands.get("x")
         form = x.type.form if isinstance(x, Expr) and isinstance(x.type, FragT) else ""
         source = self._from_tree(op, "x") if op.name in ("store", "send") else None
@@ -65,7 +65,7 @@ class MemoryValues(ValueState):
                 row, col = None, row
             if t.transposed:
                 row, col = col, row
-            self._fill(m, find(v[at]), t.view, v[at], row, col, product, (m.cta.rank if to is None else v[to],), op.id)
+            self._fill(m, atoms[v[at]], t.view, v[at], row, col, product, (m.cta.rank if to is None else v[to],), op.id)
 
         return put
 

@@ -31,7 +31,7 @@ from cake_verify.analyses.value_relations import Key as Side
 if TYPE_CHECKING:
     from cake_verify.analyses.value_scales import Scales
 
-Event = tuple[Member, tuple[int, tuple[Any, ...]]]
+Event = tuple[Member, tuple[Any, ...]]
 Handler = Callable[[Member, tuple[Any, ...]], None]
 Cell = tuple[str, Label, Label, Axes, Any, int, int]
 """What some bytes hold: the view that they were written through, labels at its origin, axes of products, what tells the contents apart
@@ -308,11 +308,11 @@ class ValueState:
         """The labels of a rectangle as it is read, transposition applied; constants of the view's origin are added."""
         e = op.operands[operand]
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-        find, at, t = self.plan.lookup(op, operand), self._at(op, operand), e.type
+        atoms, at, t = self.plan.lookup(op, operand), self._at(op, operand), e.type
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
             cells = self._cells.get(m.cta.rank, {})
-            region = find(v[at])
+            region = atoms[v[at]]
             first = cells.get(region[0])
             if first is None or first[0] != t.view:
                 return NOTHING
@@ -333,11 +333,11 @@ class ValueState:
         """The labels of each differently written part of a view, all told at the origin of the rectangle."""
         e = op.operands["view"]
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-        find, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
+        atoms, at, t = self.plan.lookup(op, "view"), self._at(op, "view"), e.type
 
         def read(m: Member, v: tuple[Any, ...]) -> Iterable[Tile]:
             cells = self._cells.get(m.cta.rank, {})
-            found = {c[4]: c for a in find(v[at]) if (c := cells.get(a)) is not None and c[0] == t.view}
+            found = {c[4]: c for a in atoms[v[at]] if (c := cells.get(a)) is not None and c[0] == t.view}
             for c in found.values():
                 row, col = moved(c[1], v[at][1]), moved(c[2], v[at][2])
                 yield (col, row, c[3]) if t.transposed else (row, col, c[3])
@@ -349,12 +349,12 @@ class ValueState:
         it, and which part of that it is."""
         e = op.operands[operand]
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
-        labels, find, at, view = self._from_view(op, operand), self.plan.lookup(op, operand), self._at(op, operand), e.type.view
+        labels, atoms, at, view = self._from_view(op, operand), self.plan.lookup(op, operand), self._at(op, operand), e.type.view
         turned = e.type.transposed
 
         def both(m: Member, v: tuple[Any, ...]) -> tuple[Tile, Any]:
             place = v[at]
-            region, cells = find(place), self._cells.get(m.cta.rank, _EMPTY)
+            region, cells = atoms[place], self._cells.get(m.cta.rank, _EMPTY)
             cell = cells.get(region[0])
             if cell is None:
                 return NOTHING, None

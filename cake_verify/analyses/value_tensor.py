@@ -24,10 +24,10 @@ class TensorValues(MemoryValues):
         """The same of an operand in tensor memory."""
         e = op.operands[operand]
         assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-        find, at, name = self.plan.columns(e.type), self._at(op, operand), e.type.tmem
+        atoms, at, name = self.plan.columns(e.type), self._at(op, operand), e.type.tmem
 
         def both(m: Member, v: tuple[Any, ...]) -> tuple[Tile, Any]:
-            cells, region = self._cells.get(m.cta.rank, {}), find(v[at])
+            cells, region = self._cells.get(m.cta.rank, {}), atoms[v[at]]
             found = [cells.get(a) for a in region]
             first = found[0] if found else None
             if first is None:
@@ -43,11 +43,11 @@ class TensorValues(MemoryValues):
         """A fragment written to tensor memory."""
         e = op.operands["t"]
         assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-        find, at, name, source = self.plan.columns(e.type), self._at(op, "t"), e.type.tmem, self._from_tree(op, "x")
+        atoms, at, name, source = self.plan.columns(e.type), self._at(op, "t"), e.type.tmem, self._from_tree(op, "x")
 
         def put(m: Member, v: tuple[Any, ...]) -> None:
             row, col, product = source(m, v)
-            self._fill(m, find(v[at]), name, (0, 0, v[at]), row, col, product, (m.cta.rank,), op.id)
+            self._fill(m, atoms[v[at]], name, (0, 0, v[at]), row, col, product, (m.cta.rank,), op.id)
 
         return put
 
@@ -55,15 +55,15 @@ class TensorValues(MemoryValues):
         """A part of a view copied to tensor memory; where 32 rows go to each quarter of the lanes no lane says which row it is."""
         e, view = op.operands["t"], op.operands["view"]
         assert isinstance(e, Expr) and isinstance(e.type, TmemT) and isinstance(view, Expr) and isinstance(view.type, ViewT)
-        find, at, name, source = self.plan.columns(e.type), self._at(op, "t"), e.type.tmem, self._from_view(op, "view")
+        atoms, at, name, source = self.plan.columns(e.type), self._at(op, "t"), e.type.tmem, self._from_view(op, "view")
         whole, from_, where = view.type.shape[0] == e.type.lanes, self.plan.lookup(op, "view"), self._at(op, "view")
         paired = of_pair(self.plan.program, op)
 
         def put(m: Member, v: tuple[Any, ...]) -> None:
             row, col, product = source(m, v)
-            cell = None if whole else self._cells.get(m.cta.rank, {}).get(from_(v[where])[0])
+            cell = None if whole else self._cells.get(m.cta.rank, {}).get(from_[v[where]][0])
             contents = None if cell is None else (cell[4], v[where][1], v[where][2])
-            self._fill(m, find(v[at]), name, (0, 0, v[at]), row if whole else UNKNOWN, col, product, (m.cta.rank,), op.id, contents)
+            self._fill(m, atoms[v[at]], name, (0, 0, v[at]), row if whole else UNKNOWN, col, product, (m.cta.rank,), op.id, contents)
 
         def of_both(m: Member, v: tuple[Any, ...]) -> None:
             for end in ends_of(m):
@@ -99,12 +99,12 @@ class TensorValues(MemoryValues):
         """Scales in tensor memory: each atom is where its copy brought it from."""
         at, side = self._at(op, name), atoms(_rows_of(op, name))
         atom = TmemT(region.tmem, region.lanes, ATOM, region.dtype)
-        find = self.plan.columns(atom)
+        columns = self.plan.columns(atom)
 
         def words(m: Member, v: tuple[Any, ...]) -> Iterator[Word]:
             cells = self._cells.get(m.cta.rank, {})
             for i in range(region.cols // ATOM):
-                found = {id(c): c for a in find(v[at][0] + ATOM * i) if (c := cells.get(a)) is not None}
+                found = {id(c): c for a in columns[v[at][0] + ATOM * i] if (c := cells.get(a)) is not None}
                 c = next(iter(found.values())) if len(found) == 1 else None
                 yield ATOM_ROWS * (i % side), t.block * WORD * (i // side), self._place(c[4]) if c is not None and c[0] == region.tmem else None
 
@@ -113,11 +113,11 @@ class TensorValues(MemoryValues):
     def _from_tmem(self, op: Op, operand: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
         e = op.operands[operand]
         assert isinstance(e, Expr) and isinstance(e.type, TmemT)
-        find, at, name = self.plan.columns(e.type), self._at(op, operand), e.type.tmem
+        atoms, at, name = self.plan.columns(e.type), self._at(op, operand), e.type.tmem
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
             cells = self._cells.get(m.cta.rank, {})
-            region = find(v[at])
+            region = atoms[v[at]]
             first = cells.get(region[0]) if region else None
             for a in region:
                 total = self._sums.get((-1 - m.cta.rank, a))

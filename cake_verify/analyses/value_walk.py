@@ -69,8 +69,8 @@ class ValueWalk(TensorValues):
     def run(self, log: Iterable[Event]) -> None:
         """Walk those events of one run that have a handler."""
         handlers = self.handlers
-        for m, (number, values) in log:
-            handler = handlers.get(number)
+        for m, values in log:
+            handler = handlers.get(values[0])
             if handler is not None:
                 handler(m, values)
         for total in self._sums.values():
@@ -170,10 +170,10 @@ class ValueWalk(TensorValues):
 
     def _contents(self, op: Op, name: str) -> Callable[[Member, tuple[Any, ...]], Any]:
         """What tells the contents of a rectangle of a view from others: the write that filled it, and which part it is."""
-        find, at = self.plan.lookup(op, name), self._at(op, name)
+        atoms, at = self.plan.lookup(op, name), self._at(op, name)
 
         def contents(m: Member, v: tuple[Any, ...]) -> Any:
-            first = find(v[at])[0]
+            first = atoms[v[at]][0]
             cell = self._cells.get(m.cta.rank, {}).get(first)
             return None if cell is None else (cell[4] if isinstance(cell[4], tuple) else (first, cell[4]), v[at][1], v[at][2])
 
@@ -261,7 +261,7 @@ class ValueWalk(TensorValues):
             begins = fresh or (init is not None and bool(v[init]))
             region: list[int] = []
             if columns is not None:
-                region = columns(v[at])
+                region = columns[v[at]]
                 key, owner = region[0], -1 - m.cta.rank
                 cell = self._cells.get(m.cta.rank, {}).get(region[0])
                 if cell is not None and cell[0] != tmem.tmem and not begins:  # type: ignore[union-attr]  # columns come with tensor memory

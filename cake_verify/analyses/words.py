@@ -138,8 +138,7 @@ def trace(r: Replay, entries: Iterable[tuple[Entry | None, str]], last: tuple[Me
     pending = last[0].pending if last is not None else None
     if last is not None and pending is not None:
         m, note = last
-        number, values = pending
-        lines.append(line(r, m, r.plan.program.ops[number], values, m.variables(), note))
+        lines.append(line(r, m, r.plan.program.ops[pending[0]], pending, m.variables(), note))
     return tuple(lines[-WIDTH:])
 
 
