@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from cake_ir.fact import fact
@@ -30,21 +29,19 @@ def sites(program: Program) -> tuple[Site, ...]:
     """Every operation that a role block executes, by operation id."""
     found: dict[int, Site] = {}
     for block in program.body:
-        for site in _sites(block.body, block.role, ()):
-            found[site.op.id] = site
-    return tuple(found[i] for i in sorted(found))
+        _sites(block.body, block.role, (), found)
+    return tuple([found[i] for i in sorted(found)])
 
 
-def _sites(body: tuple[Stmt, ...], role: str, around: tuple[tuple[For | If, bool], ...]) -> Iterator[Site]:
+def _sites(body: tuple[Stmt, ...], role: str, around: tuple[tuple[For | If, bool], ...], found: dict[int, Site]) -> None:
     for stmt in body:
-        op = op_of(stmt)
-        if op is not None:
-            yield Site(op, stmt, role, around)
         if isinstance(stmt, For):
-            yield from _sites(stmt.body, role, (*around, (stmt, True)))
+            _sites(stmt.body, role, (*around, (stmt, True)), found)
         elif isinstance(stmt, If):
-            yield from _sites(stmt.then, role, (*around, (stmt, True)))
-            yield from _sites(stmt.orelse, role, (*around, (stmt, False)))
+            _sites(stmt.then, role, (*around, (stmt, True)), found)
+            _sites(stmt.orelse, role, (*around, (stmt, False)), found)
+        elif (op := op_of(stmt)) is not None:
+            found[op.id] = Site(op, stmt, role, around)
 
 
 @fact

@@ -43,8 +43,10 @@ def work_rings(program: Program) -> dict[str, WorkRing]:
     out: dict[str, WorkRing] = {}
     single = issue_roles(program)
     for s in program.schedulers.values():
+        if s.kind != "counter":
+            continue
         roles = [b.role for b in program.body if loops_over(b, s.name)]
-        if s.kind != "counter" or not roles:
+        if not roles:
             continue
         fetch = s.fetch if s.fetch in roles else next((r for r in roles if r in single), roles[0])
         assert fetch is not None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import did_you_mean
@@ -34,14 +35,15 @@ _REFUSED: dict[type[ast.expr], tuple[str, str]] = {
 
 def value(el: Elaboration, node: ast.expr) -> Any:
     """Evaluate one expression; raises `FaultError` or, past an earlier fault, `Poisoned`."""
-    el.steps += 1
-    if el.steps > MAX_STEPS:
+    steps = el.steps = el.steps + 1
+    if steps > MAX_STEPS:
         el.past_budget(node)
-    handler = _HANDLERS.get(type(node))
-    if handler is None:
-        message, help = _REFUSED.get(type(node), (f"`{type(node).__name__.lower()}` is not part of the language", ""))
-        el.fail("N005", message, node, help=help)
-    return handler(el, node)
+    return _HANDLERS[type(node)](el, node)
+
+
+def _refused(el: Elaboration, node: ast.expr) -> NoReturn:
+    message, help = _REFUSED.get(type(node), (f"`{type(node).__name__.lower()}` is not part of the language", ""))
+    el.fail("N005", message, node, help=help)
 
 
 def expr(el: Elaboration, node: ast.expr) -> Expr:
@@ -349,8 +351,15 @@ def _call(el: Elaboration, node: ast.Call) -> Any:
     return call(el, node)
 
 
-_HANDLERS: dict[type[ast.expr], Any] = {
+class _Handlers(dict[type[ast.expr], Callable[[Elaboration, Any], Any]]):
+    """What evaluates each kind of node; kinds that the language lacks are refused."""
+
+    def __missing__(self, kind: type[ast.expr]) -> Callable[[Elaboration, Any], Any]:
+        return _refused
+
+
+_HANDLERS = _Handlers({
     ast.Constant: _constant, ast.Name: _name, ast.Tuple: _tuple, ast.List: _tuple, ast.BinOp: _binop, ast.UnaryOp: _unary,
     ast.Compare: _compare, ast.BoolOp: _boolop, ast.IfExp: _ifexp, ast.ListComp: _comprehension, ast.GeneratorExp: _comprehension,
     ast.Subscript: _subscript, ast.Attribute: _attribute, ast.Call: _call,
-}  # fmt: skip
+})  # fmt: skip

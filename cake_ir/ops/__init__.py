@@ -19,6 +19,9 @@ for _family in FAMILIES:
             raise ImportError(f"operation {_spec.spelling} is declared twice")
         SPECS[(_spec.on, _spec.name)] = _spec
 
+OF_VIEWS = tuple(sorted({spec.name for spec in SPECS.values() if spec.views}))
+"""The operations that take a view, by name."""
+
 COMPUTE = OpSpec("compute", "elementwise", (), doc="Evaluate a pure expression into the places on the left.")
 
 
@@ -27,6 +30,11 @@ def spec_of(op: Op) -> OpSpec:
     if op.name == "compute":
         return COMPUTE
     return SPECS[("view" if "view" in op.operands and ("view", op.name) in SPECS else "lm", op.name)]
+
+
+def taking(*params: str) -> tuple[str, ...]:
+    """The operations that have one of these parameters, by name: what a rule about such a parameter need look at."""
+    return tuple(sorted({spec.name for spec in SPECS.values() if not spec.names.isdisjoint(params)}))
 
 
 def effects_of(op: Op, program: Program) -> tuple[Effect, ...]:

@@ -10,7 +10,7 @@ from cake_ir.derive.registers import fragment_registers
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Drain
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of, statements
 from cake_ir.types import FragT
 
 Places = Mapping[str, int]
@@ -92,7 +92,7 @@ def _carried(body: tuple[Stmt, ...]) -> dict[str, int]:
     """Accumulators of a loop's body that go on from the round before: never started afresh in it, by an MMA or an assignment."""
     found: dict[str, int] = {}
     fresh: set[str] = set()
-    for s in _all(body):
+    for s in statements(body):
         if isinstance(s, Assign):
             fresh.update(s.targets)
         op = op_of(s)
@@ -105,15 +105,6 @@ def _carried(body: tuple[Stmt, ...]) -> dict[str, int]:
         elif acc.op == "var":
             found[_name(acc)] = fragment_registers(acc.type)
     return {name: registers for name, registers in found.items() if name not in fresh}
-
-
-def _all(body: Iterable[Stmt]) -> Iterable[Stmt]:
-    for s in body:
-        yield s
-        if isinstance(s, For):
-            yield from _all(s.body)
-        elif isinstance(s, If):
-            yield from _all((*s.then, *s.orelse))
 
 
 def _operands(op: Op) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import nodes
 from cake_ir.program import Expr, For, Op, Program
 from cake_ir.span import Span
@@ -33,9 +34,10 @@ class Short:
 
 def short_rounds(program: Program) -> Iterator[Short]:
     """The loops that end early, one for each length of a role by which nothing else is cut."""
+    cut = sites(program).of("tma_store", "bulk_store", *(("compute",) if mentions(program).keys() >= {"where", "iota"} else ()))
     for role in program.roles:
         found: dict[str, list[Short | None]] = {}
-        for s in sites(program).of_role(role):
+        for s in (s for s in cut if s.role.name == role):
             for by, left, tile, at in _cuts(program, s):
                 found.setdefault(by, []).append(_ends(program, s, left, tile, at))
         for cuts in found.values():

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
+from cake_ir.ops import taking
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
 from cake_ir.types import ViewT
+from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
@@ -22,9 +24,12 @@ PAGE = Page(
 )
 
 
+_VIEWS = taking("view")
+
+
 def check(program: Program) -> Iterator[Fault]:
     first: dict[str, tuple[str, Span]] = {}
-    for op in program.ops:
+    for op in (s.op for s in sites(program).of(*_VIEWS)):
         view, tensor = op.operands.get("view"), op.attrs.get("tensor")
         if not isinstance(view, Expr) or not isinstance(view.type, ViewT) or not isinstance(tensor, str):
             continue

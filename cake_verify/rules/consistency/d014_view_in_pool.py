@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.layout import end_offset
+from cake_ir.ops import OF_VIEWS
 from cake_ir.placement import view_layout
-from cake_ir.program import Expr, If, Program
+from cake_ir.program import Expr, Program
 from cake_ir.types import ViewT
 from cake_verify.analyses.rectangles import Rectangle, rectangles
 from cake_verify.analyses.sites import Site, sites
@@ -32,11 +33,11 @@ def check(program: Program) -> Iterator[Fault]:
             fix = Fix((Edit(pool.span, f"lm.smem({end})"),), "likely", f"a pool of {end} bytes")
             yield Fault("D014", f"`{v.name}` ends at byte {end:,}, `{pool.name}` has {pool.nbytes:,}", v.span, ((pool.span, f"{pool.nbytes:,} bytes"),),
                         "enlarge the pool or move the view", (fix,), {"expected": pool.nbytes, "found": end})  # fmt: skip
-    for site in sites(program).ops:
+    for site in sites(program).of(*OF_VIEWS):
+        if len(site.path) > len(site.loops):
+            continue  # what a condition excludes is not known here
         for e in site.op.operands.values():
             if isinstance(e, Expr) and isinstance(e.type, ViewT):
-                if any(isinstance(s, If) for s in site.path):
-                    continue  # what a condition excludes is not known here
                 for r in rectangles(program, site.role.name, e):
                     fault = _outside(site, e, r)
                     if fault:

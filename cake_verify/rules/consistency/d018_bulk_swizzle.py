@@ -46,9 +46,9 @@ def rows(lm, X: LM.gmem2d[LM.bf16], Y: LM.gmem2d[LM.bf16]):
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for site in sites(program).ops:
+    for site in sites(program).of("bulk_load", "bulk_store", "cp_async", "cp_async_rows"):
         view = site.op.operands.get("view")
-        if not site.op.name.startswith(("bulk_", "cp_async")) or not isinstance(view, Expr):
+        if not isinstance(view, Expr):
             continue
         if isinstance(view.type, ViewT) and view.type.transposed:
             yield Fault("D018", f"`{site.op.name}` moves bytes in address order, `{view.type.view}` is read transposed here", site.op.span,

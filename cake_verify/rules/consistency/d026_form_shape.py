@@ -26,17 +26,20 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[FragT, int]] = set()
-    seen: set[tuple[int, int]] = set()  # the same by identity, which is quicker: most nodes share the type of a name
+    seen: dict[int, set[int]] = {}  # the same by identity, which is quicker: most nodes share the type of a name
     accumulators = {acc.type for op in program.ops if isinstance(acc := op.operands.get("acc"), Expr)}
     found = nodes(program)
     for site in sites(program).ops:
         warps = site.role.member_warps
+        here = seen.setdefault(warps, set())
         for e in (*found[site.op.id], None):  # every node of its operands, then its result
-            t = site.op.type if e is None else e.type.value if isinstance(e.type, PairT) else e.type
-            if not isinstance(t, FragT) or (id(t), warps) in seen:
+            t = site.op.type if e is None else e.type
+            if id(t) in here:
                 continue
-            seen.add((id(t), warps))
-            if (t, warps) in told or t in accumulators:  # H004 judges the shapes of accumulators
+            here.add(id(t))
+            if isinstance(t, PairT) and e is not None:
+                t = t.value
+            if not isinstance(t, FragT) or (t, warps) in told or t in accumulators:  # H004 judges the shapes of accumulators
                 continue
             told.add((t, warps))
             problem = fragment_problem(fragment(t, warps)) or _too_large(t, warps)

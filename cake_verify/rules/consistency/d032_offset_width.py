@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
+from cake_ir.ops import taking
 from cake_ir.program import Expr, Program
 from cake_ir.types import ScalarT
 from cake_verify.analyses import ranges
@@ -40,12 +41,13 @@ PAGE = Page(
 )
 
 _LO, _HI = -(2**31), 2**31 - 1
+_AT = taking("coords", "i", "offset")
 
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
     known: dict[tuple[str, tuple[object, ...]], dict[int, Range]] = {}
-    for site in ranges.live(program):
+    for site in ranges.live(program, *_AT):
         coords = site.op.operands.get("coords")
         for entry in (*(coords if isinstance(coords, tuple) else ()), site.op.operands.get("i"), site.op.operands.get("offset")):
             if not isinstance(entry, Expr) or entry.op in ("const", "field", "param") or not isinstance(entry.type, ScalarT):

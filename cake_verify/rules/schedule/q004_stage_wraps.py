@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.ops import effects_of
+from cake_ir.ops import effects_of, taking
 from cake_ir.ops.effects import Arrive, Commit, Issue, Wait
 from cake_ir.program import Expr, For, Op, Program
 from cake_ir.types import ScalarT
@@ -29,9 +29,12 @@ PAGE = Page(
 )
 
 
+_STAGED = taking("stage")
+
+
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[str, str]] = set()
-    for site in ranges.live(program):
+    for site in ranges.live(program, *_STAGED):
         stage = site.op.operands.get("stage")
         barrier = program.barriers.get(str(site.op.attrs.get("barrier")))
         if barrier is None or not isinstance(stage, Expr) or not isinstance(stage.type, ScalarT) or not _synchronises(program, site.op):

@@ -78,15 +78,16 @@ class _Steps:
 
     def loop(self, s: For) -> None:
         before = dict(self.done)
-        names = {t for x in statements(s.body) if isinstance(x, Assign) for t in x.targets}
         self.body(s.body)
         trips = self.trips(s)
-        for ring, n in self.done.items():
-            per = n - before.get(ring, 0)
+        stepped = {ring: n - before.get(ring, 0) for ring, n in self.done.items() if n != before.get(ring)}
+        for ring, per in stepped.items():
             self.done[ring] = before.get(ring, 0) + per * trips
-            for name in names if trips > 1 else ():  # behind the loop they are the slots of its last iteration
-                if self.rings.get(name) == ring:
-                    self.least[name] += per * (trips - 1)
+        if stepped and trips > 1:  # behind the loop names are the slots of its last iteration
+            for name in {t for x in statements(s.body) if isinstance(x, Assign) for t in x.targets}:
+                ring = self.rings.get(name, "")
+                if ring in stepped:
+                    self.least[name] += stepped[ring] * (trips - 1)
 
     def trips(self, s: For) -> int:
         """How often a loop runs; many, where that is not known: what a loop that does not run would break is found by the walk."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
+from cake_ir.ops import taking
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
@@ -23,12 +24,15 @@ PAGE = Page(
 )
 
 
+_MASKED = taking("mask")
+
+
 def check(program: Program) -> Iterator[Fault]:
     for d in program.schedulers.values():
         for name, e in zip(d.names, d.tiles, strict=False):
             if ranges.of(program, None, e).hi <= 0:
                 yield Fault("Q008", f"`{d.name}` has no tiles along `{name}`: nothing is computed", d.spans.get("tiles", d.span), facts={"axis": name})
-    for site in ranges.live(program):
+    for site in ranges.live(program, *_MASKED):
         mask = site.op.operands.get("mask")
         if isinstance(mask, Expr) and _false(program, site.role.name, mask):
             yield Fault("Q008", f"the mask of this `{site.op.name}` is false for every element", site.op.spans.get("mask", mask.span), (), "compare with the extent that is left", (), {"op": site.op.name})
