@@ -47,16 +47,20 @@ def goals_of(search: Settings) -> list[Goal]:
     return goals
 
 
-def off(goal: Goal, profile: tuple[int, tuple[int, ...]], far: bool) -> float:
-    """How far what arguments give (tiles in all, the trips of every loop) is from a goal; `far`: where arguments farther away are tried, more is nearly as good."""
-    total, counts = profile
+def off_trips(goal: Goal, counts: tuple[int, ...], far: bool) -> float:
+    """How far the trips of all loops are from a goal; `far`: where arguments farther away are tried, more is nearly as good."""
     d, trips = 0.0, goal.trips
     for n in counts:
         over = (n if n < _LONGEST else _LONGEST) - trips
-        away = -over if over <= 0 else 0.02 * over if far else over
+        off = -over if over <= 0 else 0.02 * over if far else over
         if n < trips > 3:
-            away += 0.5 * (trips - (n if n > 3 else 3))  # a little more shows what a little less may not
-        d += away
+            off += 0.5 * (trips - (n if n > 3 else 3))  # a little more shows what a little less may not
+        d += off
+    return d
+
+
+def off_tiles(goal: Goal, total: int, d: float) -> float:
+    """How far a profile is from a goal, whose trips are off by `d`."""
     beyond = total - goal.tiles
     if beyond < 0:
         d -= 2 * beyond

@@ -9,16 +9,16 @@ from cake_verify.analyses import trips
 from cake_verify.analyses.count_text import texts
 
 
-def outline(program: Program, scheduler: Scheduler | None, assumed: Sequence[Expr], loops: Sequence[trips.Loop]) -> str:
-    """The text of (cluster tiles, trips of every loop), or of None where an assumption fails; empty where arguments alone do not decide it."""
+def outline(program: Program, scheduler: Scheduler | None, assumed: Sequence[Expr], lengths: Sequence[Sequence[Expr]]) -> str:
+    """The text of (cluster tiles, trips of every loop, from its `lengths`), or of None where an assumption fails; empty where arguments alone do not decide it."""
     s = scheduler
     if s is not None and (s.kind == "grouped" or s.raster == "heavy_first"):
         return ""  # sizes of groups, or the place of the first tile
     resolve = trips.resolver_of(program, "")
-    kept, tiles, *lengths = texts(program, [assumed, [resolve(e) for e in s.tiles] if s is not None else [], *(trips.lengths(program, x) for x in loops)])
-    if kept is None or tiles is None or None in lengths:
+    kept, tiles, *known = texts(program, [assumed, [resolve(e) for e in s.tiles] if s is not None else [], *lengths])
+    if kept is None or tiles is None or None in known:
         return ""
     counts = [f"max(0, int({text}))" for text in tiles]
     total = " * ".join([f"-(-{n} // {s.cluster[k]})" if s is not None and k < 2 and s.cluster[k] > 1 else n for k, n in enumerate(counts)] or ["1"])
-    each = "".join(["max(0, " + ", ".join(text) + "), " for text in lengths if text])
+    each = "".join(["max(0, " + ", ".join(text) + "), " for text in known if text])
     return f"({total}, ({each}))" + (f" if {' and '.join(kept)} else None" if kept else "")

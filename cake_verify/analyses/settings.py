@@ -7,7 +7,7 @@ a grid, and the numbers that `lm.ld` reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
-from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off
+from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off_tiles, off_trips
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
@@ -114,10 +114,13 @@ class Settings:
         program = self.program
         assumed = [resolve(a.cond) for a in program.assumes]
         self._assumed = [e for e, text in zip(assumed, texts(program, [[e] for e in assumed]), strict=True) if text is not None]
-        known = texts(program, [trips.lengths(program, loop) for loop in self.loops])
+        lengths = [trips.lengths(program, loop) for loop in self.loops]
+        known = texts(program, lengths)
         self.unknown += [loop for loop, text in zip(self.loops, known, strict=True) if text is None]
         self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
+        lengths = [each for each, text in zip(lengths, known, strict=True) if text is not None]
         self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
+        self.lasting = None if self.dependents else _arguments(e for each in lengths for e in each)
         branches: list[tuple[If, Expr]] = []
         for _, branch, cond in trips.conditions(program):
             names = {n.op for n in outside_reads(cond)}
@@ -127,7 +130,7 @@ class Settings:
         sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
         self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
-        whole = "" if self.dependents or self.read else outline(program, self.scheduler, self._assumed, self.loops)
+        whole = "" if self.dependents or self.read else outline(program, self.scheduler, self._assumed, lengths)
         self.guards, self.fixed, outlined = compiled([f"bool({text[0]})" for text in sides if text], list(self.dependents.values()), [whole] if whole else [])
         self.outlined = outlined if whole else None
         self.counts = trips.tile_counts(program, self.scheduler.name) if self.scheduler else None
@@ -303,7 +306,7 @@ class Settings:
         at = choice = self._begin(goal)
         profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
         best, far = NEVER, bool(self.starts)
-        near: dict[Profile, float] = {}
+        near: dict[tuple[int, ...], float] = {}
         tried: dict[str, tuple[Any, ...]] = {}
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         for _ in range(2):
@@ -323,26 +326,32 @@ class Settings:
                     self.trials += len(values)
                     continue
                 tried[name] = head, tail
+                least, here = 0.0, profiles.get(key)
+                if name and here and self.lasting is not None and name not in self.lasting:  # no value of this one makes a loop longer or shorter
+                    least = off_trips(goal, here[1], far)
                 for value in values:
                     penalty = others if value % block == even else others + UNEVEN
                     if penalty >= best:
                         continue
                     self.trials += 1
+                    if least + penalty >= best:
+                        continue
                     met = (*head, value, *tail) if name else key
                     got = profiles.get(met, False)  # most are met at several goals
                     if got is False:
                         got = profiles[met] = self._profile({**at, name: value} if name else at)
                     if got is None:
                         continue
-                    distance = near.get(got)
+                    total, counts = got
+                    distance = near.get(counts)
                     if distance is None:
-                        distance = near[got] = off(goal, got, far)
-                    distance += penalty
+                        distance = near[counts] = off_trips(goal, counts, far)
+                    distance = off_tiles(goal, total, distance) + penalty
                     if want is not None and self.sides_of({**at, name: value} if name else at)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
                         trial = {**at, name: value} if name else at
-                        best, choice, result = distance, trial, (trial, got[1], got[0])
+                        best, choice, result = distance, trial, (trial, counts, total)
                         if best < 0.0005:
                             return result
                 at = choice
@@ -353,12 +362,12 @@ class Settings:
     def _begin(self, goal: Goal) -> dict[str, int]:
         """Where the descent starts: the least candidates, or what was found farther away and is nearer to the goal."""
         first = {n: values[0] for n, values in self.candidates.items()}
-        far = [(off(goal, got, True), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
+        far = [(off_tiles(goal, got[0], off_trips(goal, got[1], True)), i) for i, c in enumerate(self.starts) if (got := self.profile(c)) is not None]
         if not far:
             return first
         near = self.profile(first)
         nearest, i = min(far)
-        return self.starts[i] if near is None or nearest < off(goal, near, True) else first
+        return self.starts[i] if near is None or nearest < off_tiles(goal, near[0], off_trips(goal, near[1], True)) else first
 
     def _whole(self, name: str, values: list[int], block: int, even: int) -> list[int]:
         """The values of an argument that are whole numbers of its blocks, or as far above (below) one as is asked for."""
@@ -388,6 +397,12 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, clusters - 1 if last and not persistent else 0, -(-total // clusters), counts, goal.mixed)
+
+
+def _arguments(lengths: Iterable[Expr]) -> frozenset[str] | None:
+    """The arguments that lengths of loops depend on; None where something else may decide them too."""
+    leaves = [n for e in lengths for n in e.parts() if not n.args or n.op in ("ld", "field", "extent")]
+    return None if any(n.op not in ("param", "const", "var", "role_index", "cta_rank", "cta_id", "cluster_size") for n in leaves) else frozenset(str(n.attrs["name"]) for n in leaves if n.op == "param")
 
 
 def _index(tensor: str, i: int) -> int:
