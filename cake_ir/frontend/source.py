@@ -209,7 +209,7 @@ def _too_deep(root: ast.AST) -> ast.AST | None:
 
 _INNER = ("body", "orelse", "handlers", "finalbody", "cases")
 _PARTS = ("iter", "test", "target", "pattern", "guard")
-_BLOCKS = {
+_BLOCKS: dict[type[ast.AST], tuple[tuple[str, ...], ...]] = {
     kind: tuple(tuple([name for name in names if name in kind._fields]) for names in (_INNER, _PARTS))
     for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Match, ast.match_case)
 }

@@ -314,7 +314,7 @@ class Settings:
             order = list(self.candidates.items()) if want is None else sorted(self.candidates.items(), key=lambda x: not x[0].startswith(LENGTH))
             for name, values in [("", [0]), *order]:  # first the start itself: all there is without arguments
                 others = sum([self._uneven(n, at[n], goal.over) for n in self.blocks if n != name])
-                block, unit = self.blocks.get(name, (1, 0))
+                block, unit = self.blocks.get(name) or (1, 0)
                 if others >= best:
                     continue
                 even = unit * goal.over % block
@@ -337,8 +337,9 @@ class Settings:
                     if least + penalty >= best:
                         continue
                     met = (*head, value, *tail) if name else key
-                    got = profiles.get(met, False)  # most are met at several goals
-                    if got is False:
+                    if met in profiles:  # most are met at several goals
+                        got = profiles[met]
+                    else:
                         got = profiles[met] = self._profile({**at, name: value} if name else at)
                     if got is None:
                         continue
