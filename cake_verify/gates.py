@@ -101,10 +101,10 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
         run.add(check_extents(program, run.extents), program.name, program.target)
     roots = {rule.page.code for rule, _ in checks("schedule") if rule.root}
     before = len(run.found)
-    told = {d.span.line for d in run.found if d.severity == "error" and d.schedule == program.name}
+    told = {d.span for d in run.found if d.severity == "error" and d.schedule == program.name}
     disordered = gate(run, "schedule", program)
-    if broken:  # what follows on the line of an error has its cause
-        run.found[before:] = [d for d in run.found[before:] if d.severity != "error" or d.span.line not in told]
+    if broken:  # what is said of the very words of an error has its cause
+        run.found[before:] = [d for d in run.found[before:] if d.severity != "error" or d.span not in told]
     if not broken and not roots & disordered:
         after = len(run.found)
         _safety(run, program)

@@ -92,8 +92,12 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
         return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
     along = {} if box is None else {k: (n, which) for k, n, which in ((box.row, box.rows, 0), (box.col, box.cols, 1)) if k is not None}
     told = any(isinstance(c.type, FragT) for c in coords) or not plain(plan, op, coords, branches=False)
-    if told or not (plain(plan, op, coords) or _alike(plan, tensor)):
-        return Touching(op, tensor, kind, engine, False, _around(plan, op, coords, index["coords"], {k: n for k, (n, _) in along.items()}, sizes), None, told)
+    known = tuple(c for c in coords if not isinstance(c.type, FragT) and plain(plan, op, (c,), branches=False))
+    decided = plain(plan, op, known) or (plain(plan, op, known, branches=False) and _one_arm(plan, tensor)) or _alike(plan, tensor)
+    if not decided:  # memory chooses between branches: the other one may run in another tile
+        return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
+    if told:
+        return Touching(op, tensor, kind, engine, False, _around(plan, op, coords, index["coords"], {k: n for k, (n, _) in along.items()}, sizes), None, True)
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
     sure = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
@@ -156,6 +160,16 @@ def _lanes(op: Op) -> Any:
     x = op.operands.get("x")
     t = op.type if isinstance(op.type, FragT) else x.type if isinstance(x, Expr) else None
     return (t.form, t.warps, t.chunk, t.shape) if isinstance(t, FragT) and t.form not in ("rowvec", "colvec", "scalar") else None
+
+
+def _one_arm(plan: Plan, tensor: str) -> bool:
+    """Whether all accesses of a tensor stand in the same arms of what memory decides: a run that takes them takes all there are."""
+    arms = set()
+    for op in plan.program.ops:
+        if (found := touched(op, plan.program)) is not None and found[0] == tensor:
+            site = plan.sites[op.id]
+            arms.add(tuple([(id(s), arm) for s, arm in site.around if isinstance(s, If) and from_memory(plan.program, site.role, s.cond)]))
+    return len(arms) == 1
 
 
 def _alike(plan: Plan, tensor: str) -> bool:

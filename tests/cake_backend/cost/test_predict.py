@@ -119,5 +119,5 @@ def test_tiny_and_ragged_shapes_are_read_too(variant: Callable[[str], Program], 
 @pytest.mark.parametrize(("name", "args"), [("gemm_ws", {"M": 2**31 - 1, "N": 2**31 - 1, "K": 2**31 - 1}), ("fmha_fwd", {"B": 64, "H": 64, "S": 131072, "scale_log2": 0.1})])
 def test_absurd_arguments_are_answered_within_seconds(example: Callable[..., Program], name: str, args: dict[str, Any]) -> None:
     p = predict(example(name), args)
-    assert p.milliseconds < 10_000
+    assert p.milliseconds < 40_000  # minutes would be a hang; a busy machine takes several times what an idle one does
     assert p.cycles is None or p.cycles.mid > 1e12
