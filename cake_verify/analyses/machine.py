@@ -28,6 +28,7 @@ from cake_ir.types import ScalarT
 from cake_ir.walk.agents import BLOCKED
 from cake_ir.walk.code import Context, Event
 from cake_verify.analyses import steps_memory as memory
+from cake_verify.analyses import steps_registers
 from cake_verify.analyses import steps_send as sends
 from cake_verify.analyses import steps_sync as synchronise
 from cake_verify.analyses import steps_tensor as tensor
@@ -70,7 +71,7 @@ class Machine:
         parts: list[Step] = []
         effects = self._effects(op)
         if not any([isinstance(e, Issue) and e.engine in _HOLDING for e in effects]):
-            registers = memory.registers(self.plan, op, role in self.held)
+            registers = steps_registers.registers(self.plan, op, role in self.held)
             if registers is not None:
                 parts.append(registers)
         if self.dependent:

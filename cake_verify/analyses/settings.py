@@ -7,7 +7,7 @@ a grid, and the numbers that `lm.ld` reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
-from cake_verify.analyses.setting import Setting
+from cake_verify.analyses.setting import Setting, arguments_of, own_index
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NO_VALUE
@@ -48,7 +48,7 @@ class Settings:
         self.loops = [x for x in trips.loops(program) if not x.constant]
         self.scheduler = self._main_scheduler()
         self.integers = [p.name for p in program.scalars.values() if DTYPES[p.dtype or "i32"].is_integer]
-        self.ones: dict[str, Any] = {**dict.fromkeys(program.scalars, 1.0), "ld": _index, "tile": {}}
+        self.ones: dict[str, Any] = {**dict.fromkeys(program.scalars, 1.0), "ld": own_index, "tile": {}}
         self.prefix = trips.prefix_tensors(program)
         self.read = self._tensors_read()
         self.branched = read_guards.only_branched(self)
@@ -120,12 +120,12 @@ class Settings:
         self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
         lengths = [each for each, text in zip(lengths, known, strict=True) if text is not None]
         self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
-        self.lasting = None if self.dependents else _arguments(e for each in lengths for e in each)
+        self.lasting = None if self.dependents else arguments_of(e for each in lengths for e in each)
         branches: list[tuple[If, Expr]] = []
         for _, branch, cond in trips.conditions(program):
             names = {n.op for n in outside_reads(cond)}
             reads = "ld" in names
-            if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
+            if ("param" in names or reads) and not names & {"var", "roleown_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
                 branches.append((branch, cond))
         sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
@@ -224,7 +224,7 @@ class Settings:
     def environment(self, choice: dict[str, int]) -> dict[str, Any]:
         """Every scalar's value under a choice, and what memory holds."""
         env: dict[str, Any] = {**self.ones, **choice}
-        env["ld"], env["tile"] = _index, {}
+        env["ld"], env["tile"] = own_index, {}
         if self.dependents:
             for name, value in zip(self.dependents, self.fixed(env), strict=True):
                 env[name] = value
@@ -398,13 +398,3 @@ class Settings:
         persistent = self.scheduler is None or self.scheduler.kind != "grid"
         clusters = max(1, total // max(1, goal.tiles)) if persistent else max(1, total)
         return Setting(args, lengths, clusters, clusters - 1 if last and not persistent else 0, -(-total // clusters), counts, goal.mixed)
-
-
-def _arguments(lengths: Iterable[Expr]) -> frozenset[str] | None:
-    """The arguments that lengths of loops depend on; None where something else may decide them too."""
-    leaves = [n for e in lengths for n in e.parts() if not n.args or n.op in ("ld", "field", "extent")]
-    return None if any(n.op not in ("param", "const", "var", "role_index", "cta_rank", "cta_id", "cluster_size") for n in leaves) else frozenset(str(n.attrs["name"]) for n in leaves if n.op == "param")
-
-
-def _index(tensor: str, i: int) -> int:
-    return i
