@@ -125,7 +125,7 @@ class Settings:
         for _, branch, cond in trips.conditions(program):
             names = {n.op for n in outside_reads(cond)}
             reads = "ld" in names
-            if ("param" in names or reads) and not names & {"var", "roleown_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
+            if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
                 branches.append((branch, cond))
         sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
