@@ -63,14 +63,16 @@ def _output(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: P
             out.append(related)
         else:  # one fault: where it lies and what it is
             out[out.index(located)] = replace(located, claim=f"{located.claim}; {v['relation']['text']}", edit=f"{related.edit}; {located.edit}", numbers={**located.numbers, **related.numbers})
-    if not out and label == "simulated" and case.get("policy") == "canonical":
-        out.append(Finding("W09", f"{v.get('failures')} of {v.get('elements')} elements of `{name}` are wrong for {where}, spread out ({share:.1%}), with nothing running out of order",
-                           "candidate", "compare what the schedule computes with the task: constants, the order of conversions, operands of the same shape in each other's place",
-                           "the same case is right in another order of execution", line=line, numbers=numbers, basis=(label,), absent=absent))  # fmt: skip
     if not out:
-        out.append(Finding("W09", f"{v.get('failures')} of {v.get('elements')} elements of `{name}` are wrong for {where}, spread out ({share:.1%})", "verifier",
-                           f"look for a missing wait or fence (a race gives scattered errors), or for a rounding that the task does not allow; {_GATES}",
-                           "the errors lie in the same places in every run", line=line, numbers=numbers, basis=(label,), absent=absent))  # fmt: skip
+        said = f"{v.get('failures')} of {v.get('elements')} elements of `{name}` are wrong for {where}, spread out ({share:.1%})"
+        if label == "simulated" and case.get("policy") == "canonical":
+            said, route = f"{said}, with nothing running out of order", "candidate"
+            edit = "compare what the schedule computes with the task: constants, the order of conversions, operands of the same shape in each other's place"
+            refuted = "the same case is right in another order of execution"
+        else:
+            route, refuted = "verifier", "the errors lie in the same places in every run"
+            edit = f"look for a missing wait or fence (a race gives scattered errors), or for a rounding that the task does not allow; {_GATES}"
+        out.append(Finding("W09", said, route, edit, refuted, line=line, numbers=numbers, basis=(label,), absent=absent))
     return out
 
 
@@ -115,12 +117,9 @@ def _unwritten(name: str, count: int, tiles: OutputTiles | None, program: Progra
 
 
 def _nonfinite(name: str, bad: int, v: Mapping[str, Any], program: Program | None, where: str, line: int | None, label: str, numbers: dict[str, Any]) -> Finding:
-    init = None
-    if program is not None:
-        init = next((op.span.line for op in program.ops if op.name == "mma"), None)
     return Finding("W08", f"{bad} elements of `{name}` are NaN or infinite where the oracle's are not (or the other way round) for {where}", "candidate",
                    "check that the first MMA of every tile starts from zero (`init=`), that nothing is read before it is written, and that masks cover the tail",
-                   "the elements are finite with the same inputs in the simulator", line=init or line, numbers={**numbers, "non-finite": bad}, basis=(label,))  # fmt: skip
+                   "the elements are finite with the same inputs in the simulator", line=_first_product(program) or line, numbers={**numbers, "non-finite": bad}, basis=(label,))  # fmt: skip
 
 
 def _located(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: Program | None, tiles: OutputTiles | None, where: str, line: int | None, label: str,
@@ -158,7 +157,7 @@ def _located(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: 
         return Finding("W04", f"`{name}` is wrong only where {part} writes, for {where}", "candidate",
                        f"check what depends on that index at line {line}: row offsets, columns of the accumulator, slot of the staging view, barrier of the member",
                        "the other members or slices are wrong too", line=line, role=tiles.role, numbers=numbers, basis=(label,))  # fmt: skip
-    mma = next((op.span.line for op in program.ops if op.name == "mma"), None) if program is not None else None
+    mma = _first_product(program)
     if share > 0.9 or (every is not None and len(hit) == every > 1 and share > 0.5):
         return Finding("W01", f"every tile of `{name}` is wrong for {where}", "candidate",
                        f"look at what all tiles share: {'`init=` and the operands of the MMA, coordinates along k, ' if mma else 'constants and operands of the expressions, '}"
@@ -167,6 +166,11 @@ def _located(name: str, v: Mapping[str, Any], case: Mapping[str, Any], program: 
     return Finding("W01", f"whole tiles of `{name}` are wrong for {where}: {named}", "candidate",
                    "compare the coordinates of the loads and of the store of these tiles, and the order in which roles walk the tiles" + _zero(v),
                    "the errors lie in other tiles in another run (then it is a race)", line=line, role=tiles.role, numbers=numbers, basis=(label,))  # fmt: skip
+
+
+def _first_product(program: Program | None) -> int | None:
+    """The line of the first MMA, where there is one."""
+    return next((op.span.line for op in program.ops if op.name == "mma"), None) if program is not None else None
 
 
 def _zero(v: Mapping[str, Any]) -> str:
@@ -241,7 +245,7 @@ def _missing_part(name: str, v: Mapping[str, Any], case: Mapping[str, Any], prog
     if off == 0 or abs(parts - round(parts)) > 0.2:
         return None
     said = f"{-off} of {trips} k tiles are missing from" if off < 0 else f"{off} of {trips} k tiles are counted twice in"
-    line = next((op.span.line for op in program.ops if op.name == "mma"), None) if program is not None else None
+    line = _first_product(program)
     return Finding("W07", f"{said} the sums of `{name}` for {where}: {found:g} found, {expected:g} expected", "candidate",
                    "compare the trip counts of the loads and of the MMAs, the `init=` of the first MMA, and the wait in front of the store",
                    "the ratio of found to expected is not a whole number of k tiles elsewhere", line=line,

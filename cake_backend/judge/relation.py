@@ -54,9 +54,13 @@ class _Part:
     columns: Array
 
     def explains(self, made: Array) -> bool:
-        """Whether `made` is what was found nearly everywhere that is wrong. What is off by less than twice the tolerance counts as found."""
-        near = np.abs(self.got - made) <= 2 * self.bound + 2.0**-7 * np.abs(made)
-        return bool(near[self.bad].mean() >= EXPLAINED)
+        """Whether `made` is what was found nearly everywhere that is wrong."""
+        return bool(_near(self.got, made, self.bound)[self.bad].mean() >= EXPLAINED)
+
+
+def _near(found: Array, made: Array, bound: Array) -> Array:
+    """Where what was found is what a relation makes, within twice the tolerance and a rounding to bf16."""
+    return np.asarray(np.abs(found - made) <= 2 * bound + 2.0**-7 * np.abs(made))
 
 
 def relation(got: Array, ref: Array, bound: Array, bad: Array, rows: Array) -> Relation | None:
@@ -186,8 +190,7 @@ def _transposed(got: Array, ref: Array, bound: Array, wrong: Array, first: int) 
         if t > min(height, width) or height % t or width % t or first % t or (t == height and height != width):
             continue
         made = ref.reshape(height // t, t, width // t, t).transpose(0, 3, 2, 1).reshape(height, width)
-        near = np.abs(got - made) <= 2 * bound + 2.0**-7 * np.abs(made)
-        if near[wrong].mean() >= EXPLAINED:
+        if _near(got, made, bound)[wrong].mean() >= EXPLAINED:
             what = "the output is transposed" if t == height == width else f"every tile of {t} x {t} is transposed"
             return Relation("transposed", what, "all", {"tile": t})
     return None
@@ -217,9 +220,9 @@ def _moved(got: Array, ref: Array, bound: Array, wrong: Array, rows: Array) -> R
 def _places_of(run: Array, ref: Array, bound: Array) -> tuple[Array, Array]:
     """Rows and columns at which a run of values belongs."""
     last = ref.shape[1] - RUN + 1
-    i, j = np.nonzero(np.abs(ref[:, :last] - run[0]) <= 2 * bound[:, :last] + 2.0**-7 * abs(run[0]))
+    i, j = np.nonzero(_near(run[0], ref[:, :last], bound[:, :last]))
     for k in range(1, RUN):
-        near = np.abs(ref[i, j + k] - run[k]) <= 2 * bound[i, j + k] + 2.0**-7 * abs(run[k])
+        near = _near(run[k], ref[i, j + k], bound[i, j + k])
         i, j = i[near], j[near]
     return i, j
 
@@ -254,7 +257,7 @@ def _columns(p: _Part, ref: Array, bound: Array) -> Relation | None:
     tried = np.flatnonzero(p.bad.sum(axis=0) >= RUN)
     for k in tried[np.linspace(0, len(tried) - 1, min(len(tried), ANCHORS)).astype(int)] if len(tried) else ():
         at = p.bad[:, k]
-        near = np.abs(ref[at] - p.got[at, k][:, None]) <= 2 * bound[at] + 2.0**-7 * np.abs(ref[at])
+        near = _near(p.got[at, k][:, None], ref[at], bound[at])
         hits = np.flatnonzero(near.mean(axis=0) >= EXPLAINED)
         if len(hits) == 1:
             places.append((int(p.rows[0]), int(p.columns[k]), int(p.rows[0]), int(hits[0])))

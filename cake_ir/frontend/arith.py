@@ -117,8 +117,7 @@ def combine(el: Elaboration, name: str, operands: tuple[Any, ...], span: Span) -
     if FragT in types:
         if name == "pow":
             el.fail("N023", "`**` does not exist for fragments", span, help="multiply, or use `lm.exp2`")
-        if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
-            el.fail("N022", "division by zero", span)
+        _divisible(el, name, args, span)
         return Expr(name, args, {}, elementwise_type(name, args, span), span)
     for t, a in zip(types, args, strict=True):
         if t is not ScalarT:
@@ -141,13 +140,17 @@ def scalar(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> Ex
         return Expr({"bitand": "and", "bitor": "or"}.get(name, name), args, {}, BOOL, span)
     if name in ("floordiv", "mod", "bitand", "bitor", "bitxor", "shl", "shr") and DTYPES[dtype].kind in ("float", "scale"):
         el.fail("D003", f"`{name}` works on integers, found {dtype}", span, help="convert with `lm.cast(x, lm.i32)`")
-    if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
-        el.fail("N022", "division by zero", span)
+    _divisible(el, name, args, span)
     if name in ("shl", "shr") and args[1].op == "const" and not 0 <= int(args[1].attrs["value"]) <= 62:  # type: ignore[call-overload]  # an integer beside integers
         el.fail("N022", "a shift is by 0 to 62 bits", span)
     if name == "div" and dtype in ("i32", "i64", "u32"):
         el.fail("N023", "`/` on integers", span, help="use `//`, or `lm.cdiv(a, b)` to round up")
     return Expr(name, args, {}, ScalarT(dtype), span)
+
+
+def _divisible(el: Elaboration, name: str, args: tuple[Expr, ...], span: Span) -> None:
+    if name in ("floordiv", "mod") and args[1].op == "const" and not args[1].attrs["value"]:
+        el.fail("N022", "division by zero", span)
 
 
 _PLAIN = frozenset({"add", "sub", "mul", "min", "max"})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from cake_ir.ops import effects_of
@@ -91,16 +92,16 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     if not isinstance(coords, tuple) or (box is None and not scalar) or op.name == "cp_async_rows":
         return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
     along = {} if box is None else {k: (n, which) for k, n, which in ((box.row, box.rows, 0), (box.col, box.cols, 1)) if k is not None}
-    told = any(isinstance(c.type, FragT) for c in coords) or not plain(plan, op, coords, branches=False)
-    known = tuple(c for c in coords if not isinstance(c.type, FragT) and plain(plan, op, (c,), branches=False))
+    sure = tuple(not isinstance(c.type, FragT) and plain(plan, op, (c,), branches=False) for c in coords)
+    known = tuple(compress(coords, sure))
     decided = plain(plan, op, known) or (plain(plan, op, known, branches=False) and _one_arm(plan, tensor)) or _alike(plan, tensor)
     if not decided:  # memory chooses between branches: the other one may run in another tile
         return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
-    if told:
-        return Touching(op, tensor, kind, engine, False, _around(plan, op, coords, index["coords"], {k: n for k, (n, _) in along.items()}, sizes), None, True)
+    if not all(sure):
+        return Touching(op, tensor, kind, engine, False, _around(op, sure, index["coords"], {k: n for k, (n, _) in along.items()}, sizes), None, True)
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
-    sure = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
+    exact = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
     at, rows_at = index["coords"], index.get("rows")
 
     def where(m: Member, v: tuple[Any, ...]) -> Box | None:
@@ -115,17 +116,17 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
             found.append((first, first + n))
         return _clip(tuple(found), sizes)
 
-    return Touching(op, tensor, kind, engine, sure, where, _lanes(op))
+    return Touching(op, tensor, kind, engine, exact, where, _lanes(op))
 
 
-def _around(plan: Plan, op: Op, coords: tuple[Expr, ...], at: Any, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:
-    """A box around an access of which memory decides a part: whole along the axes where memory or a fragment says which element, as the text says along the others."""
-    if any(isinstance(c.type, FragT) for c in coords):
+def _around(op: Op, sure: Sequence[bool], at: Any, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:
+    """A box around an access of which memory decides a part: whole along the axes where memory or a fragment says which element, as the text says along the `sure` ones."""
+    coords = op.operands["coords"]
+    if isinstance(coords, tuple) and any(isinstance(c.type, FragT) for c in coords):
         along = {k: covered(op, k) for k in along}
-    known = [not isinstance(c.type, FragT) and plain(plan, op, (c,), branches=False) for c in coords]
 
     def where(m: Member, v: tuple[Any, ...]) -> Box | None:
-        return _clip(tuple((a, a + along.get(k, 1)) if sure else (0, n) for k, (a, sure, n) in enumerate(zip(v[at], known, sizes, strict=True))), sizes)
+        return _clip(tuple((a, a + along.get(k, 1)) if known else (0, n) for k, (a, known, n) in enumerate(zip(v[at], sure, sizes, strict=True))), sizes)
 
     return where
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cake_ir.ops.scales import ATOM_ROWS, WORD
+from cake_ir.ops.scales import ATOM_ROWS, WORD, region_of
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import ScalesT, TmemT, ViewT
+from cake_verify.analyses.plan import view_type
 from cake_verify.analyses.positions import TooMany, arguments, parameters, positions
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
@@ -54,10 +55,10 @@ def misplaced_scales(program: Program) -> Iterator[Misplaced]:
 def _loads(program: Program, product: Op, name: str) -> tuple[Site, Site, int] | None:
     """The one load of an operand and that of its scales, in one place of one role, and elements of K under one word."""
     operand, scales = product.operands[name], product.operands[f"scale_{name}"]
-    t = scales.type if isinstance(scales, Expr) else None
-    if not isinstance(t, ScalesT) or not isinstance(t.source, TmemT) or not isinstance(operand, Expr) or not isinstance(operand.type, ViewT) or operand.type.transposed:
+    t, region = scales.type if isinstance(scales, Expr) else None, region_of(scales)
+    if not isinstance(t, ScalesT) or region is None or not isinstance(operand, Expr) or not isinstance(operand.type, ViewT) or operand.type.transposed:
         return None
-    copies = [s.op for s in sites(program).ops if s.op.name == "tmem_copy" and isinstance(e := s.op.operands["t"], Expr) and isinstance(e.type, TmemT) and e.type.tmem == t.source.tmem]
+    copies = [s.op for s in sites(program).ops if s.op.name == "tmem_copy" and isinstance(e := s.op.operands["t"], Expr) and isinstance(e.type, TmemT) and e.type.tmem == region.tmem]
     views = {e.type.view for c in copies if isinstance(e := c.operands["view"], Expr) and isinstance(e.type, ViewT)}
     data, packed = _filled_by(program, operand.type.view), _filled_by(program, next(iter(views))) if len(views) == 1 else None
     if data is None or packed is None or data.role is not packed.role or data.path != packed.path or data.arms != packed.arms:
@@ -74,13 +75,13 @@ def _filled_by(program: Program, view: str) -> Site | None:
 
 def _contradiction(program: Program, product: Op, name: str, data: Site, packed: Site, word: int) -> Misplaced | None:
     resolve = resolver_of(program, data.role.name)
-    k, row = (resolve(e) for e in data.op.operands["coords"])  # type: ignore[union-attr]  # coordinates are a tuple
-    first, line = (resolve(e) for e in packed.op.operands["coords"])  # type: ignore[union-attr]  # as above
-    lines = packed.op.operands["view"].type.rows  # type: ignore[union-attr]  # a view by its kind
-    side = -(-data.op.operands["view"].type.rows // ATOM_ROWS)  # type: ignore[union-attr]  # as above
-    if linear(first) != (0, {}) or lines * word == 0 or program.tensors[str(packed.op.attrs["tensor"])].extents[-1] != 16 or side != 1:
+    at, packed_at = data.op.operands["coords"], packed.op.operands["coords"]
+    assert isinstance(at, tuple) and isinstance(packed_at, tuple)  # copies of tensors have coordinates
+    (k, row), (first, line) = map(resolve, at), map(resolve, packed_at)
+    lines = view_type(packed.op, "view").rows
+    extent, width = program.tensors[str(packed.op.attrs["tensor"])].extents
+    if linear(first) != (0, {}) or lines * word == 0 or width != 16 or not 0 < view_type(data.op, "view").rows <= ATOM_ROWS:
         return None
-    extent = program.tensors[str(packed.op.attrs["tensor"])].extents[0]
     room = Expr("const", (), {"value": extent}) if isinstance(extent, int) else Expr("param", (), {"name": extent})
     names = parameters(program, [k, row, line, room, *(e for s in program.schedulers.values() for e in s.tiles)])
     for args in arguments(program, names, (2, 3), CHOICES):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
-
-from cake_ir.program import Expr
 
 
 @dataclass(slots=True, eq=False)
@@ -29,12 +26,6 @@ class Setting:
         parts = [f"{k} = {v}" for k, v in self.args.items() if not isinstance(v, float)]
         parts += [f"lengths by {k} = {list(v)}" for k, v in self.lengths.items()]
         return ", ".join([*parts, f"grid of {self.clusters} cluster{'s' if self.clusters != 1 else ''}"])
-
-
-def arguments_of(lengths: Iterable[Expr]) -> frozenset[str] | None:
-    """The arguments that lengths of loops depend on; None where something else may decide them too."""
-    leaves = [n for e in lengths for n in e.parts() if not n.args or n.op in ("ld", "field", "extent")]
-    return None if any(n.op not in ("param", "const", "var", "role_index", "cta_rank", "cta_id", "cluster_size") for n in leaves) else frozenset(str(n.attrs["name"]) for n in leaves if n.op == "param")
 
 
 def own_index(tensor: str, i: int) -> int:

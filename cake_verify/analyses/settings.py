@@ -25,7 +25,7 @@ from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
-from cake_verify.analyses.setting import Setting, arguments_of, own_index
+from cake_verify.analyses.setting import Setting, own_index
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
 from cake_verify.analyses.trips import NO_VALUE
@@ -120,7 +120,7 @@ class Settings:
         self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
         lengths = [each for each, text in zip(lengths, known, strict=True) if text is not None]
         self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
-        self.lasting = None if self.dependents else arguments_of(e for each in lengths for e in each)
+        self.lasting = None if self.dependents else trips.arguments_of(e for each in lengths for e in each)
         branches: list[tuple[If, Expr]] = []
         for _, branch, cond in trips.conditions(program):
             names = {n.op for n in outside_reads(cond)}

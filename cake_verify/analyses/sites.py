@@ -72,6 +72,11 @@ def stores_by_tensor(program: Program) -> tuple[tuple[Site, ...], ...]:
     return tuple(tuple(stores) for stores in writers.values())
 
 
+def by_member(cond: Expr) -> bool:
+    """Whether a condition only says which members do it."""
+    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.parts())
+
+
 def covered(op: Op, axis: int) -> int:
     """Elements that one access covers along an axis, innermost first."""
     shape = op.attrs.get("shape")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import is_
 
 from cake_ir.derive.structure import listed, sites
@@ -38,6 +38,12 @@ def lengths(program: Program, loop: Loop) -> list[Expr]:
     if not any(n.op == "var" and n.attrs.get("name") in around for n in length.parts()):
         return [length]
     return [_ends(program, loop.role, last)(length, 4) for last in (False, True)]
+
+
+def arguments_of(lengths: Iterable[Expr]) -> frozenset[str] | None:
+    """The arguments that lengths of loops depend on; None where something else may decide them too."""
+    leaves = [n for e in lengths for n in e.parts() if not n.args or n.op in ("ld", "field", "extent")]
+    return None if any(n.op not in ("param", "const", "var", "role_index", "cta_rank", "cta_id", "cluster_size") for n in leaves) else frozenset(str(n.attrs["name"]) for n in leaves if n.op == "param")
 
 
 @fact
@@ -181,7 +187,7 @@ def _canonical(e: Expr) -> str:
     if op == "ld":
         return f"{e.attrs['tensor']}[{canonical(args[0])}]"
     if op in ("add", "sub"):
-        constant, terms = _terms(e)
+        constant, terms = linear(e)
         parts = sorted(f"{n}*{t}" if n != 1 else t for t, n in terms.items() if n)
         return "(" + "+".join([*parts, str(constant)] if constant or not parts else parts) + ")"
     if op == "cdiv":
@@ -189,7 +195,7 @@ def _canonical(e: Expr) -> str:
         return f"ceil({a}/{b})"
     if op == "floordiv" and args[1].op == "const" and isinstance(args[1].attrs["value"], int):
         c = int(args[1].attrs["value"])
-        constant, terms = _terms(args[0])
+        constant, terms = linear(args[0])
         if constant == c - 1:
             return f"ceil({_sum(terms, 0)}/{c})"
     if op in ("min", "max", "mul"):
@@ -207,12 +213,10 @@ def _sum(terms: dict[str, int], constant: int) -> str:
 
 
 def linear(e: Expr) -> tuple[int, dict[str, int]]:
-    """A sum as its constant and the multiples of its terms, each in canonical text; loop variables stand as `?name`."""
-    return _terms(e)
+    """A sum as its constant and the multiples of its terms, each in canonical text; loop variables stand as `?name`.
 
-
-def _terms(e: Expr) -> tuple[int, dict[str, int]]:
-    """A sum as a constant and multiples of canonical terms: every part once, with how often all of its readers add it."""
+    Every part is read once, with how often all of its readers add it.
+    """
     times, constant, terms = {id(e): 1}, 0, dict[str, int]()
     for n in reversed(e.parts()):  # readers first
         k = times.get(id(n))

@@ -21,6 +21,7 @@ from cake_verify.analyses.affine import affine
 from cake_verify.analyses.labels import Box, boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.regions import stage_mask
+from cake_verify.analyses.sites import by_member
 from cake_verify.analyses.slices import slices
 from cake_verify.analyses.state import Member, World
 
@@ -100,7 +101,7 @@ def _decided(plan: Plan, op: Op) -> bool:
     if op.name == "ld" and not _known(plan, site.role, op.operands.get("i"), fixed):
         return False
     resolve = trips.resolver_of(plan.program, site.role)
-    return all(not isinstance(s, If) or _by_member(s.cond) or not _varies(resolve(s.cond), fixed) for s, _ in site.around)
+    return all(not isinstance(s, If) or by_member(s.cond) or not _varies(resolve(s.cond), fixed) for s, _ in site.around)
 
 
 def _known(plan: Plan, role: str, e: object, fixed: set[str]) -> bool:
@@ -111,10 +112,6 @@ def _known(plan: Plan, role: str, e: object, fixed: set[str]) -> bool:
 def _varies(cond: Expr, fixed: set[str]) -> bool:
     """Whether a condition may let an operation take some of its parts and not others."""
     return any(n.op == "role_index" or (n.op == "var" and n.attrs["name"] in fixed) for n in cond.parts())
-
-
-def _by_member(cond: Expr) -> bool:
-    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.parts())
 
 
 def _type(op: Op) -> ViewT | None:

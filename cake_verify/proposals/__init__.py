@@ -102,7 +102,7 @@ BY_CAUSE: dict[Cause | None, tuple[str, ...]] = {
 
 BETTER = frozenset({
     ("H006", "regs"), ("D014", "offset"), ("D014", "bound"), ("S002", "barrier"), ("S003", "view"), ("S005", "drain"), ("S032", "stages"), ("S035", "bound"),
-    ("S004", "insert-commit"), ("S008", "roles"), ("S005", "wait-first"), ("H012", "drain"), ("D035", "exchange"),
+    ("S004", "insert-commit"), ("S008", "roles"), ("S005", "wait-first"), ("H012", "drain"),
 })  # fmt: skip
 """Proposals (code, kind) that go in front of the fix that a fault brings itself; a repeated statement always does."""
 

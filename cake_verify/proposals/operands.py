@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 
 from cake_verify.proposals.source import Placed, Proposal, Source, called, option
 
@@ -106,8 +107,9 @@ def coordinates(s: Source) -> Iterator[Proposal]:
     for q, n, c in given:
         e = c.elts
         if len(e) > 1 and not _in_order(s, n, e):
-            for i in range(len(e) - 1):
-                yield Proposal("exchange", (s.replace(e[i], s.source(e[i + 1])), s.replace(e[i + 1], s.source(e[i]))), "exchange the coordinates", q.line, 0.1 * i)
+            pairs = sorted(combinations(range(len(e)), 2), key=lambda p: p[1] - p[0])  # neighbours first
+            for rank, (i, j) in enumerate(pairs):
+                yield Proposal("exchange", (s.replace(e[i], s.source(e[j])), s.replace(e[j], s.source(e[i]))), "exchange the coordinates", q.line, 0.1 * rank)
         for x in e:
             for n in ast.walk(x):
                 if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Add, ast.Sub)) and isinstance(n.right, ast.Constant):

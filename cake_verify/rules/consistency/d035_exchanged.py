@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from cake_ir.fault import Fault, Fix
+from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT, ViewT
-from cake_verify.analyses.edits import exchanged
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken
@@ -160,4 +159,4 @@ def _fault(site: Site, tensor: Param, coords: tuple[Expr, ...], a: int, b: int) 
     texts = [spoken(coords[k]) for k in (a, b)]
     message = f"{call(site.op)} has coordinates in each other's place: `{texts[0]}` fits axis {b} of `{tensor.name}`, and `{texts[1]}` axis {a}"
     return Fault("D035", message, site.op.spans.get("coords", site.op.span), ((tensor.span, "extents are outermost first here, coordinates innermost first"),),
-                 "exchange them", (Fix((exchanged(site.op, a, b),), "likely", "exchange them"),), {"role": site.role.name, "tensor": tensor.name})  # fmt: skip
+                 "exchange them", (), {"role": site.role.name, "tensor": tensor.name})  # fmt: skip

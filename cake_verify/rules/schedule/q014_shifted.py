@@ -11,7 +11,7 @@ from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.ragged_tiles import steps_of
-from cake_verify.analyses.sites import Site, sites, stores_by_tensor
+from cake_verify.analyses.sites import Site, by_member, sites, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.words import call
@@ -55,7 +55,7 @@ def check(program: Program) -> Iterator[Fault]:
             if s.op.attrs.get("tensor") in program.tensors:
                 by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
         for name, found in ((name, alone) for name, every in by.items() for alone in _apart(program, every)):
-            if len(found) == 1 and not any(isinstance(p, If) and not _by_member(p.cond) for p in found[0].path) and not (name in both and name in written):
+            if len(found) == 1 and not any(isinstance(p, If) and not by_member(p.cond) for p in found[0].path) and not (name in both and name in written):
                 fault = _shifted(program, found[0], program.tensors[name]) or _late(program, found[0], program.tensors[name])
                 if fault is not None:
                     yield fault
@@ -78,11 +78,6 @@ def _apart(program: Program, every: list[Site]) -> list[list[Site]]:
 def _constant(program: Program, s: Site, e: Expr) -> int | None:
     line = None if isinstance(e.type, FragT) else affine(program, s.role.name, e)
     return line.constant if line is not None and not line.terms else None
-
-
-def _by_member(cond: Expr) -> bool:
-    """Whether a condition only says which members do it."""
-    return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.parts())
 
 
 def _late(program: Program, s: Site, tensor: Param) -> Fault | None:
