@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from cake_ir.span import Span
 
+LEFT_OUT = "\u2026"
+"""Stands in a message for a part that is too long to be read; an edit that has it in it is none."""
 Grade = Literal["certain", "likely", "idea"]
 Severity = Literal["error", "warning", "note"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cake_ir.fault import Cause, Edit, Fault, Fix
+from cake_ir.fault import LEFT_OUT, Cause, Edit, Fault, Fix
 from cake_ir.span import Span
 
 GATES: dict[str, str] = {
@@ -43,9 +43,10 @@ class Diagnostic:
 
     @staticmethod
     def from_fault(fault: Fault, schedule: str | None = None, target: str | None = None) -> Diagnostic:
-        """Dress a fault up; its code says the gate."""
+        """Dress a fault up; its code says the gate. An edit with a part that is too long to be read is none."""
+        fixes = tuple([f for f in fault.fixes if not any([LEFT_OUT in e.text for e in f.edits])])
         return Diagnostic(
-            fault.code, gate_of(fault.code), fault.severity, fault.message, fault.span, fault.related, fault.trace, fault.help, fault.fixes,
+            fault.code, gate_of(fault.code), fault.severity, fault.message, fault.span, fault.related, fault.trace, fault.help, fixes,
             fault.facts, schedule, target or None, fault.cause,
         )  # fmt: skip
 

@@ -105,7 +105,14 @@ def members_at(program: Program, site: Site) -> tuple[int, ...]:
 
 
 def conjuncts(e: Expr) -> list[Expr]:
-    """The conditions that hold where `e` does."""
-    if e.op == "and":
-        return [c for a in e.args for c in conjuncts(a)]
-    return [e]
+    """The distinct conditions that hold where `e` does."""
+    found: dict[int, Expr] = {}
+    _conjuncts(e, found)
+    return [c for c in found.values() if c.op != "and"]
+
+
+def _conjuncts(e: Expr, found: dict[int, Expr]) -> None:
+    if id(e) not in found:
+        found[id(e)] = e
+        for a in e.args if e.op == "and" else ():
+            _conjuncts(a, found)

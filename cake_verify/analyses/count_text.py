@@ -13,6 +13,7 @@ from typing import Any
 
 from cake_ir.program import Expr, Program
 from cake_ir.walk.code import BOUNDED, CALLS, INFIX
+from cake_verify.analyses.scalar_operations import LARGE
 
 Env = dict[str, Any]
 
@@ -36,8 +37,12 @@ def texts(program: Program, groups: Sequence[Sequence[Expr]]) -> list[list[str] 
         with suppress(NotKnown):
             out[-1] = [writer.text(e) for e in group]
         if out[-1] is None:
-            writer.names = before  # what it would have named is never worked out
+            writer.names, writer.level = before, 0  # what it would have named is never worked out
     return out
+
+
+_DEEPEST = 60
+"""Levels of a text: Python reads 200 parentheses within each other, and a level has up to three."""
 
 
 class _Writer:
@@ -48,6 +53,7 @@ class _Writer:
         self.readers: dict[int, int] = {}
         self.names: dict[int, str] = {}
         self.named = 0
+        self.level = 0
 
     def count(self, exprs: Iterable[Expr]) -> None:
         """Note who reads what in expressions that will be written, and that live until then."""
@@ -60,12 +66,16 @@ class _Writer:
                     self.count(e.args)
 
     def text(self, e: Expr) -> str:
-        if self.readers.get(id(e), 0) < 2:
-            return self._written(e)
-        name = self.names.get(id(e))
-        if name is not None:
+        shared = self.readers.get(id(e), 0) > 1
+        if shared and (name := self.names.get(id(e))) is not None:
             return name
+        self.level += 1
+        if self.level > _DEEPEST:
+            raise NotKnown("deep")
         text = self._written(e)
+        self.level -= 1
+        if not shared:
+            return text
         self.named += 1
         name = self.names[id(e)] = f"v{self.named}"
         return f"({name} := {text})"
@@ -84,8 +94,8 @@ class _Writer:
             return repr(v) if not isinstance(v, float) or math.isfinite(v) else f"float({str(v)!r})"
         if op == "param":
             return f"e[{str(e.attrs['name'])!r}]"
-        if op == "shl":
-            return f"shl({self.text(args[0])}, {self.text(args[1])})"
+        if op == "shl" or (op == "mul" and args[0].op != "const" != args[1].op):
+            return f"{op}({self.text(args[0])}, {self.text(args[1])})"
         if op in INFIX:
             left = self.text(args[0])
             return f"({left} {INFIX[op]} {self._perhaps(args[1]) if op in ('and', 'or') else self.text(args[1])})"
@@ -105,6 +115,8 @@ class _Writer:
         if op == "ld":
             return f"e['ld']({str(e.attrs['tensor'])!r}, {self.text(args[0])})"
         if op in ("var", "role_index", "cta_rank", "cta_id"):
+            if "defined" in e.attrs:
+                raise NotKnown(op)
             return "0"
         if op == "cluster_size":
             return str(self.program.launch.cluster[0] * self.program.launch.cluster[1])
@@ -120,7 +132,13 @@ class _Writer:
         raise NotKnown(op)
 
 
-_SCOPE: dict[str, Any] = {"min": min, "max": max, "int": int, "float": float, "bool": bool, **BOUNDED}
+def _times(a: Any, b: Any) -> Any:
+    """The product, and beyond anything that a launch could mean a number as large: squares of squares double their digits each."""
+    c = a * b
+    return max(-LARGE, min(c, LARGE)) if isinstance(c, int) else c
+
+
+_SCOPE: dict[str, Any] = {"min": min, "max": max, "int": int, "float": float, "bool": bool, **BOUNDED, "mul": _times}
 _FUNCTIONS = {f"f_{k}": v for k, v in CALLS.items()}
 
 

@@ -14,7 +14,7 @@ from cake_ir.fault import Fix
 from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.types import FragT, TileT, ViewT
-from cake_verify.analyses import edits, evaluate, trips
+from cake_verify.analyses import edits, scalar_operations, trips
 from cake_verify.analyses.sites import Site, sites
 
 MOST_ROWS = 1024
@@ -183,7 +183,7 @@ def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int
     if e.op == "iota":  # of a row vector of row numbers, the first
         return None if e.attrs.get("axis") != 0 else _value(program, s, loop, e.args[1], tile, member, depth) if len(e.args) > 1 else 0
     values = [_value(program, s, loop, a, tile, member, depth) for a in e.args]
-    found = evaluate.apply(e.op, values)
+    found = scalar_operations.apply(e.op, values)
     return found if isinstance(found, int | float) else None
 
 

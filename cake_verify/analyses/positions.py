@@ -17,11 +17,10 @@ from cake_ir.program import AssumeValues, Expr, For, If, Program, Scheduler
 from cake_ir.record import record
 from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, decode_group, every_tile, group_totals
 from cake_verify.analyses import ranges
-from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.sites import Site
-from cake_verify.analyses.tape import LEAVES, Tape, plain_tape, tape
+from cake_verify.analyses.tape import LEAVES, Tape, evaluate, plain_tape, tape
 from cake_verify.analyses.trips import resolver_of, written
 
 MOST = 2048

@@ -8,6 +8,7 @@ from cake_ir.derive.assumed import assumed
 from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
+from cake_verify.analyses.scalar_operations import LARGE
 from cake_verify.analyses.sites import Site, sites
 
 _DEPTH = 24
@@ -90,7 +91,10 @@ def mul(a: Range, b: Range) -> Range:
     # (ma x + ra)(mb y + rb) = ra rb modulo gcd(ma mb, ma rb, mb ra)
     mod = math.gcd(math.gcd(a.mod * b.mod, a.mod * b.rem), b.mod * a.rem)
     rem = a.rem * b.rem
-    return Range(min(ends), max(ends), mod, rem % mod if mod else rem, a.tight and b.tight)
+    lo, hi = min(ends), max(ends)
+    if max(abs(rem), mod, abs(lo) if lo > -math.inf else 0, abs(hi) if hi < math.inf else 0) > LARGE:  # names of squares of names
+        return Range(-math.inf if lo < -LARGE else min(lo, LARGE), math.inf if hi > LARGE else max(hi, -LARGE))
+    return Range(lo, hi, mod, rem % mod if mod else rem, a.tight and b.tight)
 
 
 def _times(x: float, y: float) -> float:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Program
 from cake_verify.analyses.blocks import LENGTH
-from cake_verify.analyses.evaluate import evaluate
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.tape import evaluate
 from cake_verify.analyses.trips import NO_VALUE
 
 if TYPE_CHECKING:

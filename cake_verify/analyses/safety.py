@@ -15,6 +15,7 @@ from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import For, Program
 from cake_ir.span import Span
 from cake_verify.analyses import ranges
+from cake_verify.analyses.count_text import NotKnown
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
 from cake_verify.analyses.guards import unreached
@@ -30,7 +31,7 @@ from cake_verify.analyses.report_value import clash_fault, lost_products, outsid
 from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Undecided
-from cake_verify.analyses.trips import Loop, spoken
+from cake_verify.analyses.trips import Loop, canonical, spoken
 from cake_verify.analyses.unread_choice import lost_fault, lost_side
 from cake_verify.analyses.unread_parts import Parts, candidates, end_of_run
 from cake_verify.analyses.unread_runs import Doubts
@@ -76,7 +77,12 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     """Every setting walked, and what the values of one of them mean."""
     plan = Plan(program)
     machine = Machine(plan)
-    search = Settings(program)
+    try:
+        search = Settings(program)
+    except NotKnown as counts:
+        d = program.schedulers[str(counts)]
+        why = f"not decided: how many tiles `{d.name}` has is computed in more steps than are followed"
+        return SafetyResult(tuple(static), (Fault("S090", why, d.span, severity="note", help="state it in fewer steps, or as an argument"),), 0, ())
     settings, lost = search.find()
     faults: list[Fault] = []
     undecided: list[Fault] = []
@@ -144,7 +150,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             at = [i for i, x in enumerate(search.loops) if x.stmt is loop]
             return tuple(sorted({s.trips[i] for s in settings for i in at}))
 
-        open_ones = {spoken(loop.hi): loop for loop in reversed(lost) if not _bounded(program, loop)}  # roles that count alike: once
+        open_ones = {canonical(loop.hi): loop for loop in reversed(lost) if not _bounded(program, loop)}  # roles that count alike: once
         undecided += [_lost(loop, said(covered(loop.stmt))) for loop in reversed(open_ones.values())]
         undecided += partners(program) + unreached(program, settings)
         undecided += never_round(program, came, covered) if settings and not undecided else []

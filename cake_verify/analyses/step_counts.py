@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.printer import print_expr
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, statements
 from cake_ir.span import Span
-from cake_verify.analyses.evaluate import apply
+from cake_verify.analyses.scalar_operations import apply
 from cake_verify.analyses.sites import sites
+from cake_verify.analyses.trips import canonical
 
 Monomial = tuple[str, ...]
 Polynomial = dict[Monomial, int]
 
 _DEPTH = 24
+MOST_TERMS, MOST_FACTORS = 400, 32
+_READABLE, _SHOWN = 200, 300
+"""Nodes of an expression that is written out in a count, and characters of a count that is."""
 
 
 @dataclass(slots=True)
@@ -41,11 +46,20 @@ def plus(a: Polynomial, b: Polynomial, sign: int = 1) -> Polynomial:
     return out
 
 
+class Unwieldy(Exception):
+    """A product with more terms, or more factors in one, than are looked at."""
+
+
 def times(a: Polynomial, b: Polynomial) -> Polynomial:
+    if len(a) * len(b) > MOST_TERMS or max(map(len, a), default=0) + max(map(len, b), default=0) > MOST_FACTORS:
+        raise Unwieldy
     out: Polynomial = {}
     for m, c in a.items():
         for n, d in b.items():
-            out = plus(out, {tuple(sorted((*m, *n))): c * d})
+            both = tuple(sorted((*m, *n)))
+            out[both] = out.get(both, 0) + c * d
+            if not out[both]:
+                del out[both]
     return out
 
 
@@ -68,6 +82,15 @@ class Steps:
         self.found: dict[str, RoleSteps] = {}
         self.inlined: dict[tuple[int, str, int | None, int], Expr] = {}  # by identity of what the program holds
         self.keys: dict[tuple[int, str, int | None], str] = {}
+        self.long: dict[str, str] = {}  # canonical text of what is too long to be read -> what stands for it
+        self.multiplied: dict[tuple[int, str, int | None, int], Polynomial] = {}
+        try:
+            self._count_all()
+        except Unwieldy:  # nothing is said of any
+            self.rings.clear()
+
+    def _count_all(self) -> None:
+        program = self.program
         for role in program.roles.values():
             blocks = [b for b in program.body if b.role == role.name]
             alike = role.members < 2 or not any(e.op == "role_index" for b in blocks for s in statements(b.body) for x in _deciding(s) for e in self._inline(x, role.name).parts())
@@ -109,7 +132,7 @@ class Steps:
         inlined = self._inline(cond, role)
         if any(not n.args and n.op != "const" for n in inlined.parts()):
             return None
-        side = self._value(inlined, {}, random.Random(0))
+        side = self._value(inlined, {}, random.Random(0), {})
         return None if side is None else bool(side)
 
     def _trips(self, s: For, role: str) -> Polynomial:
@@ -120,6 +143,13 @@ class Steps:
     def polynomial(self, e: Expr, role: str, depth: int = _DEPTH) -> Polynomial:
         """`e` multiplied out; what is no sum or product is an atom."""
         e = self._resolve(e, role)
+        asked = id(e), role, self.member, depth
+        found = self.multiplied.get(asked)
+        if found is None:
+            found = self.multiplied[asked] = self._polynomial(e, role, depth)
+        return found
+
+    def _polynomial(self, e: Expr, role: str, depth: int) -> Polynomial:
         if e.op == "role_index" and self.member is not None:
             return {(): self.member} if self.member else {}
         if e.op == "const" and isinstance(e.attrs["value"], int):
@@ -127,7 +157,8 @@ class Steps:
         if depth and e.op in ("add", "sub"):
             return plus(self.polynomial(e.args[0], role, depth - 1), self.polynomial(e.args[1], role, depth - 1), 1 if e.op == "add" else -1)
         if depth and e.op == "mul":
-            return times(self.polynomial(e.args[0], role, depth - 1), self.polynomial(e.args[1], role, depth - 1))
+            with suppress(Unwieldy):
+                return times(self.polynomial(e.args[0], role, depth - 1), self.polynomial(e.args[1], role, depth - 1))
         return {(self._atom(e, role),): 1}
 
     def _resolve(self, e: Expr, role: str) -> Expr:
@@ -150,9 +181,18 @@ class Steps:
         key = self.keys.get(asked)
         if key is None:
             inlined = self._inline(e, role)
-            key = self.keys[asked] = print_expr(self.program, inlined)
+            key = self.keys[asked] = self._text(inlined)
             self.atoms.setdefault(key, inlined)
         return key
+
+    def _text(self, e: Expr) -> str:
+        """An expression as text; one that nobody could read has a name, the same wherever its like stands."""
+        sizes: dict[int, int] = {}
+        for n in e.parts():
+            sizes[id(n)] = 1 + sum([sizes[id(a)] for a in n.args])
+        if sizes[id(e)] <= _READABLE:
+            return print_expr(self.program, e)
+        return self.long.setdefault(canonical(e), f"(expression {len(self.long) + 1} of line {e.span.line})")
 
     def _inline(self, e: Expr, role: str, depth: int = _DEPTH) -> Expr:
         asked = id(e), role, self.member, depth
@@ -173,7 +213,7 @@ class Steps:
             if any(loop.kind == "tiles" for loop in loops):
                 return Expr("var", (), {"name": "t"}, e.type, e.span)  # every role walks the same tiles
             if len(loops) == 1 and loops[0].lo is not None and loops[0].hi is not None:
-                lo, hi = (print_expr(self.program, self._inline(x, role, depth - 1)) for x in (loops[0].lo, loops[0].hi))
+                lo, hi = (self._text(self._inline(x, role, depth - 1)) for x in (loops[0].lo, loops[0].hi))
                 return Expr("var", (), {"name": self.rounds.setdefault((lo, hi), str(e.attrs["name"]))}, e.type, e.span)  # roles name their loops as they like
         if not e.args or not depth:
             return e
@@ -182,7 +222,7 @@ class Steps:
     def _load(self, op: Op, role: str, depth: int) -> Expr:
         """A value read from memory, named by where it was read, so that two roles that read one place agree."""
         i = op.operands.get("i")
-        where = print_expr(self.program, self._inline(i, role, depth)) if isinstance(i, Expr) else "0"
+        where = self._text(self._inline(i, role, depth)) if isinstance(i, Expr) else "0"
         return Expr("param", (), {"name": f"{op.attrs.get('tensor')}[{where}]"}, op.type, op.span)
 
     # -------------------------------------------------------- comparing
@@ -194,35 +234,39 @@ class Steps:
         for seed in range(24):
             draw = random.Random(seed)
             values: dict[str, Any] = {}
-            if all(self._value(c, values, draw) is not False for c in assumed):
-                x, y = self._count(a, values, draw), self._count(b, values, draw)
+            known: dict[int, Any] = {}
+            if all(self._value(c, values, draw, known) is not False for c in assumed):
+                x, y = self._count(a, values, draw, known), self._count(b, values, draw, known)
                 if x is not None and y is not None and x != y:
                     return True
         return False
 
-    def _count(self, p: Polynomial, values: dict[str, Any], draw: random.Random) -> int | None:
+    def _count(self, p: Polynomial, values: dict[str, Any], draw: random.Random, known: dict[int, Any]) -> int | None:
         total = 0
         for m, c in p.items():
             for atom in m:
-                v = self._value(self.atoms[atom], values, draw) if atom in self.atoms else values.setdefault(atom, draw.randint(1, 5))
+                v = self._value(self.atoms[atom], values, draw, known) if atom in self.atoms else values.setdefault(atom, draw.randint(1, 5))
                 if v is None:
                     return None
                 c *= int(v)
             total += c
         return total
 
-    def _value(self, e: Expr, values: dict[str, Any], draw: random.Random) -> Any:
+    def _value(self, e: Expr, values: dict[str, Any], draw: random.Random, known: dict[int, Any]) -> Any:
+        """A value with leaves drawn into `values`; `known` has those of this draw's expressions, by identity."""
         if e.op == "const":
             return e.attrs["value"]
         if e.args and e.op != "field":
-            return apply(e.op, [self._value(a, values, draw) for a in e.args])
+            if id(e) not in known:
+                known[id(e)] = apply(e.op, [self._value(a, values, draw, known) for a in e.args])
+            return known[id(e)]
         key = print_expr(self.program, e)
         if key not in values:
             values[key] = draw.choice((1, 2, 3, 5, 8, 64, 128, 256, 300, 513, 1024, 1152))
         return values[key]
 
     def shown(self, p: Polynomial) -> str:
-        """A count as text, tiles left out where every term has them."""
+        """A count as text, tiles left out where every term has them; one that nobody could read by how many terms it has."""
         common = [a for a in sorted({a for m in p for a in m if a.startswith("tiles of ")}) if all(a in m for m in p)]
         out = ""
         for m, c in sorted(p.items(), key=lambda t: (-len(t[0]), t[0])):
@@ -231,4 +275,6 @@ class Steps:
                 atoms.remove(a)
             body = " x ".join(([str(abs(c))] if abs(c) != 1 or not atoms else []) + atoms)
             out += (" - " if c < 0 else " + " if out else "") + body if out or c > 0 else f"-{body}"
+        if len(out) > _SHOWN:
+            out = f"a sum of {len(p)} products"
         return (out or "0") + (" times a tile" if common else " times")

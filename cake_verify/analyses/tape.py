@@ -1,7 +1,7 @@
 """Scalar expressions laid out flat: every part once, after what it reads, for evaluation at many places.
 
-Resolved expressions share parts, and reading one as a tree reads a part as often as it is mentioned. What this gives is what `evaluate.apply`
-gives of every node: None where anything in it is not known, both sides of a choice included.
+Resolved expressions share parts, and reading one as a tree reads a part as often as it is mentioned. What this gives is what
+`scalar_operations.apply` gives of every node: None where anything in it is not known, both sides of a choice included.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
-from cake_verify.analyses.evaluate import BINARY
+from cake_verify.analyses.scalar_operations import BINARY
 from cake_verify.analyses.trips import resolver_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Tape:
     __slots__ = ("code", "direct", "known", "leaves", "roots", "runs")
 
     def __init__(self, exprs: Sequence[Expr], plain: bool = False) -> None:
-        """`plain`: the expressions are numbers that arguments alone decide, as for `evaluate`."""
+        """`plain`: the expressions are numbers that arguments alone decide, as `evaluate` gives them."""
         self.leaves: list[tuple[int, str, str, Expr]] = []
         self.known: list[Any] = []
         self.code: list[tuple[Callable[[Any, Any], Any] | None, int, int, int]] = []
@@ -70,6 +70,8 @@ class Tape:
         places = [at[id(a)] for a in e.args]
         if e.op == "select":
             return None, places[0], places[1], places[2]
+        if e.op == "mul" and any([a.op == "const" for a in e.args]):
+            return operator.mul, places[0], places[1], 0  # its digits grow by as many only
         return (_UNARY[e.op], places[0], places[0], 0) if len(places) == 1 else (BINARY[e.op], places[0], places[1], 0)
 
     def run(self, p: Position) -> list[Any]:
@@ -153,3 +155,8 @@ def plain_tape(program: Program, exprs: tuple[Expr, ...]) -> Tape:
     """The tape of expressions that arguments alone decide; names stand for what `let`s say."""
     resolve = resolver_of(program, "")
     return Tape([resolve(e) for e in exprs], plain=True)
+
+
+def evaluate(program: Program, e: Expr, args: Mapping[str, Any]) -> Any:
+    """The value of `e`, None where an argument is not given, a division is by zero, or the expression needs more than arguments."""
+    return e.attrs["value"] if e.op == "const" else args.get(str(e.attrs["name"])) if e.op == "param" else plain_tape(program, (e,)).given(args)[0]

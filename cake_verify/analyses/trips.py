@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from operator import is_
 
 from cake_ir.derive.structure import listed, sites
 from cake_ir.fact import fact
+from cake_ir.fault import LEFT_OUT
 from cake_ir.program import Assign, Expr, For, If, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
@@ -109,39 +111,69 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
     return _Resolver(values)
 
 
+DEEPEST = 60
+"""Levels of a definition that is put in place of its name. What is read as a tree, or printed for Python to read, has to end somewhere."""
+
+
 class _Resolver:
     """Replaces names by their definitions. What was asked before is found by identity, with the expression kept alive for as long as its
-    number stands for it; a name's definition is one expression wherever it stands, so that its readers work each part out once."""
+    number stands for it; a name's definition is one expression wherever it stands, so that its readers work each part out once.
 
-    __slots__ = ("known", "named", "values")
+    `levels` has how deep each answer is. A name whose definition is deeper than `DEEPEST` stays, and says that it stands for something.
+    """
+
+    __slots__ = ("known", "levels", "named", "values")
 
     def __init__(self, values: dict[str, Expr]) -> None:
         self.values = values
         self.known: dict[int, tuple[Expr, Expr]] = {}
         self.named: dict[str, Expr] = {}
+        self.levels: dict[int, int] = {}
 
     def __call__(self, e: Expr) -> Expr:
         got = self.known.get(id(e))
-        return self._resolve(e, 0) if got is None else got[1]
+        return self._resolve(e) if got is None else got[1]
 
-    def _resolve(self, e: Expr, depth: int) -> Expr:
+    def _resolve(self, e: Expr) -> Expr:
         """The expression itself where nothing in it changes, so that its readers find what they know of it."""
-        if e.op == "var" and depth < 40:
+        if e.op == "var":
             name = str(e.attrs["name"])
-            if name in self.named:
-                return self.named[name]
-            found = self.values.get(name)
-            if found is None:
-                return e
-            self.named[name] = self._resolve(found, depth + 1)
+            if name not in self.named:
+                if name not in self.values:
+                    return e
+                self._define(name)
             return self.named[name]
         if not e.args:
             return e
         got = self.known.get(id(e))
         if got is None:
-            args = tuple([self._resolve(a, depth) for a in e.args])
-            got = self.known[id(e)] = e, e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
+            args = tuple([self._resolve(a) for a in e.args])
+            out = e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
+            got = self.known[id(e)] = e, out
+            self.levels[id(out)] = 1 + max([self.levels.get(id(a), 0) for a in args])
         return got[1]
+
+    def _define(self, name: str) -> None:
+        """Resolve a name behind those that its definition reads: one after the other, for names of names may be many."""
+        waiting, begun = [name], set[str]()
+        while waiting:
+            name = waiting[-1]
+            if name in self.named:
+                waiting.pop()
+                continue
+            e = self.values[name]
+            if name not in begun:
+                begun.add(name)
+                read = [str(n.attrs["name"]) for n in e.parts() if n.op == "var"]
+                first = [n for n in read if n in self.values and n not in self.named and n not in begun]
+                if first:
+                    waiting += first
+                    continue
+            stays = Expr("var", (), {"name": name, "defined": True}, e.type, e.span)
+            self.named[name] = stays  # for a definition that reads the name itself
+            found = self._resolve(e)
+            if self.levels.get(id(found), 0) <= DEEPEST:
+                self.named[name] = found
 
 
 @fact
@@ -166,13 +198,20 @@ def conditions(program: Program) -> tuple[tuple[str, If, Expr], ...]:
     return tuple(out)
 
 
+_TEXT = 4000
+"""Characters of a canonical text beyond which its digest stands for it: the text of what shares its parts may double with every name."""
+
+
 def canonical(e: Expr) -> str:
     """Text that is equal for expressions that are the same up to the order of sums and the spelling of rounding up."""
     if not e.args:
         return _canonical(e)
     text = getattr(e, "canonical", None)
     if text is None:
-        text = e.canonical = _canonical(e)  # type: ignore[misc]  # the one thing of an expression that is set later
+        text = _canonical(e)
+        if len(text) > _TEXT:
+            text = f"#{blake2b(text.encode()).hexdigest()}"
+        e.canonical = text  # type: ignore[misc]  # the one thing of an expression that is set later
     return text  # type: ignore[no-any-return]  # a text, see above
 
 
@@ -188,8 +227,7 @@ def _canonical(e: Expr) -> str:
         return f"{e.attrs['tensor']}[{canonical(args[0])}]"
     if op in ("add", "sub"):
         constant, terms = linear(e)
-        parts = sorted(f"{n}*{t}" if n != 1 else t for t, n in terms.items() if n)
-        return "(" + "+".join([*parts, str(constant)] if constant or not parts else parts) + ")"
+        return _sum(terms, constant)
     if op == "cdiv":
         a, b = canonical(args[0]), canonical(args[1])
         return f"ceil({a}/{b})"
@@ -197,7 +235,8 @@ def _canonical(e: Expr) -> str:
         c = int(args[1].attrs["value"])
         constant, terms = linear(args[0])
         if constant == c - 1:
-            return f"ceil({_sum(terms, 0)}/{c})"
+            live = {t: n for t, n in terms.items() if n}
+            return f"ceil({next(iter(live)) if list(live.values()) == [1] else _sum(live, 0)}/{c})"
     if op in ("min", "max", "mul"):
         return f"{op}({','.join(sorted(canonical(a) for a in args))})"
     extra = "" if not e.attrs else str(sorted((k, str(v)) for k, v in e.attrs.items()))
@@ -205,11 +244,13 @@ def _canonical(e: Expr) -> str:
 
 
 def _sum(terms: dict[str, int], constant: int) -> str:
-    live = {t: n for t, n in terms.items() if n}
-    if not constant and len(live) == 1 and next(iter(live.values())) == 1:
-        return next(iter(live))
-    parts = sorted(f"{n}*{t}" if n != 1 else t for t, n in live.items())
-    return "(" + "+".join([*parts, str(constant)] if constant or not parts else parts) + ")"
+    parts = sorted(f"{_digits(n)}*{t}" if n != 1 else t for t, n in terms.items() if n)
+    return "(" + "+".join([*parts, _digits(constant)] if constant or not parts else parts) + ")"
+
+
+def _digits(n: int) -> str:
+    """A number as text: Python refuses more than 4,300 decimal digits, which products of many names have."""
+    return str(n) if n.bit_length() <= 64 else hex(n)
 
 
 def linear(e: Expr) -> tuple[int, dict[str, int]]:
@@ -261,29 +302,43 @@ def written(name: str, span: Span | None = None) -> str:
     return head if span is None or span.end_column - span.column == len(head) else name
 
 
+_READABLE = 160
+"""Characters of a part of an expression that a message has room for."""
+
+
 def spoken(e: Expr) -> str:
-    """An expression as its author would write it, for messages."""
+    """An expression as its author would write it, for messages: parts that are too long to be read are left out."""
+    return _speak(e, {})
+
+
+def _speak(e: Expr, known: dict[int, str]) -> str:
     op, args = e.op, e.args
     infix = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
     if op == "const":
         return str(e.attrs["value"])
     if op in ("param", "var"):
         return written(str(e.attrs["name"]), e.span)
-    if op == "field":
-        return f"{spoken(args[0])}.{e.attrs['name']}"
-    if op == "ld":
-        return f"lm.ld({e.attrs['tensor']}, {spoken(args[0])})"
     if op == "role_index":
         return f"{e.attrs['role']}.index"
+    parts = [_part(a, known) for a in args]
+    if op == "field":
+        return f"{parts[0]}.{e.attrs['name']}"
+    if op == "ld":
+        return f"lm.ld({e.attrs['tensor']}, {parts[0]})"
     if op in infix:
-        return f"{_inner(args[0])} {infix[op]} {_inner(args[1])}"
-    if op in ("cdiv", "min", "max"):
-        return f"lm.{op}({', '.join(spoken(a) for a in args)})"
-    return f"{op}({', '.join(spoken(a) for a in args)})"
+        return f"{_inner(parts[0])} {infix[op]} {_inner(parts[1])}"
+    return f"{'lm.' if op in ('cdiv', 'min', 'max') else ''}{op}({', '.join(parts)})"
 
 
-def _inner(e: Expr) -> str:
-    text = spoken(e)
+def _part(e: Expr, known: dict[int, str]) -> str:
+    text = known.get(id(e))
+    if text is None:
+        text = _speak(e, known)
+        text = known[id(e)] = text if len(text) <= _READABLE else LEFT_OUT
+    return text
+
+
+def _inner(text: str) -> str:
     return f"({text})" if " " in text and not text.endswith(")") else text
 
 

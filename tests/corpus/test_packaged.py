@@ -11,7 +11,7 @@ from bench.verify.cases.packaged import Packaged, packaged
 from bench.verify.mutate import Subject, mutants
 from bench.verify.truth import good, judge
 from cake_ir import parse, specialise
-from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.tape import evaluate
 
 
 @cache

@@ -15,7 +15,7 @@ from cake_backend.task import Task, numpy_dtype
 from cake_ir import parse, specialise
 from cake_ir.program import Assign, Expr, For, If, Program, Stmt
 from cake_verify.analyses import trips
-from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.tape import evaluate
 
 Array = np.ndarray[Any, Any]
 

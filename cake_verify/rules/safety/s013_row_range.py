@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Program
 from cake_verify.analyses import ranges, trips
-from cake_verify.analyses.evaluate import apply
+from cake_verify.analyses.scalar_operations import apply
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 from cake_verify.rules.safety.texts import SEQUENCES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
@@ -52,8 +53,9 @@ def _synchronises(program: Program, op: Op) -> bool:
 
 def _outside(program: Program, site: Site, stage: Expr, ring: str, stages: int) -> Fault | None:
     r = ranges.of(program, site.role.name, stage)
-    if r.lo >= stages or r.hi < 0 or (r.tight and (r.hi >= stages or r.lo < 0)):
-        bad = int(r.lo if r.lo < 0 or r.lo >= stages else r.hi)
+    bad = r.lo if r.lo < 0 or r.lo >= stages else r.hi
+    if math.isfinite(bad) and (r.lo >= stages or r.hi < 0 or (r.tight and (r.hi >= stages or r.lo < 0))):
+        bad = int(bad)
         return Fault("Q004", f"stage {bad} does not exist: `{ring}` has stages 0 to {stages - 1}", site.op.spans.get("stage", site.op.span),
                      ((program.rings[ring].span, f"{stages} stages"),), "use `lm.step`", (), {"expected": stages, "found": bad})  # fmt: skip
     return None

@@ -6,7 +6,7 @@ from typing import Any
 from cake_ir.derive.structure import conjuncts
 from cake_ir.fault import Fault
 from cake_ir.program import Program
-from cake_verify.analyses.evaluate import evaluate
+from cake_verify.analyses.tape import evaluate
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP
 
