@@ -83,5 +83,7 @@ def _fault(steps: Steps, ring: str, a: RoleSteps, b: RoleSteps, found: tuple[Fau
     assert a.span is not None and b.span is not None
     related = ((a.span, f"{a.who}: {steps.shown(a.count)}"), *((f.span, f"so that: {f.message}") for f in found[:1]))
     trace = found[0].trace if found else ()
-    return Fault("Q002", f"{b.who} steps `{ring}` {steps.shown(b.count)}, {a.who} {steps.shown(a.count)}", b.span, related, "give both loops one bound", (),
+    counts = steps.shown(b.count), steps.shown(a.count)
+    message = f"{b.who} steps `{ring}` {counts[0]}, {a.who} {counts[1]}" if counts[0] != counts[1] else f"{b.who} steps `{ring}` another number of times than {a.who}"
+    return Fault("Q002", message, b.span, related, "give both loops one bound", (),
                  {"ring": ring, a.who.replace("`", ""): steps.shown(a.count), b.who.replace("`", ""): steps.shown(b.count)}, trace)  # fmt: skip
