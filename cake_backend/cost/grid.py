@@ -16,6 +16,8 @@ from cake_ir.targets import target as target_named
 
 _JITTER = 0.03  # relative spread of the durations of equal blocks
 _LISTED = 20_000
+MOST_TILES = 1 << 40
+"""More tiles than any launch has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ def lay_out(program: Program, args: Mapping[str, Any], extents: Mapping[tuple[st
     first = next(iter(orders.values()), TileOrder((1,), ("x",), cluster=program.launch.cluster))
     size = max(cluster_size(first), program.launch.cluster[0] * program.launch.cluster[1])
     total = max(1, cluster_total(first))
+    if total > MOST_TILES:
+        raise NoValue(f"{total:,} tiles are no grid")
     resident, limit = _resident(program, registers, target)
     slots = max(1, sms * resident // size)
     persistent = program.launch.grid == "persistent"

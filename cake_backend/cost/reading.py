@@ -175,9 +175,7 @@ class _Run:
             if number == _TENSOR:
                 self._tensor(t)
                 continue
-            events += self._advance(self.members[number])
-            if events > EVENTS:
-                raise Unreadable("R03", f"the walk did not settle within {EVENTS} steps")
+            events += self._advance(self.members[number], EVENTS - events)
         stuck = sorted({m.role for m in self.members if not m.done})
         if stuck:
             raise Unreadable("R03", f"the walk gets stuck in {', '.join(stuck)}: verify the schedule first")
@@ -190,8 +188,8 @@ class _Run:
         if self.trace is not None and unit.busy > before:
             self.trace.append(Step(_TENSOR, unit.last, t, t + unit.busy - before, 0.0))
 
-    def _advance(self, m: Member) -> int:
-        """Run one member until it is no longer the earliest, has to wait, or ends; the number of events."""
+    def _advance(self, m: Member, left: int) -> int:
+        """Run one member until it is no longer the earliest, has to wait, or ends; the number of events, of which only so many are left."""
         queue, step, maker = self.queue, self.machine.step, self.subject.maker
         events = 0
         while True:
@@ -221,6 +219,8 @@ class _Run:
             self._reply(m)
             m.event = None
             events += 1
+            if events > left:
+                raise Unreadable("R03", f"the walk did not settle within {EVENTS} steps")
             if queue and m.t > queue[0][0]:
                 heapq.heappush(queue, (m.t, m.number))
                 return events

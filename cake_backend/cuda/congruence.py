@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from math import gcd
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import conjuncts, definitions
 from cake_ir.program import Expr, Program
+
+_LARGE = 1 << 128
+"""More than any divisor that somebody asks for: factors beyond it are left out, for squares of squares double their digits each."""
 
 
 def known_divisor(program: Program, e: Expr) -> int:
     """A number that divides the value of `e` in every launch; 0 for the value 0."""
+    known: dict[str, int] = {}
+    for d in definitions(program.lets, e):
+        known[d.name] = _divisor(program, d.value, known)
+    return _divisor(program, e, known)
+
+
+def _divisor(program: Program, e: Expr, known: dict[str, int]) -> int:
+    """The same; `known` has the divisors of the names in it."""
     if e.op == "const":
         v = e.attrs["value"]
         return abs(v) if isinstance(v, int) and not isinstance(v, bool) else 1
     if e.op == "param":
         return assumed_divisor(program, str(e.attrs["name"]))
     if e.op == "mul":
-        return known_divisor(program, e.args[0]) * known_divisor(program, e.args[1])
-    if e.op in ("add", "sub"):
-        return gcd(known_divisor(program, e.args[0]), known_divisor(program, e.args[1]))
-    if e.op in ("min", "max"):
-        return gcd(known_divisor(program, e.args[0]), known_divisor(program, e.args[1]))
-    if e.op == "mod" and e.args[1].op == "const":
-        return gcd(known_divisor(program, e.args[0]), known_divisor(program, e.args[1]))
-    if e.op == "var" and str(e.attrs["name"]) in program.lets:
-        return known_divisor(program, program.lets[str(e.attrs["name"])].value)
-    return 1
+        a, b = (_divisor(program, x, known) for x in e.args)
+        return a * b if a * b < _LARGE else max(a, b)
+    if e.op in ("add", "sub", "min", "max") or (e.op == "mod" and e.args[1].op == "const"):
+        return gcd(*(_divisor(program, x, known) for x in e.args))
+    return known.get(str(e.attrs["name"]), 1) if e.op == "var" else 1
 
 
 def assumed_divisor(program: Program, name: str) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from cake_backend.cuda.faults import not_lowered
+from cake_backend.expressions import MAX_LENGTH
+from cake_ir.derive.structure import definitions
 from cake_ir.program import Expr, Let
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
@@ -20,16 +22,30 @@ class Named(Protocol):
 
 
 def host_text(program: Named, e: Expr) -> str:
-    """Text that `cake_backend.expressions` evaluates to the value of `e` for given arguments."""
+    """Text that `cake_backend.expressions` evaluates to the value of `e` for given arguments.
+
+    Names stand as what they are defined by: names of sums of names may be longer than a manifest takes, and are refused.
+    """
+    known: dict[str, str] = {}
+    for d in definitions(program.lets, e):
+        known[d.name] = _short(_written(d.value, known), e)
+    return _short(_written(e, known), e)
+
+
+def _short(text: str, e: Expr) -> str:
+    return text if len(text) <= MAX_LENGTH else not_lowered("an expression this long that the launcher evaluates", e.span, "compute it before the launch, and give it as an argument")
+
+
+def _written(e: Expr, known: Mapping[str, str]) -> str:
     if e.op == "const":
         return repr(e.attrs["value"])
     if e.op == "param":
         return str(e.attrs["name"])
-    if e.op == "var" and str(e.attrs["name"]) in program.lets:
-        return host_text(program, program.lets[str(e.attrs["name"])].value)
+    if e.op == "var" and e.attrs["name"] in known:
+        return known[str(e.attrs["name"])]
     if e.op == "extent":
         return f"extent({e.attrs['tensor']}, {e.attrs['dim']})"
-    args = [host_text(program, a) for a in e.args]
+    args = [_written(a, known) for a in e.args]
     if e.op in _INFIX:
         return f"({args[0]} {_INFIX[e.op]} {args[1]})"
     if e.op in ("cdiv", "min", "max"):

@@ -10,7 +10,7 @@ from cake_backend.simulate.machine import Site, Vals
 from cake_backend.simulate.memory import Cells, Misaligned, OutsideView, Pool, is_poison
 from cake_backend.simulate.registers import Held
 from cake_backend.simulate.state import Cta, Warp
-from cake_backend.simulate.tensors import Tensor
+from cake_backend.simulate.tensors import Tensor, reachable
 from cake_ir.program import Expr
 from cake_ir.types import FragT, ViewT
 
@@ -38,7 +38,7 @@ class ViewAccess:
     def origin(self, vals: Vals) -> tuple[int, int, int]:
         """Stage number and storage origin (row, column)."""
         n, row, col = vals[self.position]
-        return (n % self.stages if self.stages else n), row, col
+        return (n % self.stages if self.stages else n), reachable(row), reachable(col)
 
     def pool(self, cta: Cta) -> Pool:
         """The bytes that the view lives in."""

@@ -78,7 +78,18 @@ def _dyn(site: Site, e: Expr) -> Value:
     if isinstance(e.type, SlotT):
         return lambda warp, vals: vals[i]
     kind = floats.compute_dtype(dtype(e))
-    return lambda warp, vals: kind(vals[i])
+    if not np.issubdtype(kind, np.integer):
+        return lambda warp, vals: kind(vals[i])
+    bits = 8 * np.dtype(kind).itemsize
+
+    def number(warp: Warp, vals: Vals) -> Any:
+        v = vals[i]
+        try:
+            return kind(v)
+        except OverflowError:  # registers wrap
+            return np.asarray(v & ((1 << bits) - 1), f"u{bits // 8}").astype(kind)[()]
+
+    return number
 
 
 def _var(site: Site, e: Expr) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from cake_backend.simulate.roles import around
 from cake_backend.simulate.state import Cluster, Cta, Warp
 from cake_ir.derive.pairs import runs
 from cake_ir.derive.sends import send_barriers
+from cake_ir.derive.structure import definitions
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import GridDependency
@@ -26,7 +28,7 @@ from cake_ir.placement import tile_order
 from cake_ir.program import Expr, Program, Scheduler
 from cake_ir.scheduler import cluster_total, cta_tile, dealt, decode_group, group_totals
 from cake_ir.walk.agents import Agent
-from cake_ir.walk.code import Context, RoleCode
+from cake_ir.walk.code import BOUNDED, Context, RoleCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +52,25 @@ def scalar_arguments(program: Program, scalars: Mapping[str, int | float]) -> di
 
 def evaluate(program: Program, e: Expr, args: Mapping[str, Any]) -> int:
     """A uniform integer expression over run-time scalars and lets, such as a tile count."""
-    a = [evaluate(program, x, args) for x in e.args]
+    known: dict[str, int] = {}
+    for d in definitions(program.lets, e):
+        known[d.name] = _evaluate(d.value, args, known)
+    return _evaluate(e, args, known)
+
+
+def _evaluate(e: Expr, args: Mapping[str, Any], known: dict[str, int]) -> int:
+    """The same; `known` has the values of the names in it."""
+    a = [_evaluate(x, args, known) for x in e.args]
     if e.op == "const":
         return int(e.attrs["value"])  # type: ignore[arg-type]  # tile counts are integers
     if e.op == "param":
         return int(args[str(e.attrs["name"])])
     if e.op == "var":
-        return evaluate(program, program.lets[str(e.attrs["name"])].value, args)
+        return known[str(e.attrs["name"])]
     if e.op == "cdiv":
         return -(-a[0] // a[1])
-    table = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "floordiv": lambda x, y: x // y,
-             "mod": lambda x, y: x % y, "min": min, "max": max}  # fmt: skip
+    table = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": BOUNDED["mul"], "floordiv": lambda x, y: x // y,
+             "mod": lambda x, y: x % y, "min": min, "max": max, "shl": BOUNDED["shl"], "shr": operator.rshift, "bitand": operator.and_, "bitor": operator.or_}  # fmt: skip
     if e.op in table:
         return table[e.op](a[0], a[1])
     raise NotSimulated(f"a tile count made with `{e.op}`", e.span)

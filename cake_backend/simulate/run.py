@@ -111,7 +111,7 @@ def _drive(m: Machine, grid: Grid, limit: int) -> int:
             m.complete(actor)
             events += 1
         else:
-            done = _advance(m, actor, chooser.burst(actor))
+            done = _advance(m, actor, min(chooser.burst(actor), limit - events + 1))
             events += done
             if actor.ended:
                 warps.remove(actor)

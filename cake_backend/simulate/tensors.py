@@ -14,6 +14,8 @@ from cake_ir.fault import Fault
 from cake_ir.program import Param, Program
 
 Coords = tuple[int, ...]
+_FAR = 1 << 60
+"""An index that lies outside every tensor, and that array arithmetic holds with an offset."""
 
 
 class Tensor:
@@ -110,7 +112,12 @@ def box_axes(rank: int, rows: int, cols: int, box: tuple[int, ...] | None) -> tu
 
 def index_of(coords: Any, along: dict[int, Array]) -> tuple[Array, ...]:
     """Index arrays, outermost first, for coordinates (innermost first) with offsets along some axes."""
-    return tuple(np.asarray(coords[axis] + along.get(axis, 0)) for axis in reversed(range(len(coords))))
+    return tuple(np.asarray(reachable(coords[axis]) + along.get(axis, 0)) for axis in reversed(range(len(coords))))
+
+
+def reachable(coordinate: Any) -> Any:
+    """A coordinate as an array can be asked for it: one of more digits than that lies as far outside."""
+    return max(-_FAR, min(coordinate, _FAR)) if isinstance(coordinate, int) else coordinate
 
 
 def bind_tensors(program: Program, arrays: Mapping[str, Any], of_views: Mapping[str, str]) -> dict[str, Tensor]:

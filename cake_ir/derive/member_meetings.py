@@ -11,6 +11,7 @@ import math
 
 from cake_ir.derive.assumed import assumed
 from cake_ir.derive.issue import issue_roles
+from cake_ir.derive.structure import definitions
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, ClusterSync, Drain, Issue, Sync, Wait
@@ -77,21 +78,27 @@ def runs(program: Program, loop: For) -> bool:
     """Whether a loop certainly runs at least once: its bounds are numbers, or `lm.assume` bounds what decides them."""
     if loop.lo is None or loop.hi is None:
         return False
-    first, end = _least(program, loop.lo), _least(program, loop.hi)
+    named: dict[str, int | None] = {}
+    for d in (*definitions(program.lets, loop.lo), *definitions(program.lets, loop.hi)):
+        named[d.name] = _least(program, d.value, named)
+    first, end = _least(program, loop.lo, named), _least(program, loop.hi, named)
     return loop.lo.op == "const" and first is not None and end is not None and end > first
 
 
-def _least(program: Program, e: Expr) -> int | None:
-    """The least value of a uniform integer as numbers and assumptions bound it; None where nothing does."""
+_LARGE = 1 << 128
+
+
+def _least(program: Program, e: Expr, named: dict[str, int | None]) -> int | None:
+    """The least value of a uniform integer as numbers and assumptions bound it; None where nothing does. `named` has those of the names in it."""
     if e.op == "const":
         v = e.attrs["value"]
         return v if isinstance(v, int) else None
     if e.op == "param":
         lo = assumed(program.assumes, str(e.attrs["name"]))[0]
         return int(lo) if math.isfinite(lo) else None
-    if e.op == "var" and str(e.attrs["name"]) in program.lets:
-        return _least(program, program.lets[str(e.attrs["name"])].value)
-    args = [_least(program, a) for a in e.args]
+    if e.op == "var" and (name := str(e.attrs["name"])) in named:
+        return named[name]
+    args = [_least(program, a, named) for a in e.args]
     known = [a for a in args if a is not None]
     if e.op == "max" and known:
         return max(known)
@@ -101,4 +108,4 @@ def _least(program: Program, e: Expr) -> int | None:
         return -(-known[0] // known[1])
     if e.op in ("add", "min"):
         return sum(known) if e.op == "add" else min(known)
-    return known[0] * known[1] if e.op == "mul" and min(known) >= 0 else None
+    return min(known[0] * known[1], _LARGE) if e.op == "mul" and min(known) >= 0 else None  # more digits than that say nothing more

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cake_ir.fact import fact
-from cake_ir.program import Expr, For, If, Op, Program, RoleBlock, Stmt, op_of, statements
+from cake_ir.program import Expr, For, If, Let, Op, Program, RoleBlock, Stmt, op_of, statements
 from cake_ir.record import record
 
 
@@ -116,3 +117,20 @@ def _conjuncts(e: Expr, found: dict[int, Expr]) -> None:
         found[id(e)] = e
         for a in e.args if e.op == "and" else ():
             _conjuncts(a, found)
+
+
+def definitions(lets: Mapping[str, Let], e: Expr) -> list[Let]:
+    """What an expression's names are defined by, each behind those that it reads itself: whoever works them out in this order never goes deep."""
+    found: dict[str, Let] = {}
+    waiting, begun = [e], set[int]()
+    while waiting:
+        read = [lets[n] for x in waiting[-1].parts() if x.op == "var" and (n := str(x.attrs["name"])) in lets and n not in found]
+        if id(waiting[-1]) not in begun:
+            begun.add(id(waiting[-1]))
+            if read:
+                waiting += [d.value for d in reversed(read)]
+                continue
+        waiting.pop()
+        for d in read:
+            found.setdefault(d.name, d)
+    return list(found.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
@@ -39,6 +39,22 @@ def is_const(v: Any) -> bool:
     return isinstance(v, tuple) and all([is_const(x) for x in v])
 
 
+def elements(v: Any) -> int:
+    """How many items a value has, those of the tuples in it counted."""
+    return max(1, sum([elements(x) for x in v])) if isinstance(v, tuple) else 1
+
+
+def gathered(el: Elaboration, items: Iterable[Any], span: Span) -> tuple[Any, ...]:
+    """The tuple of some values; N020 for too many, those of tuples in them counted: a pair of a pair of a pair doubles with every name."""
+    out, total = [], 0
+    for item in items:
+        out.append(item)
+        total += elements(item)
+        if total > MAX_ELEMENTS:
+            el.fail("N020", f"a tuple has more than {MAX_ELEMENTS} items, those of tuples in it counted", span)
+    return tuple(out)
+
+
 def as_expr(el: Elaboration, v: Any, span: Span) -> Expr:
     """`v` as an expression: itself, or a constant of the type that its Python type names."""
     if isinstance(v, Expr):
@@ -65,9 +81,9 @@ def fold(el: Elaboration, name: str, a: Any, b: Any, span: Span) -> Any:
     if name == "pow":
         return _power(el, a, b, span)
     if isinstance(a, tuple) or isinstance(b, tuple):
-        if name == "add" and isinstance(a, tuple) and isinstance(b, tuple) and len(a) + len(b) <= MAX_ELEMENTS:
+        if name == "add" and isinstance(a, tuple) and isinstance(b, tuple) and elements(a) + elements(b) <= MAX_ELEMENTS:
             return a + b
-        if name == "mul" and isinstance(a, tuple) and isinstance(b, int) and len(a) * max(b, 0) <= MAX_ELEMENTS:
+        if name == "mul" and isinstance(a, tuple) and isinstance(b, int) and elements(a) * max(b, 0) <= MAX_ELEMENTS:
             return a * b
         if name in ("eq", "ne"):
             return _FOLD[name](a, b)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import did_you_mean
 from cake_ir.frontend import arith
-from cake_ir.frontend.arith import as_expr, combine, is_const
+from cake_ir.frontend.arith import as_expr, combine, gathered, is_const
 from cake_ir.frontend.carried import note_read
 from cake_ir.frontend.scope import MAX_ELEMENTS, MAX_STEPS, DTypeName, Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.ops.elementwise import elementwise_type
@@ -125,7 +125,7 @@ _MISSING = object()
 def _tuple(el: Elaboration, node: ast.Tuple | ast.List) -> Any:
     if len(node.elts) > MAX_ELEMENTS:
         el.fail("N020", f"a tuple has more than {MAX_ELEMENTS} items", node)
-    return tuple(value(el, e) for e in node.elts)
+    return gathered(el, (value(el, e) for e in node.elts), el.span(node))
 
 
 def _binop(el: Elaboration, node: ast.BinOp) -> Any:
@@ -228,19 +228,22 @@ def _comprehension(el: Elaboration, node: ast.ListComp | ast.GeneratorExp) -> tu
         el.fail("N024", "a comprehension runs over compile-time values", gen.iter)
     if not isinstance(gen.target, ast.Name):
         el.fail("N005", "a comprehension binds one name", gen.target)
-    name, out = gen.target.id, []
+    name = gen.target.id
     saved = el.env.get(name, el)
-    try:
+
+    def made() -> Iterator[Any]:
         for item in items:
             el.env[name] = item
             if all(const_value(el, c, "a filter") for c in gen.ifs):
-                out.append(value(el, node.elt))
+                yield value(el, node.elt)
+
+    try:
+        return gathered(el, made(), el.span(node))
     finally:
         if saved is el:
             el.env.pop(name, None)
         else:
             el.env[name] = saved
-    return tuple(out)
 
 
 def _subscript(el: Elaboration, node: ast.Subscript) -> Any:

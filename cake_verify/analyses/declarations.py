@@ -7,6 +7,7 @@ operation as a consequence.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, combinations
 
 from cake_ir.fault import Fault
 from cake_ir.layout import total_bytes
@@ -58,9 +59,10 @@ def _depth(r: Replay, fault: Fault) -> Fault:
 def _overlap(r: Replay, fault: Fault) -> Fault:
     """The two views that share bytes; the later one is named first where both are filled by copies, which is never meant."""
     program = r.plan.program
-    pairs = [(a, b) for i, a in enumerate(program.views.values()) for b in list(program.views.values())[i + 1 :] if a.pool == b.pool and _meet(a, b)]
-    named = str(fault.facts.get("view", ""))
-    pair = next(((a, b) for a, b in pairs if named in (a.name, b.name)), pairs[0] if pairs else None)
+    views, named = list(program.views.values()), str(fault.facts.get("view", ""))
+    mine = [i for i, v in enumerate(views) if v.name == named]
+    its = ((views[min(i, k)], views[max(i, k)]) for k in mine for i in range(len(views)) if i != k)
+    pair = next((p for p in chain(its, combinations(views, 2)) if p[0].pool == p[1].pool and _meet(*p)), None)
     if pair is None:
         return fault
     first, second = pair

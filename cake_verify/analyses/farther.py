@@ -24,6 +24,8 @@ Choice = dict[str, int]
 COMBINED = 400
 """Combinations of arguments that are tried where assumptions tie several."""
 DOUBLINGS = 26
+SUGGESTED = 2000
+"""Values of one argument that remainders suggest: each of them gives two more for every value there was."""
 
 
 def go_farther(search: Settings, reached: list[Choice], most: list[int]) -> bool:
@@ -80,7 +82,7 @@ def _allowed(search: Settings, name: str) -> list[int]:
                 edge += -edge % unit
                 values += [edge, edge + unit, *(edge + v for v in search.candidates[name])]
     for modulus, rest in _remainders(alone):
-        values = [w for v in values for w in (v, v - v % modulus + rest, v - v % modulus + modulus + rest)]
+        values = list(dict.fromkeys([w for v in values for w in (v, v - v % modulus + rest, v - v % modulus + modulus + rest)]))[:SUGGESTED]
     test = _test(search, alone)
     return [v for v in dict.fromkeys(values) if v >= 0 and test({**search.ones, name: v})]
 

@@ -23,6 +23,8 @@ def definitions(facts: Iterable[Expr], names: Iterable[str]) -> dict[str, Expr]:
     """Those of `names` that an equation among `facts` gives a value, with that value; what it mentions has been put in place of it."""
     free = set(names)
     defined: dict[str, Expr] = {}
+    mentions: dict[str, frozenset[str]] = {}  # what a value is made from
+    levels: dict[str, int] = {}
     for n in facts:
         if n.op != "eq":
             continue
@@ -33,11 +35,17 @@ def definitions(facts: Iterable[Expr], names: Iterable[str]) -> dict[str, Expr]:
             name = str(x.attrs.get("name"))
             if x.op != "param" or name not in free:
                 continue
-            value = put(value, defined)
-            if any(y.op == "param" and y.attrs["name"] == name for y in value.parts()):
+            read = {str(y.attrs["name"]) for y in value.parts() if y.op == "param"}
+            made = frozenset(z for y in read for z in mentions.get(y, (y,)))
+            deep = len(value.parts()) + max([levels.get(y, 0) for y in read], default=0)
+            if name in made or deep > trips.DEEPEST:
                 continue
             free.discard(name)
-            defined = {**{k: put(v, {name: value}) for k, v in defined.items()}, name: value}
+            value = put(value, defined)
+            for k, of in mentions.items():
+                if name in of:
+                    defined[k], mentions[k], levels[k] = put(defined[k], {name: value}), of - {name} | made, levels[k] + deep
+            defined[name], mentions[name], levels[name] = value, made, deep
             break
     return defined
 
