@@ -23,13 +23,11 @@ from cake_ir.program import Program
 from cake_ir.span import NOWHERE, Span
 from cake_verify.diagnostic import INTERNAL, Diagnostic
 from cake_verify.pause import collector_paused
-from cake_verify.rule import checks, room, targeted_checks
+from cake_verify.rule import checks, of_values, room, targeted_checks
 from cake_verify.verdict import Outcome, Verdict, ordered
 
 ORDER = ("internal", "construct", "conformance", "consistency", "safety", "schedule", "distilled", "notes")
 STATIC = ("construct", "conformance", "consistency")
-VALUE_CODES = frozenset({"D037", "S033", "S034", "S035", "S036", "S045"})
-"""What the safety gate finds where the protocol holds: no disagreement of trip counts is behind it."""
 DEADLINE_S = 10.0
 """No gate is entered later than this after the start; what is left out makes the verdict undecided."""
 
@@ -126,7 +124,7 @@ def _safety(run: Run, program: Program) -> bool:
         run.internal("the safety gate", error, program.span, program.name, program.target)
         return False
     errors = tuple(f for f in result.faults if f.severity == "error")
-    if any(f.code not in VALUE_CODES for f in errors):
+    if not of_values().issuperset([f.code for f in errors]):
         from cake_verify.rules.schedule import q002_trip_counts  # its answer is only wanted where something is wrong
 
         try:

@@ -58,7 +58,8 @@ class Rule:
 
     `root` says that what the safety gate would find while the rule is broken are consequences of it; `undecides` that what the rule
     finds leaves the verdict open; `stands_in` that the safety gate decides the same and more, so that the rule speaks only while that gate
-    is skipped; `targeted` that what it finds depends on the target: rules of the conformance gate do unless they say otherwise, others do not.
+    is skipped; `of_values` that it is found where the protocol holds, so that no disagreement of trip counts is behind it; `targeted` that what
+    it finds depends on the target: rules of the conformance gate do unless they say otherwise, others do not.
     """
 
     page: Page
@@ -68,6 +69,7 @@ class Rule:
     check_plan: PlanCheck | None = None
     stands_in: bool = False
     targeted: bool = False
+    of_values: bool = False
 
 
 @cache
@@ -84,7 +86,7 @@ def room(name: str) -> tuple[Rule, ...]:
             continue
         if page.code in found:
             raise ImportError(f"two files describe {page.code}")
-        usual = {"root": False, "undecides": False, "stands_in": False, "targeted": name == "conformance"}
+        usual = {"root": False, "undecides": False, "stands_in": False, "targeted": name == "conformance", "of_values": False}
         marks = {field: getattr(module, field.upper(), value) for field, value in usual.items()}
         found[page.code] = Rule(page, getattr(module, "check", None), check_plan=getattr(module, "check_plan", None), **marks)
     return tuple(found[code] for code in sorted(found))
@@ -94,6 +96,12 @@ def room(name: str) -> tuple[Rule, ...]:
 def checks(name: str) -> tuple[tuple[Rule, Check], ...]:
     """The rules of one folder that have a check, with it."""
     return tuple((rule, rule.check) for rule in room(name) if rule.check is not None)
+
+
+@cache
+def of_values() -> frozenset[str]:
+    """Codes of what values mean, which may be wrong where every wait and arrival is right."""
+    return frozenset(rule.page.code for name in ("consistency", "safety") for rule in room(name) if rule.of_values)
 
 
 @cache

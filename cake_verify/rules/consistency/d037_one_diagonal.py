@@ -52,6 +52,8 @@ def top(lm, Q: LM.tma2d[LM.bf16, "S", 64], K: LM.tma2d[LM.bf16, "S", 64], Y: LM.
             lm.store(Y, best, coords=(t.m * 64,), mask=row < S)
 '''
 
+OF_VALUES = True
+
 PAGE = Page(
     code="D037",
     title="tiles of one product masked along two diagonals",

@@ -19,6 +19,8 @@ from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
 
+OF_VALUES = True
+
 PAGE = Page(
     code="S033",
     title="an access outside the tensor",

@@ -6,6 +6,8 @@ from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 from cake_verify.rules.safety.texts import NAMED
 
+OF_VALUES = True
+
 PAGE = Page(
     code="S034",
     title="another tile than the one that is meant",

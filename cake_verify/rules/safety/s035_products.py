@@ -5,6 +5,8 @@ from __future__ import annotations
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
+OF_VALUES = True
+
 PAGE = Page(
     code="S035",
     title="products lost or counted twice",

@@ -10,6 +10,8 @@ from cake_verify.analyses.dead_values import unused_results
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
+OF_VALUES = True
+
 PAGE = Page(
     code="S036",
     title="a result that is never used",

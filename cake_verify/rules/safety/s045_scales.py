@@ -11,6 +11,8 @@ from cake_verify.analyses.words import call, span_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import BLOCK_SCALED, edit
 
+OF_VALUES = True
+
 PAGE = Page(
     code="S045",
     title="scales of other elements",
