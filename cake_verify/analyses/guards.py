@@ -30,8 +30,7 @@ def unreached(program: Program, settings: Iterable[Setting]) -> list[Fault]:
                 break
             if n.op not in _COMPARED:
                 continue
-            constant, terms = trips.linear(Expr("sub", n.args))
-            live = {t: c for t, c in terms.items() if c}
+            constant, live = trips.linear(Expr("sub", n.args))
             counters = {t: c for t, c in live.items() if t.startswith("?")}
             tiles = {t: c for t, c in live.items() if t.startswith("tile.")}
             far = 0

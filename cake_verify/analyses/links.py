@@ -76,8 +76,7 @@ def _word(program: Program, s: Site) -> Linear:
 
 def _linear(program: Program, s: Site, e: object) -> Linear:
     assert isinstance(e, Expr)
-    constant, terms = linear(resolver_of(program, s.role.name)(e))
-    return constant, {t: n for t, n in terms.items() if n}
+    return linear(resolver_of(program, s.role.name)(e))
 
 
 # ------------------------------------------------------------------ what is read behind a wait
@@ -125,8 +124,7 @@ def left_out(program: Program, link: Link) -> LeftOut | None:
     op = conds[0].op if arm else _NEGATED.get(conds[0].op, "")
     if op not in _NEGATED:
         return None
-    constant, terms = linear(Expr("sub", conds[0].args))
-    live = {t: n for t, n in terms.items() if n}
+    constant, live = linear(Expr("sub", conds[0].args))
     fields = [t for t in live if t.startswith(_FIELD)]
     if len(fields) != 1 or abs(live[fields[0]]) != 1:
         return None

@@ -15,8 +15,6 @@ from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import linear, prefix_tensors, resolver_of
 
-Form = tuple[int, dict[str, int]]
-
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
@@ -44,7 +42,7 @@ def steps_of(program: Program, s: Site) -> Iterator[Ragged]:
             tile = terms.get(f"?{loop.var}", 0)
             if tile < 1 or loop.lo is None or loop.hi is None:
                 continue
-            base = {t: n for t, n in terms.items() if n and t != f"?{loop.var}"}
+            base = {t: n for t, n in terms.items() if t != f"?{loop.var}"}
             name = _sequence(resolve(loop.lo), resolve(loop.hi), base, tile)
             if name in offsets:
                 yield Ragged(name, axis, e, loop, tile, constant)
@@ -54,14 +52,14 @@ def _sequence(lo: Expr, hi: Expr, base: dict[str, int], tile: int) -> str:
     """The tensor of offsets whose sequence the tiles of a loop cover, from its first element on."""
     if hi.op == "cdiv" and hi.args[1].op == "const" and hi.args[1].attrs["value"] == tile and linear(lo) == (0, {}):
         constant, length = linear(hi.args[0])
-        end = {t: n for t, n in _plus(length, base).items() if n}
+        end = _plus(length, base)
         return _head(base) if not constant and len(base) == 1 and _next(base, end) else ""
     (a, start), (b, end) = linear(lo), linear(hi)
     return _head(start) if not (a or b or base) and tile == 1 and _next(start, end) else ""
 
 
 def _plus(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
-    return {t: a.get(t, 0) + b.get(t, 0) for t in {*a, *b}}
+    return {t: n for t in {*a, *b} if (n := a.get(t, 0) + b.get(t, 0))}
 
 
 def _head(terms: dict[str, int]) -> str:
@@ -108,7 +106,7 @@ def _reach(program: Program, offsets: str, extent: int | str) -> bool:
         return False
     constant, terms = linear(resolver_of(program, "")(stated.hi))
     name = linear(Expr("param", (), {"name": extent}))[1]
-    return constant >= 1 and {t: n for t, n in terms.items() if n} == name
+    return constant >= 1 and terms == name
 
 
 def _masked(program: Program, s: Site, e: Expr, mask: Expr) -> Beyond | None:
@@ -120,9 +118,9 @@ def _masked(program: Program, s: Site, e: Expr, mask: Expr) -> Beyond | None:
     first, passed = linear(resolve(e)), linear(Expr("sub", (resolve(mask.args[1]), resolve(base))))
     constant = first[0] + passed[0] + (mask.op == "le")
     loops = {f"?{x.var}": x for x in s.loops}
-    end = {t: n for t, n in _plus(first[1], passed[1]).items() if n}
+    end = _plus(first[1], passed[1])
     more = {t: end.pop(t) for t in loops if t in end}
-    start = {t: n for t, n in first[1].items() if n and t not in loops}
+    start = {t: n for t, n in first[1].items() if t not in loops}
     if not _next(start, end) or (constant <= 0 and not any(n > 0 for n in more.values())):
         return None
     moving = next((loops[t] for t, n in more.items() if n), None)

@@ -100,7 +100,7 @@ def _end_name(plan: Plan, op: Op, found: Range) -> str | None:
             else:
                 e = resolve(s.value)
                 index = e.args[0] if e.op == "ld" and e.attrs["tensor"] == found.tensor else None
-            if isinstance(index, Expr) and trips.linear(Expr("sub", (resolve(index), start))) in ((1, {}), (1, dict.fromkeys(trips.linear(start)[1], 0))):
+            if isinstance(index, Expr) and trips.linear(Expr("sub", (resolve(index), start))) == (1, {}):
                 return trips.written(s.targets[0], s.target_spans[0] if s.target_spans else None)
     return None
 

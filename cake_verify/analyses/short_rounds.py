@@ -17,8 +17,6 @@ from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
 
-Form = tuple[int, dict[str, int]]
-
 
 @dataclass(frozen=True, slots=True)
 class Short:
@@ -64,7 +62,7 @@ def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
         iota = mask.args[0]
         if iota.attrs.get("axis") == 1 and isinstance(x.type, FragT) and not isinstance(mask.args[1].type, FragT):
             base = iota.args[1] if len(iota.args) > 1 else Expr("const", (), {"value": 0})
-            yield str(_form(linear(resolve(mask.args[1])))), Expr("sub", (resolve(mask.args[1]), resolve(base))), x.type.cols, mask.span if mask.span.line else s.op.span
+            yield str(linear(resolve(mask.args[1]))), Expr("sub", (resolve(mask.args[1]), resolve(base))), x.type.cols, mask.span if mask.span.line else s.op.span
 
 
 def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short | None:
@@ -75,15 +73,11 @@ def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short |
         if terms.get(f"?{loop.var}", 0) != -tile or loop.lo is None or loop.hi is None:
             continue
         length = Expr("add", (left, Expr("mul", (Expr("const", (), {"value": tile}), Expr("var", (), {"name": loop.var})))))
-        rounds = _form(linear(Expr("cdiv", (length, Expr("const", (), {"value": tile})))))
-        hi = _form(linear(resolve(loop.hi)))
+        rounds = linear(Expr("cdiv", (length, Expr("const", (), {"value": tile}))))
+        hi = linear(resolve(loop.hi))
         if hi[1] == rounds[1] and hi[0] < rounds[0] and not linear(length)[0]:
             return Short(s.op, s.role.name, loop, at, length, rounds[0] - hi[0])
     return None
-
-
-def _form(f: Form) -> Form:
-    return f[0], {t: n for t, n in f[1].items() if n}
 
 
 __all__ = ["Short", "short_rounds"]

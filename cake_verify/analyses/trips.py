@@ -235,8 +235,7 @@ def _canonical(e: Expr) -> str:
         c = int(args[1].attrs["value"])
         constant, terms = linear(args[0])
         if constant == c - 1:
-            live = {t: n for t, n in terms.items() if n}
-            return f"ceil({next(iter(live)) if list(live.values()) == [1] else _sum(live, 0)}/{c})"
+            return f"ceil({next(iter(terms)) if list(terms.values()) == [1] else _sum(terms, 0)}/{c})"
     if op in ("min", "max", "mul"):
         return f"{op}({','.join(sorted(canonical(a) for a in args))})"
     extra = "" if not e.attrs else str(sorted((k, str(v)) for k, v in e.attrs.items()))
@@ -244,7 +243,7 @@ def _canonical(e: Expr) -> str:
 
 
 def _sum(terms: dict[str, int], constant: int) -> str:
-    parts = sorted(f"{_digits(n)}*{t}" if n != 1 else t for t, n in terms.items() if n)
+    parts = sorted(f"{_digits(n)}*{t}" if n != 1 else t for t, n in terms.items())
     return "(" + "+".join([*parts, _digits(constant)] if constant or not parts else parts) + ")"
 
 
@@ -256,7 +255,7 @@ def _digits(n: int) -> str:
 def linear(e: Expr) -> tuple[int, dict[str, int]]:
     """A sum as its constant and the multiples of its terms, each in canonical text; loop variables stand as `?name`.
 
-    Every part is read once, with how often all of its readers add it.
+    Every part is read once, with how often all of its readers add it. What cancels out is no term.
     """
     times, constant, terms = {id(e): 1}, 0, dict[str, int]()
     for n in reversed(e.parts()):  # readers first
@@ -278,7 +277,7 @@ def linear(e: Expr) -> tuple[int, dict[str, int]]:
         else:
             t = canonical(n)
             terms[t] = terms.get(t, 0) + k
-    return constant, terms
+    return constant, {t: n for t, n in terms.items() if n}
 
 
 def _multiple(e: Expr) -> tuple[int, Expr] | None:

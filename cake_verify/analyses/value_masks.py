@@ -80,8 +80,7 @@ def _bounded_by(walk: ValueWalk, role: str, e: Expr) -> Iterator[str]:
     """The argument, or the tensor of offsets, by which a comparison with positions is bounded, give or take one element."""
     if e.op not in ("lt", "le") or len(e.args) != 2:
         return
-    constant, terms = trips.linear(trips.resolver_of(walk.plan.program, role)(e.args[1]))
-    live = {t: n for t, n in terms.items() if n}
+    constant, live = trips.linear(trips.resolver_of(walk.plan.program, role)(e.args[1]))
     if not -1 <= constant + (e.op == "le") <= 1:
         return
     if len(live) == 1 and next(iter(live.values())) == 1:

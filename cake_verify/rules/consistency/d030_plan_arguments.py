@@ -48,7 +48,7 @@ def _extents(program: Program, wanted: Param, space: Workspace, step: Run, at: S
         if given is None:
             continue
         off, terms = linear(Expr("sub", (given, have)))
-        if off and not any(terms.values()):
+        if off and not terms:
             message = f"dimension {axis} of `{wanted.name}` is `{name}` = {spoken(given)}, `{space.name}` has {spoken(have)}"
             yield Fault("D030", message, step.spans.get(str(name), at), ((wanted.span, f"`{wanted.name}` of `{program.name}`"), (space.span, f"`{space.name}`")),
                         facts={"expected": spoken(have), "found": spoken(given)})  # fmt: skip

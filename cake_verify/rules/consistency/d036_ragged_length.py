@@ -184,8 +184,7 @@ class _Flow:
     def _wrong(self, mask: Expr, length: Expr, tile: int, loop: For) -> tuple[str, tuple[Fix, ...]] | None:
         """What is wrong with a mask that compares with the length of the loop."""
         base = mask.args[0].args[1] if len(mask.args[0].args) > 1 else Expr("const", (), {"value": 0})
-        constant, terms = linear(Expr("sub", (Expr("sub", (self.resolve(mask.args[1]), length)), self.resolve(base))))
-        live = {t: n for t, n in terms.items() if n}
+        constant, live = linear(Expr("sub", (Expr("sub", (self.resolve(mask.args[1]), length)), self.resolve(base))))
         counter = f"?{loop.var}"
         step = live.pop(counter, 0)
         if any("role_index" not in t for t in live) or any(n > 0 for n in live.values()):
