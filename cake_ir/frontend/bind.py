@@ -24,53 +24,45 @@ _RECORDS: dict[str, tuple[tuple[type, ...], str]] = {
 def bind(el: Elaboration, spec: OpSpec, node: ast.Call, receiver: Expr | None) -> Call:
     """The bound call; raises N044 (arity), N048 (unknown option) or a fault about an argument's kind."""
     bound = Call(spec.name, {}, {}, el.span(node), {}, el)
-    params = spec.params
-    first = params[0] if receiver is not None else None
+    operands, spans = bound.operands, bound.spans
+    params, order = spec.params, spec.order
+    first = order[0] if receiver is not None else None
     if first is not None and receiver is not None:
-        params = params[1:]
-        bound.operands[first.name] = receiver
-        bound.spans[first.name] = receiver.span
-    given: dict[str, ast.expr] = {}
+        params, order = params[1:], order[1:]
+        operands[first] = receiver
+        spans[first] = receiver.span
     if len(node.args) > len(params):
         el.fail("N044", f"`{spec.spelling}` takes at most {len(params)} arguments, found {len(node.args)}", node.args[len(params)],
-                help=f"parameters: {', '.join(p.name for p in params)}", expected=len(params), found=len(node.args))  # fmt: skip
-    for p, arg in zip(params, node.args, strict=False):
-        given[p.name] = arg
-    names = spec.names
+                help=f"parameters: {', '.join(order)}", expected=len(params), found=len(node.args))  # fmt: skip
+    given = dict(zip(order, node.args, strict=False))
     for k in node.keywords:
-        assert k.arg is not None
-        if k.arg not in names or (first is not None and k.arg == first.name):
-            el.fail("N048", f"`{spec.spelling}` has no option `{k.arg}`", k.value, help=did_you_mean(k.arg, [p.name for p in params], "option"))
-        if k.arg in given:
-            el.fail("N044", f"`{k.arg}` is given twice", k.value)
-        given[k.arg] = k.value
+        name = k.arg
+        assert name is not None
+        if name not in order:
+            el.fail("N048", f"`{spec.spelling}` has no option `{name}`", k.value, help=did_you_mean(name, order, "option"))
+        if name in given:
+            el.fail("N044", f"`{name}` is given twice", k.value)
+        given[name] = k.value
     for p in params:
-        arg = given.get(p.name)
+        name = p.name
+        arg = given.get(name)
         if arg is not None:
-            span = bound.spans[p.name] = el.span(arg)
+            span = spans[name] = el.span(arg)
             _argument(el, bound, p, arg, span)
         elif p.required:
-            el.fail("N044", f"`{spec.spelling}` needs `{p.name}`", node, help=f"parameters: {', '.join(q.name for q in params)}")
+            el.fail("N044", f"`{spec.spelling}` needs `{name}`", node, help=f"parameters: {', '.join(order)}")
+        elif not p.is_operand:
+            bound.attrs[name] = p.default
         else:
-            _default(bound, p)
+            operands[name] = None if p.default is None else as_expr(el, p.default, bound.span)
     _stage_of_view(el, spec, bound)
     return bound
-
-
-def _default(bound: Call, p: P) -> None:
-    operand = p.is_operand
-    if operand and p.default is not None:
-        bound.operands[p.name] = as_expr(bound.scope, p.default, bound.span)  # type: ignore[arg-type]  # the scope is the elaboration
-    elif operand:
-        bound.operands[p.name] = None
-    else:
-        bound.attrs[p.name] = p.default
 
 
 def _argument(el: Elaboration, bound: Call, p: P, arg: ast.expr, span: Span) -> None:
     v = value(el, arg)
     if v is None and p.default is None:
-        _default(bound, p)
+        (bound.operands if p.is_operand else bound.attrs)[p.name] = None
         return
     for kind in p.kinds:
         if kind in OPERAND_KINDS:

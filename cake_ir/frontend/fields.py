@@ -32,24 +32,22 @@ class Fields:
     def __init__(self, el: Elaboration, node: ast.Call, name: str) -> None:
         self.el, self.node, self.decl = el, node, name
         self.span: Span = el.span(node)
-        self.spans: dict[str, Span] = {}
         self.receiver = node.func.value.id if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) else ""
         params = PARAMS[name]
-        self.given: dict[str, ast.expr] = {}
         if len(node.args) > len(params):
             el.fail("N044", f"`{name}` takes at most {len(params)} arguments", node.args[len(params)], help=f"parameters: {', '.join(params)}")
-        for p, arg in zip(params, node.args, strict=False):
-            self.given[p] = arg
+        given: dict[str, ast.expr] = dict(zip(params, node.args, strict=False))
         for k in node.keywords:
-            if k.arg is None:
+            p = k.arg
+            if p is None:
                 el.fail("N005", "`**` unpacking is not part of the language", k.value)
-            if k.arg not in params:
-                el.fail("N048", f"`{name}` has no option `{k.arg}`", k.value, help=did_you_mean(k.arg, params, "option"))
-            if k.arg in self.given:
-                el.fail("N044", f"`{k.arg}` is given twice", k.value)
-            self.given[k.arg] = k.value
-        for p, arg in self.given.items():
-            self.spans[p] = el.span(arg)
+            if p not in params:
+                el.fail("N048", f"`{name}` has no option `{p}`", k.value, help=did_you_mean(p, params, "option"))
+            if p in given:
+                el.fail("N044", f"`{p}` is given twice", k.value)
+            given[p] = k.value
+        self.given = given
+        self.spans: dict[str, Span] = {p: el.span(arg) for p, arg in given.items()}
 
     def _take(self, name: str, default: Any) -> ast.expr | None:
         node = self.given.pop(name, None)

@@ -19,7 +19,6 @@ MAX_NESTING = 60
 MAX_NAME = 64
 LEVELS = 3 * MAX_NESTING
 """Of statements or of parts of an expression."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OPEN = re.compile(r"[(\[{]|[)\]}]")
 
@@ -66,7 +65,7 @@ class Source:
 
 def valid_name(name: str) -> bool:
     """Whether a name is plain: ASCII letters, digits, underscores, at most 64 characters."""
-    return len(name) <= MAX_NAME and bool(_NAME.match(name))
+    return len(name) <= MAX_NAME and name.isascii() and name.isidentifier()
 
 
 def _refuse(message: str, line: int = 1, column: int = 1, *, end: tuple[int, int] | None = None, help: str = "", code: str = "N001") -> FaultError:

@@ -34,7 +34,7 @@ def spec_of(op: Op) -> OpSpec:
 
 def taking(*params: str) -> tuple[str, ...]:
     """The operations that have one of these parameters, by name: what a rule about such a parameter need look at."""
-    return tuple(sorted({spec.name for spec in SPECS.values() if not spec.names.isdisjoint(params)}))
+    return tuple(sorted({spec.name for spec in SPECS.values() if not set(params).isdisjoint(spec.order)}))
 
 
 def effects_of(op: Op, program: Program) -> tuple[Effect, ...]:

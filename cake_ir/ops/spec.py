@@ -103,12 +103,13 @@ class OpSpec:
     pure: bool = False
     needs: str | None = None
     doc: str = ""
-    names: frozenset[str] = field(init=False, repr=False, compare=False)
+    order: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """Parameters in their order."""
     views: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """Parameters that take a view."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", frozenset([p.name for p in self.params]))  # the frozen class's own initialiser
+        object.__setattr__(self, "order", tuple([p.name for p in self.params]))  # the frozen class's own initialiser
         object.__setattr__(self, "views", tuple([p.name for p in self.params if "view" in p.kinds]))
 
     @property
