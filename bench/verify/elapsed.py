@@ -3,7 +3,11 @@
 Nothing of a text or its program is kept from one run to the next; the first run of each text, printed beside, differs by machine noise and
 by small tables of layouts and instructions that other schedules may have filled already.
 
-    python -m bench.verify.elapsed [FILE...] [--rounds N] [--json FILE]
+    python -m bench.verify.elapsed [FILE...] [--rounds N] [--passes N] [--json FILE]
+
+The rounds of a text are spread over several passes over all texts, minutes apart: what else runs on a machine slows every run of some seconds
+alike, and the best of runs in a row would be that second's. What each pass says by itself is printed too, so that one can see how still the
+machine was: where the passes differ by more than a few per cent, more of them are needed.
 
 Prints one line a schedule with the whole and its phases, then median, 95th percentile, the FA3-class schedules and the bounds they are held
 to. The whole is `verify_text` itself; the phases are the same calls made one by one on a fresh program, so that a fact which several
@@ -15,8 +19,10 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
@@ -120,6 +126,36 @@ def walk(text: str, rounds: int) -> dict[str, float]:
     return least
 
 
+@dataclass
+class Measured:
+    """What the passes found for one text: the least of each pass, the very first run, and the least of all for phases and the walk's parts."""
+
+    text: str
+    verdict: str = ""
+    passes: list[float] = field(default_factory=list)
+    first: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
+    walk: dict[str, float] = field(default_factory=dict)
+
+    def once_more(self, rounds: int) -> None:
+        """One pass of so many rounds."""
+        ms, first, self.verdict = whole(self.text, rounds)
+        self.first = self.first or first
+        self.passes.append(ms)
+        for kept, found in ((self.phases, phases(self.text, rounds)), (self.walk, walk(self.text, rounds))):
+            kept.update({name: min(value, kept.get(name, value)) for name, value in found.items()})
+
+    def row(self, file: str) -> dict[str, Any]:
+        rounded = ({name: round(value, 3) for name, value in part.items()} for part in (self.phases, self.walk))
+        return {"file": file, "verdict": self.verdict, "ms": round(min(self.passes), 2), "first_ms": round(self.first, 2), "passes": self.passes, **dict(zip(("phases", "walk"), rounded, strict=True))}
+
+
+def shares(rounds: int, passes: int) -> list[int]:
+    """Rounds by pass, as even as they can be; no pass without one."""
+    passes = max(1, min(passes, rounds))
+    return [rounds // passes + (k < rounds % passes) for k in range(passes)]
+
+
 def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Median, 95th percentile and worst over all schedules, the FA3-class ones, and microseconds an event."""
     ms = [r["ms"] for r in rows]
@@ -128,6 +164,7 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "median_ms": round(median(ms), 2),
         "p95_ms": round(quantiles(ms, n=20)[-1], 2) if len(ms) > 1 else ms[0],
         "worst_ms": max(ms),
+        "median_ms_by_pass": [round(median(each), 2) for each in zip(*(r["passes"] for r in rows), strict=True)],
         "median_first_ms": round(median(r["first_ms"] for r in rows), 2),
         "fa3_ms": {r["file"]: r["ms"] for r in rows if r["file"] in FA3},
         "events": {"all": sum(r["walk"]["events"] for r in rows), "most": max(r["walk"]["events"] for r in rows), "fa3": {r["file"]: r["walk"]["events"] for r in rows if r["file"] in FA3}},
@@ -142,25 +179,26 @@ def main() -> None:
     """Print the table, and write the figures where asked."""
     parser = argparse.ArgumentParser(prog="python -m bench.verify.elapsed", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--passes", type=int, default=3, help="passes over all texts that the rounds are spread over")
     parser.add_argument("--json", type=Path, default=None, help="where the figures go")
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
     for path in sorted((ROOT / "tests" / "examples").glob("*.py")):  # what makes a process warm: rules imported, tables of instructions read
         verify_text(path.read_text("utf-8"))
+    found_by = {path: Measured(path.read_text("utf-8")) for path in [p.resolve() for p in options.files] or corpus()}
+    for number, rounds in enumerate(shares(options.rounds, options.passes), 1):
+        for measured in found_by.values():
+            measured.once_more(rounds)
+        print(f"pass {number}: median {median(m.passes[-1] for m in found_by.values()):.2f} ms over {rounds} rounds a text", file=sys.stderr)
+    rows = [measured.row(str(path.relative_to(ROOT))) for path, measured in found_by.items()]
     print(f"{'schedule':<52}{'ms':>7} |" + "".join(f"{name[:8]:>9}" for name in PHASES) + " |" + "".join(f"{n:>9}" for n in ("tables", "settings", "walk", "events", "us/event")))
-    for path in [p.resolve() for p in options.files] or corpus():
-        text = path.read_text("utf-8")
-        ms, first, outcome = whole(text, options.rounds)
-        row = {"file": str(path.relative_to(ROOT)), "verdict": outcome, "ms": round(ms, 2), "first_ms": round(first, 2),
-               "phases": {k: round(v, 3) for k, v in phases(text, options.rounds).items()},
-               "walk": {k: round(v, 3) for k, v in walk(text, options.rounds).items()}}  # fmt: skip
-        rows.append(row)
+    for row in rows:
         inside = "".join(f"{row['phases'][name]:>9.2f}" for name in PHASES)
         deep = "".join(f"{row['walk'][name]:>9.2f}" for name in ("tables", "settings", "walk"))
-        print(f"{row['file'][-51:]:<52}{row['ms']:>7.2f} |{inside} |{deep}{row['walk']['events']:>9}{1e3 * row['walk']['walk'] / max(1, row['walk']['events']):>9.2f}{'' if outcome == 'pass' else ' ' + outcome}")
+        print(f"{row['file'][-51:]:<52}{row['ms']:>7.2f} |{inside} |{deep}{row['walk']['events']:>9}{1e3 * row['walk']['walk'] / max(1, row['walk']['events']):>9.2f}{'' if row['verdict'] == 'pass' else ' ' + row['verdict']}")
     found = figures(rows)
     print(f"\n{found['schedules']} schedules: median {found['median_ms']} ms (bound {BOUNDS['median_ms']}), 95th percentile {found['p95_ms']} ms (bound {BOUNDS['p95_ms']}), worst {found['worst_ms']} ms")
+    print(f"medians of each pass alone: {', '.join(f'{ms} ms' for ms in found['median_ms_by_pass'])}")
     print(f"median of the first run of each text: {found['median_first_ms']} ms")
     print(f"FA3-class (bound {BOUNDS['fa3_ms']} ms): {', '.join(f'{k} {v}' for k, v in found['fa3_ms'].items()) or 'none among these'}")
     print(f"means: {', '.join(f'{k} {v}' for k, v in found['phases_ms'].items())}")
@@ -168,7 +206,7 @@ def main() -> None:
     print(f"walk: {found['events']['all']:,} events, at most {found['events']['most']:,} a schedule; {found['walk_us_an_event']} us an event, "
           f"at most {found['walk_us_an_event_worst']} (bound {BOUNDS['walk_us_an_event']})")  # fmt: skip
     if options.json:
-        report = {"command": f"python -m bench.verify.elapsed --rounds {options.rounds}", "machine": f"{platform.machine()}, Python {platform.python_version()}", "bounds": BOUNDS, **found, "ms": {r["file"]: r["ms"] for r in rows}}  # fmt: skip
+        report = {"command": f"python -m bench.verify.elapsed --rounds {options.rounds} --passes {options.passes}", "machine": f"{platform.machine()}, Python {platform.python_version()}", "bounds": BOUNDS, **found, "ms": {r["file"]: r["ms"] for r in rows}}  # fmt: skip
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 
