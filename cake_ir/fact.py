@@ -22,10 +22,21 @@ def fact(work_out: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate
     It may not depend on the target: the programs of one schedule for several targets share their facts.
     """
 
+    if work_out.__code__.co_argcount == 1:  # of the program alone, as most are
+
+        @wraps(work_out)
+        def known_of(program: Program) -> R:
+            found = program.facts.get(work_out, program)  # a program is no fact of itself, so it can stand for "not known"
+            if found is program:
+                found = program.facts[work_out] = work_out(program)  # type: ignore[call-arg]  # it takes nothing else
+            return found  # type: ignore[return-value]  # what was put in under this key
+
+        return known_of  # type: ignore[return-value]  # as above
+
     @wraps(work_out)
     def known(program: Program, *args: P.args, **kwargs: P.kwargs) -> R:
-        key = (work_out, *args) if args else work_out
-        found = program.facts.get(key, program)  # a program is no fact of itself, so it can stand for "not known"
+        key = (work_out, *args)
+        found = program.facts.get(key, program)  # as above
         if found is program:
             found = program.facts[key] = work_out(program, *args, **kwargs)
         return found  # type: ignore[return-value]  # what was put in under this key

@@ -44,7 +44,8 @@ def check(program: Program) -> Iterator[Fault]:
         if across is not None:
             yield _vector(site, tensor, coords, across)
             continue
-        pair = next((p for p in combinations(range(len(coords)), 2) if sizes is not None and _exchanged(program, site, tensor, forms, sizes, *p)), None)
+        steps = [_steps(form) for form in forms]
+        pair = next((p for p in combinations(range(len(coords)), 2) if sizes is not None and _exchanged(program, site, tensor, forms, steps, sizes, *p)), None)
         if pair is not None:
             yield _fault(site, tensor, coords, *pair)
 
@@ -72,8 +73,8 @@ def _steps(form: _Form) -> dict[str, int] | None:
     return out
 
 
-def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], sizes: list[int], a: int, b: int) -> bool:
-    one, other = _steps(forms[a]), _steps(forms[b])
+def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], steps: list[dict[str, int] | None], sizes: list[int], a: int, b: int) -> bool:
+    one, other = steps[a], steps[b]
     if one is None or other is None or not (one or other):
         return False
     if sizes[a] == sizes[b]:
