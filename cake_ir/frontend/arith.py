@@ -126,7 +126,7 @@ def _power(el: Elaboration, a: Any, b: Any, span: Span) -> Any:
 
 def combine(el: Elaboration, name: str, operands: tuple[Any, ...], span: Span) -> Any:
     """`name` over compile-time values, uniform scalars or fragments."""
-    if len(operands) == 2 and is_const(operands[0]) and is_const(operands[1]):
+    if len(operands) == 2 and not (isinstance(operands[0], Expr) or isinstance(operands[1], Expr)) and is_const(operands[0]) and is_const(operands[1]):
         return fold(el, name, operands[0], operands[1], span)
     args = tuple([as_expr(el, v, span) for v in operands])
     types = [type(a.type) for a in args]

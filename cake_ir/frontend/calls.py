@@ -26,6 +26,9 @@ _LM = {name: spec for (on, name), spec in SPECS.items() if on == "lm"}
 _METHODS = {name: spec for (on, name), spec in SPECS.items() if on == "view"}
 
 
+_MATH = UNARY | {"max", "min", "where", "fma", "div"}
+
+
 def known_calls() -> list[str]:
     """Every name that `lm.` accepts as a call."""
     return sorted(set(_LM) | set(_FUNCTIONS) | DECLARATIONS | UNARY | {"step", "at", "range", "static_range", "tiles", "where", "fma", "max", "min"})
@@ -54,15 +57,15 @@ def call(el: Elaboration, node: ast.Call) -> Any:
 
 def _lm_call(el: Elaboration, node: ast.Call, func: ast.Attribute) -> Any:
     name = func.attr
-    if name in ("max", "min") or name in UNARY or name in ("where", "fma", "div"):
+    spec = _LM.get(name)
+    if spec is not None and name != "reduce_across":
+        across = name == "reduce" and any(k.arg == "across" for k in node.keywords)
+        return operation(el, _LM["reduce_across"] if across else spec, node, None)
+    if name in _MATH:
         return _math(el, node, name)
     special = _FUNCTIONS.get(name)
     if special is not None:
         return special(el, node)
-    if name == "reduce" and any(k.arg == "across" for k in node.keywords):
-        return operation(el, _LM["reduce_across"], node, None)
-    if name in _LM and name != "reduce_across":
-        return operation(el, _LM[name], node, None)
     if name in DECLARATIONS:
         el.fail("N032", f"`lm.{name}` is a declaration", node, help="declare on a line of its own, before the first role block")
     if name in ("range", "static_range", "tiles"):

@@ -187,12 +187,11 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
     if not valid_name(target.id):
         el.fail("N012", "names are ASCII letters, digits and underscores, at most 64 of them", target)
     note_bound(el, target.id)
-    if isinstance(v, Named) or (isinstance(v, tuple) and not any(isinstance(x, Expr) for x in v)) or isinstance(v, (str, type(None))):
-        el.env[target.id] = v
-        return
-    if is_const(v) and not isinstance(old, Local):
-        el.env[target.id] = v
-        return
+    if not isinstance(v, Expr):
+        whole = isinstance(v, (Named, str, type(None))) or (isinstance(v, tuple) and not any(isinstance(x, Expr) for x in v))
+        if whole or (is_const(v) and not isinstance(old, Local)):
+            el.env[target.id] = v
+            return
     e = lift(el, v, value_span)
     if isinstance(e.type, NoneT):
         el.fail("N062", "this operation has no value", value_span)

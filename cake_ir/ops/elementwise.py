@@ -44,7 +44,7 @@ def broadcast(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
         cols = max(f.type.cols for f in frags)  # type: ignore[union-attr]  # as above
         t = FragT(t.parent or "acc", rows, cols, t.dtype, warps=t.warps)
     partial = next((f.type.partial for f in frags if f.type.partial), None)  # type: ignore[union-attr]  # as above
-    return t.with_(partial=partial, stages=1)
+    return t if t.partial == partial and t.stages == 1 else t.with_(partial=partial, stages=1)
 
 
 def _check_pair(name: str, best: Expr, t: FragT, a: Expr, span: Span) -> None:
@@ -139,7 +139,7 @@ def elementwise_type(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
     if t.partial == "add" and name not in ("add", "sub", "mul", "neg", "div"):
         raise FaultError(Fault("D007", f"`{name}` is applied to a partial sum that `lm.finish` has not completed", span,
                                help="finish it first: `lm.finish(..)`"))  # fmt: skip
-    return t.with_(dtype=dtype)
+    return t if t.dtype == dtype else t.with_(dtype=dtype)
 
 
 def _cast(call: Call) -> Type:
