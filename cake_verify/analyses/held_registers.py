@@ -10,8 +10,9 @@ from cake_ir.derive.registers import fragment_registers
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Drain
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of, statements
+from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.types import FragT
+from cake_verify.analyses.sites import sites
 
 Places = Mapping[str, int]
 """Registers a thread by the name of the place."""
@@ -38,7 +39,7 @@ def held(program: Program) -> dict[str, Held]:
     """
     out: dict[str, Held] = {}
     for block in (b for b in program.body if b.role in wgmma_roles(program)):
-        walk = _Walk(program)
+        walk = _Walk(program, block.role)
         walk.block(block.body, (), {})
         if walk.most is not None:
             out[block.role] = walk.most
@@ -50,8 +51,8 @@ _STEPS, _MOST = 20_000, 64
 
 
 class _Walk:
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, role: str) -> None:
+        self.program, self.role = program, role
         self.opens = mma_groups(program).opens
         self.most: Held | None = None
         self.steps = 0
@@ -62,7 +63,7 @@ class _Walk:
             if self.steps > _STEPS:
                 break
             if isinstance(s, For):
-                inner = {**carried, **_carried(s.body)}
+                inner = {**carried, **_carried(self.program, self.role, s)}
                 after = self.block(s.body, flying, inner)
                 flying = self.block(s.body, after, inner) if len(after) > len(flying) else after
             elif isinstance(s, If):
@@ -88,15 +89,13 @@ class _Walk:
         return flying
 
 
-def _carried(body: tuple[Stmt, ...]) -> dict[str, int]:
+def _carried(program: Program, role: str, loop: For) -> dict[str, int]:
     """Accumulators of a loop's body that go on from the round before: never started afresh in it, by an MMA or an assignment."""
     found: dict[str, int] = {}
     fresh: set[str] = set()
-    for s in statements(body):
-        if isinstance(s, Assign):
-            fresh.update(s.targets)
-        op = op_of(s)
-        if op is None or op.attrs.get("kind") != "wgmma":
+    for s in sites(program).of("mma"):
+        op = s.op
+        if loop not in s.loops or op.attrs.get("kind") != "wgmma":
             continue
         acc, init = op.operands["acc"], op.operands.get("init")
         assert isinstance(acc, Expr) and isinstance(acc.type, FragT)
@@ -104,7 +103,13 @@ def _carried(body: tuple[Stmt, ...]) -> dict[str, int]:
             fresh.add(_name(acc))
         elif acc.op == "var":
             found[_name(acc)] = fragment_registers(acc.type)
-    return {name: registers for name, registers in found.items() if name not in fresh}
+    return {name: registers for name, registers in found.items() if name not in fresh and not _assigned(program, role, loop, name)}
+
+
+def _assigned(program: Program, role: str, loop: For, name: str) -> bool:
+    """Whether a statement of a loop's body binds a name."""
+    key = (role, name)
+    return any(loop in s.loops for s in sites(program).results.get(key, ())) or any(loop in b.path for b in sites(program).bindings.get(key, ()))
 
 
 def _operands(op: Op) -> dict[str, int]:

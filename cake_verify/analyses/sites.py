@@ -51,9 +51,9 @@ class Sites:
 
     def of(self, *names: str) -> tuple[Site, ...]:
         """The operations of these names in text order: most rules are about a few, and most programs have none of them."""
-        here = [n for n in names if n in self.named]
+        here = self.named.keys() & names
         if len(here) < 2:
-            return self.named[here[0]] if here else ()
+            return self.named[here.pop()] if here else ()
         return tuple([s for s in self.ops if s.op.name in here])
 
 

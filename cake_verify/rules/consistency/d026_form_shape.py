@@ -34,10 +34,10 @@ def check(program: Program) -> Iterator[Fault]:
         here = seen.setdefault(warps, set())
         for e in (*found[site.op.id], None):  # every node of its operands, then its result
             t = site.op.type if e is None else e.type
-            if id(t) in here:
+            if id(t) in here or (e is None and isinstance(t, PairT)):
                 continue
             here.add(id(t))
-            if isinstance(t, PairT) and e is not None:
+            if isinstance(t, PairT):
                 t = t.value
             if not isinstance(t, FragT) or (t, warps) in told or t in accumulators:  # H004 judges the shapes of accumulators
                 continue

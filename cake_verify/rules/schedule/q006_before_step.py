@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.mentions import words
+from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
 from cake_ir.types import SlotT
@@ -27,18 +28,25 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for block in program.body if words(program) & {"at", "prev"} else ():
-        yield from _Steps(program, block.role).run(block.body)
+    if words(program).isdisjoint(_LOOKS):
+        return
+    looking = frozenset(op.id for op, found in zip(program.ops, nodes(program), strict=True) if not _LOOKS.isdisjoint([n.op for n in found]))
+    for block in program.body:
+        yield from _Steps(program, block.role, looking).run(block.body)
+
+
+_LOOKS = frozenset({"at", "prev"})
+"""Expressions that look at a ring's steps."""
 
 
 _MANY = 1 << 20
 
 
 class _Steps:
-    """Counts the steps that have happened, ring by ring, and the least position that each slot name can have."""
+    """Counts the steps that have happened, ring by ring, and the least position that each slot name can have. `looking` are operations with a look in them."""
 
-    def __init__(self, program: Program, role: str) -> None:
-        self.program, self.role = program, role
+    def __init__(self, program: Program, role: str, looking: frozenset[int]) -> None:
+        self.program, self.role, self.looking = program, role, looking
         self.done: dict[str, int] = {}
         self.least: dict[str, int] = {}
         self.rings: dict[str, str] = {}
@@ -107,7 +115,7 @@ class _Steps:
         self.done = {r: min(then.get(r, 0), self.done.get(r, 0)) for r in {*then, *self.done}}
 
     def operands(self, op: Op) -> None:
-        for operand in op.operands.values():
+        for operand in op.operands.values() if op.id in self.looking else ():
             for e in operand if isinstance(operand, tuple) else (operand,):
                 if isinstance(e, Expr):
                     self.expr(e)
