@@ -5,9 +5,10 @@ by small tables of layouts and instructions that other schedules may have filled
 
     python -m bench.verify.elapsed [FILE...] [--rounds N] [--passes N] [--json FILE]
 
-The rounds of a text are spread over several passes over all texts, minutes apart: what else runs on a machine slows every run of some seconds
-alike, and the best of runs in a row would be that second's. What each pass says by itself is printed too, so that one can see how still the
-machine was: where the passes differ by more than a few per cent, more of them are needed.
+The rounds of a text are spread over several passes over all texts, each in a warm process of its own, one after the other. What else runs on a
+machine slows every run of some seconds alike, so that the best of runs in a row would be that second's; and how the memory of a process happens
+to lie makes up to a tenth for all of its life. What each pass says by itself is printed too, so that one can see how still the machine was:
+where the passes differ by more than a few per cent, more of them are needed.
 
 Prints one line a schedule with the whole and its phases, then median, 95th percentile, the FA3-class schedules and the bounds they are held
 to. The whole is `verify_text` itself; the phases are the same calls made one by one on a fresh program, so that a fact which several
@@ -22,8 +23,10 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -126,28 +129,30 @@ def walk(text: str, rounds: int) -> dict[str, float]:
     return least
 
 
-@dataclass
+@dataclass(frozen=True)
 class Measured:
-    """What the passes found for one text: the least of each pass, the very first run, and the least of all for phases and the walk's parts."""
+    """What one pass found for one text: the least of its runs and the first one, the verdict, phases and the walk's parts."""
 
-    text: str
-    verdict: str = ""
-    passes: list[float] = field(default_factory=list)
-    first: float = 0.0
-    phases: dict[str, float] = field(default_factory=dict)
-    walk: dict[str, float] = field(default_factory=dict)
+    ms: float
+    first: float
+    verdict: str
+    phases: dict[str, float]
+    walk: dict[str, float]
 
-    def once_more(self, rounds: int) -> None:
-        """One pass of so many rounds."""
-        ms, first, self.verdict = whole(self.text, rounds)
-        self.first = self.first or first
-        self.passes.append(ms)
-        for kept, found in ((self.phases, phases(self.text, rounds)), (self.walk, walk(self.text, rounds))):
-            kept.update({name: min(value, kept.get(name, value)) for name, value in found.items()})
 
-    def row(self, file: str) -> dict[str, Any]:
-        rounded = ({name: round(value, 3) for name, value in part.items()} for part in (self.phases, self.walk))
-        return {"file": file, "verdict": self.verdict, "ms": round(min(self.passes), 2), "first_ms": round(self.first, 2), "passes": self.passes, **dict(zip(("phases", "walk"), rounded, strict=True))}
+def one_pass(paths: list[Path], rounds: int) -> list[Measured]:
+    """So many rounds of every text in this process, once it is warm: rules imported, tables of instructions read."""
+    for path in sorted((ROOT / "tests" / "examples").glob("*.py")):
+        verify_text(path.read_text("utf-8"))
+    texts = [path.read_text("utf-8") for path in paths]
+    return [Measured(*whole(text, rounds), phases(text, rounds), walk(text, rounds)) for text in texts]
+
+
+def row(file: str, passes: list[Measured]) -> dict[str, Any]:
+    """One text's figures: the least over all passes."""
+    least = lambda part: {name: round(min(getattr(m, part)[name] for m in passes), 3) for name in getattr(passes[0], part)}  # noqa: E731 - two uses, in the next line
+    return {"file": file, "verdict": passes[-1].verdict, "ms": round(min(m.ms for m in passes), 2), "first_ms": round(min(m.first for m in passes), 2),
+            "passes": [round(m.ms, 2) for m in passes], "phases": least("phases"), "walk": least("walk")}  # fmt: skip
 
 
 def shares(rounds: int, passes: int) -> list[int]:
@@ -180,22 +185,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.verify.elapsed", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--passes", type=int, default=3, help="passes over all texts that the rounds are spread over")
+    parser.add_argument("--passes", type=int, default=3, help="processes that the rounds are spread over")
     parser.add_argument("--json", type=Path, default=None, help="where the figures go")
     options = parser.parse_args()
-    for path in sorted((ROOT / "tests" / "examples").glob("*.py")):  # what makes a process warm: rules imported, tables of instructions read
-        verify_text(path.read_text("utf-8"))
-    found_by = {path: Measured(path.read_text("utf-8")) for path in [p.resolve() for p in options.files] or corpus()}
-    for number, rounds in enumerate(shares(options.rounds, options.passes), 1):
-        for measured in found_by.values():
-            measured.once_more(rounds)
-        print(f"pass {number}: median {median(m.passes[-1] for m in found_by.values()):.2f} ms over {rounds} rounds a text", file=sys.stderr)
-    rows = [measured.row(str(path.relative_to(ROOT))) for path, measured in found_by.items()]
+    paths = [p.resolve() for p in options.files] or corpus()
+    passes: list[list[Measured]] = []
+    for rounds in shares(options.rounds, options.passes):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+            passes.append(fresh.submit(one_pass, paths, rounds).result())
+        print(f"pass {len(passes)}: median {median(m.ms for m in passes[-1]):.2f} ms over {rounds} rounds a text", file=sys.stderr)
+    rows = [row(str(path.relative_to(ROOT)), list(of_text)) for path, *of_text in zip(paths, *passes, strict=True)]
     print(f"{'schedule':<52}{'ms':>7} |" + "".join(f"{name[:8]:>9}" for name in PHASES) + " |" + "".join(f"{n:>9}" for n in ("tables", "settings", "walk", "events", "us/event")))
-    for row in rows:
-        inside = "".join(f"{row['phases'][name]:>9.2f}" for name in PHASES)
-        deep = "".join(f"{row['walk'][name]:>9.2f}" for name in ("tables", "settings", "walk"))
-        print(f"{row['file'][-51:]:<52}{row['ms']:>7.2f} |{inside} |{deep}{row['walk']['events']:>9}{1e3 * row['walk']['walk'] / max(1, row['walk']['events']):>9.2f}{'' if row['verdict'] == 'pass' else ' ' + row['verdict']}")
+    for r in rows:
+        inside = "".join(f"{r['phases'][name]:>9.2f}" for name in PHASES)
+        deep = "".join(f"{r['walk'][name]:>9.2f}" for name in ("tables", "settings", "walk"))
+        print(f"{r['file'][-51:]:<52}{r['ms']:>7.2f} |{inside} |{deep}{r['walk']['events']:>9}{1e3 * r['walk']['walk'] / max(1, r['walk']['events']):>9.2f}{'' if r['verdict'] == 'pass' else ' ' + r['verdict']}")
     found = figures(rows)
     print(f"\n{found['schedules']} schedules: median {found['median_ms']} ms (bound {BOUNDS['median_ms']}), 95th percentile {found['p95_ms']} ms (bound {BOUNDS['p95_ms']}), worst {found['worst_ms']} ms")
     print(f"medians of each pass alone: {', '.join(f'{ms} ms' for ms in found['median_ms_by_pass'])}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.verify.elapsed import Measured, shares
+from bench.verify.elapsed import Measured, one_pass, row, shares
 from cake_verify.rules.examples import COPY
 
 
@@ -14,12 +14,16 @@ def test_rounds_are_spread_evenly_and_no_pass_is_without_one(rounds, passes, exp
 
 
 def test_a_row_has_the_least_of_its_passes():
-    measured = Measured(COPY)
-    for rounds in shares(3, 3):
-        measured.once_more(rounds)
-    row = measured.row("copy.py")
-    assert row["verdict"] == "pass"
-    assert len(row["passes"]) == 3
-    assert row["ms"] == round(min(row["passes"]), 2)
-    assert row["phases"]["parse"] > 0
-    assert row["walk"]["events"] > 0
+    first, second = (Measured(ms, ms + 1, "pass", {"parse": ms / 4}, {"walk": ms / 2, "events": 7}) for ms in (3.0, 2.0))
+    assert row("copy.py", [first, second]) == {
+        "file": "copy.py", "verdict": "pass", "ms": 2.0, "first_ms": 3.0, "passes": [3.0, 2.0], "phases": {"parse": 0.5}, "walk": {"walk": 1.0, "events": 7},
+    }  # fmt: skip
+
+
+def test_a_pass_measures_every_phase_and_the_walk(tmp_path):
+    text = tmp_path / "copy.py"
+    text.write_text(COPY)
+    (measured,) = one_pass([text], 1)
+    assert measured.verdict == "pass"
+    assert 0 < measured.phases["parse"] < measured.ms + measured.first
+    assert measured.walk["events"] > 0
