@@ -62,6 +62,15 @@ class RoleCode:
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}  # fmt: skip
+BINDING = {"or": 1, "and": 2, "lt": 4, "le": 4, "gt": 4, "ge": 4, "eq": 4, "ne": 4, "bitor": 5, "bitxor": 6, "bitand": 7, "shl": 8, "shr": 8,
+           "add": 9, "sub": 9, "mul": 10, "div": 10, "floordiv": 10, "mod": 10, "neg": 11}  # fmt: skip
+"""How tightly Python's operators bind: what binds less tightly than its place asks for needs parentheses, which take Python longer to read than what is in them."""
+TIGHT = 12
+"""How tightly a name, a number or a call holds together."""
+_AS = {"cdiv": "neg", "slot_index": "mod", "at": "sub", "prev": "sub", "tmem_cols": "add", "fma": "add"}
+"""Expressions that are written with operators, and the one of them that binds least."""
+
+
 def _wrapped(v: Any) -> Any:
     """A number as 64 bits hold it: what a loop multiplies up would otherwise grow without end."""
     if isinstance(v, float) or -(1 << 63) <= v < 1 << 63:
@@ -263,19 +272,16 @@ class _Compiler:
         return self.bare(lo) if start == "0" else f"({start}) + {self.scalar(lo)}"
 
     def bare(self, e: Expr) -> str:
-        """The same as `scalar` where nothing binds more tightly around it: a pair of parentheses takes Python longer to read than what is in it."""
-        if e.op in INFIX and not _called(e):
-            return f"{self.scalar(e.args[0])} {INFIX[e.op]} {self.scalar(e.args[1])}"
-        if e.op == "cdiv":
-            return f"-(-{self.scalar(e.args[0])} // {self.scalar(e.args[1])})"
-        if e.op == "prev":
-            return f"{self.scalar(e.args[0])} - {e.attrs['back']}"
-        if e.op == "at":
-            return f"{self._mention('n_' + str(e.attrs['ring']), '0')} - 1"
-        return self.scalar(e)
+        """A uniform scalar where nothing binds around it."""
+        return self.scalar(e, 0)
 
-    def scalar(self, e: Expr) -> str:
-        """A uniform scalar, slot or tensor-memory expression as Python."""
+    def scalar(self, e: Expr, binding: int = TIGHT) -> str:
+        """A uniform scalar, slot or tensor-memory expression as Python, where something binds as tightly as `binding` around it."""
+        text = self._scalar(e)
+        own = TIGHT if _called(e) else BINDING.get(_AS.get(e.op, e.op), TIGHT)
+        return f"({text})" if own < binding else text
+
+    def _scalar(self, e: Expr) -> str:
         op, args = e.op, e.args
         if op == "const":
             return repr(e.attrs["value"]) if not isinstance(e.attrs["value"], int) or e.attrs["value"] >= 0 else f"({e.attrs['value']})"  # type: ignore[operator]  # an int, by the test before
@@ -287,31 +293,33 @@ class _Compiler:
             t = args[0].type
             return f"{self.scalar(args[0])}[{self.fields[t.scheduler][str(e.attrs['name'])]}]"  # type: ignore[union-attr]  # fields come from tiles
         if _called(e):
-            return f"{op}({self.scalar(args[0])}, {self.scalar(args[1])})"
+            return f"{op}({self.bare(args[0])}, {self.bare(args[1])})"
         if op in INFIX:
-            return f"({self.scalar(args[0])} {INFIX[op]} {self.scalar(args[1])})"
+            own = BINDING[op]
+            left = own if own != BINDING["lt"] else own + 1  # a comparison of comparisons is no chain
+            return f"{self.scalar(args[0], left)} {INFIX[op]} {self.scalar(args[1], own + 1)}"
         if op == "neg":
-            return f"(-{self.scalar(args[0])})"
+            return f"-{self.scalar(args[0])}"
         if op == "not":
             return f"(not {self.scalar(args[0])})"
         if op in ("min", "max"):
-            return f"{op}({self.scalar(args[0])}, {self.scalar(args[1])})"
+            return f"{op}({self.bare(args[0])}, {self.bare(args[1])})"
         if op == "cdiv":
-            return f"(-(-{self.scalar(args[0])} // {self.scalar(args[1])}))"
+            return f"-(-{self.scalar(args[0])} // {self.scalar(args[1])})"
         if op == "select":
-            c, a, b = (self.scalar(x) for x in args)
+            c, a, b = (self.scalar(x, 1) for x in args)
             return f"({a} if {c} else {b})"
         if op == "role_index":
             return self._mention("index", "c.index")
         if op == "slot_index":
-            return f"({self.scalar(args[0])} % {self.program.rings[str(e.attrs['ring'])].stages})"
+            return f"{self.scalar(args[0], BINDING['mod'])} % {self.program.rings[str(e.attrs['ring'])].stages}"
         if op == "step":
             n = self._mention(f"n_{e.attrs['ring']}", "0")
             return f"(({n} := {n} + 1) - 1)"
         if op == "at":
-            return f"({self._mention('n_' + str(e.attrs['ring']), '0')} - 1)"
+            return f"{self._mention('n_' + str(e.attrs['ring']), '0')} - 1"
         if op == "prev":
-            return f"({self.scalar(args[0])} - {e.attrs['back']})"
+            return f"{self.scalar(args[0], BINDING['sub'])} - {e.attrs['back']}"
         if op == "extent":
             return f"c.extents[({e.attrs['tensor']!r}, {e.attrs['dim']})]"
         if op in ("cta_rank", "cluster_size", "cta_id"):
@@ -319,16 +327,16 @@ class _Compiler:
         if op == "tmem":
             return "0"
         if op == "scales":
-            return f"({self.scalar(args[0])}, {self.scalar(args[1])})"
+            return f"({self.bare(args[0])}, {self.bare(args[1])})"
         if op == "tmem_cols":
-            return f"({self.scalar(args[0])} + {self.scalar(args[1])})"
+            return f"{self.scalar(args[0], BINDING['add'])} + {self.scalar(args[1])}"
         if op == "cast":
-            return f"{'float' if e.type.dtype[0] in 'fbte' and e.type.dtype != 'bool' else 'int'}({self.scalar(args[0])})"  # type: ignore[union-attr]  # a cast of a scalar
+            return f"{'float' if e.type.dtype[0] in 'fbte' and e.type.dtype != 'bool' else 'int'}({self.bare(args[0])})"  # type: ignore[union-attr]  # a cast of a scalar
         if op in CALLS:
-            return f"f_{op}({self.scalar(args[0])})"
+            return f"f_{op}({self.bare(args[0])})"
         if op == "fma":
             a, b, c = (self.scalar(x) for x in args)
-            return f"({a} * {b} + {c})"
+            return f"{a} * {b} + {c}"
         raise KeyError(f"{op} is not a uniform scalar")
 
     def _mention(self, name: str, start: str) -> str:

@@ -12,10 +12,15 @@ from contextlib import suppress
 from typing import Any
 
 from cake_ir.program import Expr, Program
-from cake_ir.walk.code import BOUNDED, CALLS, INFIX
+from cake_ir.walk.code import BINDING, BOUNDED, CALLS, INFIX, TIGHT
 from cake_verify.analyses.scalar_operations import LARGE
 
 Env = dict[str, Any]
+
+
+_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+_BINDING = {**BINDING, "select": 0, "cdiv": BINDING["neg"], "shl": TIGHT}
+"""How tightly the text of an operation binds as it is written here."""
 
 
 class NotKnown(Exception):
@@ -65,14 +70,15 @@ class _Writer:
                 if not seen:
                     self.count(e.args)
 
-    def text(self, e: Expr) -> str:
+    def text(self, e: Expr, binding: int = 0) -> str:
+        """An expression where something binds as tightly as `binding` around it."""
         shared = self.readers.get(id(e), 0) > 1
         if shared and (name := self.names.get(id(e))) is not None:
             return name
         self.level += 1
         if self.level > _DEEPEST:
             raise NotKnown("deep")
-        text = self._written(e)
+        text = self._bound(e, 0 if shared else binding)
         self.level -= 1
         if not shared:
             return text
@@ -80,10 +86,14 @@ class _Writer:
         name = self.names[id(e)] = f"v{self.named}"
         return f"({name} := {text})"
 
-    def _perhaps(self, e: Expr) -> str:
+    def _bound(self, e: Expr, binding: int) -> str:
+        text = self._written(e)
+        return f"({text})" if _BINDING.get(e.op, TIGHT) < binding else text
+
+    def _perhaps(self, e: Expr, binding: int = 0) -> str:
         """The text of what is not always evaluated: the names that it gives hold in it alone."""
         before = dict(self.names)
-        text = self.text(e)
+        text = self.text(e, binding)
         self.names = before
         return text
 
@@ -97,19 +107,20 @@ class _Writer:
         if op == "shl" or (op == "mul" and args[0].op != "const" != args[1].op):
             return f"{op}({self.text(args[0])}, {self.text(args[1])})"
         if op in INFIX:
-            left = self.text(args[0])
-            return f"({left} {INFIX[op]} {self._perhaps(args[1]) if op in ('and', 'or') else self.text(args[1])})"
+            own = BINDING[op]
+            left = self.text(args[0], own + (op in _COMPARISONS))  # a comparison of comparisons is no chain
+            return f"{left} {INFIX[op]} {self._perhaps(args[1], own + 1) if op in ('and', 'or') else self.text(args[1], own + 1)}"
         if op == "not":
             return f"(not {self.text(args[0])})"
         if op == "neg":
-            return f"(-{self.text(args[0])})"
+            return f"-{self.text(args[0], TIGHT)}"
         if op in ("min", "max"):
             return f"{op}({self.text(args[0])}, {self.text(args[1])})"
         if op == "cdiv":
-            return f"(-(-{self.text(args[0])} // {self.text(args[1])}))"
+            return f"-(-{self.text(args[0], TIGHT)} // {self.text(args[1], TIGHT)})"
         if op == "select":
-            c = self.text(args[0])  # evaluated in front of what stands before it
-            return f"({self._perhaps(args[1])} if {c} else {self._perhaps(args[2])})"
+            c = self.text(args[0], 1)  # evaluated in front of what stands before it
+            return f"{self._perhaps(args[1], 1)} if {c} else {self._perhaps(args[2], 1)}"
         if op == "field":
             return f"e['tile'].get({str(e.attrs['name'])!r}, 0)"
         if op == "ld":
@@ -138,11 +149,11 @@ def _times(a: Any, b: Any) -> Any:
     return max(-LARGE, min(c, LARGE)) if isinstance(c, int) else c
 
 
-_SCOPE: dict[str, Any] = {"min": min, "max": max, "int": int, "float": float, "bool": bool, **BOUNDED, "mul": _times}
+_SCOPE: dict[str, Any] = {"nothing": lambda e: (), "min": min, "max": max, "int": int, "float": float, "bool": bool, **BOUNDED, "mul": _times}
 _FUNCTIONS = {f"f_{k}": v for k, v in CALLS.items()}
 
 
 def compiled(*groups: list[str]) -> tuple[Callable[[Env], tuple[Any, ...]], ...]:
     """For each group of texts a function of the environment that gives their values; texts come from here, never from an author."""
-    functions = [f"lambda e: ({''.join(t + ', ' for t in texts)})" for texts in groups]
-    return eval(compile(f"({', '.join(functions)},)", "<trips>", "eval"), {"__builtins__": _SCOPE, **_FUNCTIONS})
+    functions = [f"lambda e: ({', '.join(texts)},)" if texts else "nothing" for texts in groups]
+    return eval(compile(f"{', '.join(functions)},", "<trips>", "eval"), {"__builtins__": _SCOPE, **_FUNCTIONS})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Found, World
 
@@ -26,14 +28,14 @@ def check_exit(plan: Plan, world: World) -> None:
                 if bar.n > bar.waited:
                     raise Found("S025", bar=bar, engine="cp_async arrival", op=-1, count=bar.n - bar.waited)
     for cta in world.ctas:
-        for bars in cta.bars:
-            for bar in bars:
-                if bar.loaded.bit_length() > bar.waited:
-                    raise Found("S025", bar=bar, engine="tma", op=-1, count=bar.loaded.bit_length() - bar.waited)
-        for bars in cta.bars:
-            for bar in bars:
-                if bar.open:
-                    raise Found("S018" if bar.tx and not bar.pend else "S001", bar=bar, phase=bar.n)
+        half = None
+        for bar in chain.from_iterable(cta.bars):
+            if bar.loaded >> bar.waited:
+                raise Found("S025", bar=bar, engine="tma", op=-1, count=bar.loaded.bit_length() - bar.waited)
+            if half is None and bar.open:
+                half = bar
+        if half is not None:
+            raise Found("S018" if half.tx and not half.pend else "S001", bar=half, phase=half.n)
         for name, turns in cta.turns.items():
             if [t[0] - t[1] for t in turns] != [1] + [0] * (len(turns) - 1):
                 raise Found("S015", turns=name, held=True, taken=[t[1] for t in turns])

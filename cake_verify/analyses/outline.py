@@ -21,4 +21,4 @@ def outline(program: Program, scheduler: Scheduler | None, assumed: Sequence[Exp
     counts = [f"max(0, int({text}))" for text in tiles]
     total = " * ".join([f"-(-{n} // {s.cluster[k]})" if s is not None and k < 2 and s.cluster[k] > 1 else n for k, n in enumerate(counts)] or ["1"])
     each = "".join(["max(0, " + ", ".join(text) + "), " for text in known if text])
-    return f"({total}, ({each}))" + (f" if {' and '.join(kept)} else None" if kept else "")
+    return f"({total}, ({each}))" + (f" if {' and '.join([f'({text})' for text in kept])} else None" if kept else "")

@@ -7,8 +7,10 @@ tried values, unless an assumption does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt
+from cake_ir.program import Assign, Expr, For, If, Program, Stmt
 from cake_ir.span import Span
 from cake_verify.analyses import trips
 
@@ -28,26 +30,26 @@ def _sources(program: Program, role: str, e: Expr) -> set[str]:
     return out
 
 
-def _steps(e: object, ring: str) -> bool:
-    return isinstance(e, Expr) and any([n.op == "step" and n.attrs.get("ring") == ring for n in (e.parts() if e.args else (e,))])
+Step = tuple[str, frozenset[str], Span | None]
+"""A ring that is stepped, what decides how often, and the head of the innermost loop around."""
 
 
-def _counted_by(program: Program, role: str, body: tuple[Stmt, ...], ring: str, around: frozenset[str], head: Span | None) -> list[tuple[frozenset[str], Span | None]]:
-    """For every step of a ring in a body, what decides how often it happens, with the innermost loop's head."""
-    out: list[tuple[frozenset[str], Span | None]] = []
+def _counted_by(program: Program, role: str, body: tuple[Stmt, ...], around: frozenset[str], head: Span | None) -> Iterator[Step]:
+    """Every step of a ring in a body."""
     for s in body:
         if isinstance(s, For):
-            inner, span = set(around), head
+            inner, span = around, head
             if s.kind == "range" and s.lo is not None and s.hi is not None:
-                inner |= _sources(program, role, s.lo) | _sources(program, role, s.hi)
+                inner = around.union(_sources(program, role, s.lo), _sources(program, role, s.hi))
                 span = s.head
-            out += _counted_by(program, role, s.body, ring, frozenset(inner), span)
+            yield from _counted_by(program, role, s.body, inner, span)
         elif isinstance(s, If):
             inner = around | _sources(program, role, s.cond)
-            out += _counted_by(program, role, s.then, ring, inner, head) + _counted_by(program, role, s.orelse, ring, inner, head)
-        elif isinstance(s, Assign) and not isinstance(s.value, Op) and _steps(s.value, ring):
-            out.append((around, head))
-    return out
+            yield from _counted_by(program, role, s.then, inner, head)
+            yield from _counted_by(program, role, s.orelse, inner, head)
+        elif isinstance(s, Assign) and isinstance(s.value, Expr):
+            for ring in dict.fromkeys([str(n.attrs["ring"]) for n in s.value.parts() if n.op == "step"]):
+                yield ring, around, head
 
 
 def _tied(program: Program) -> list[set[str]]:
@@ -63,16 +65,17 @@ def _tied(program: Program) -> list[set[str]]:
 def partners(program: Program) -> list[Fault]:
     """Notes on rings whose ends count with different arguments."""
     out = []
-    for ring in program.rings:
-        talks = any(b.pipeline == ring for b in program.barriers.values())
-        found: dict[str, tuple[set[str], Span | None]] = {}
-        for block in program.body:
-            for sources, head in _counted_by(program, block.role, block.body, ring, frozenset(), None):
-                found.setdefault(block.role, (set(), head))[0].update(sources)
+    by_ring: dict[str, dict[str, tuple[set[str], Span | None]]] = {}
+    for block in program.body:
+        for ring, sources, head in _counted_by(program, block.role, block.body, frozenset(), None):
+            by_ring.setdefault(ring, {}).setdefault(block.role, (set(), head))[0].update(sources)
+    talking = {b.pipeline for b in program.barriers.values()}
+    for ring in [r for r in program.rings if r in talking]:
+        found = by_ring.get(ring, {})
         roles = list(found)
         for i, a in enumerate(roles):
             for b in roles[i + 1 :]:
-                if talks and (fault := _differ(program, ring, a, b, found)) is not None:
+                if (fault := _differ(program, ring, a, b, found)) is not None:
                     out.append(fault)
     return out
 

@@ -35,7 +35,7 @@ class Loop:
 
 def lengths(program: Program, loop: Loop) -> list[Expr]:
     """How many iterations a loop has, in the first and in the last round of the loops around it that its bounds depend on."""
-    length = Expr("sub", (loop.hi, loop.lo))
+    length = loop.hi if loop.lo.op == "const" and loop.lo.attrs["value"] == 0 else Expr("sub", (loop.hi, loop.lo))
     around = _around(program, loop.role)
     if not any(n.op == "var" and n.attrs.get("name") in around for n in length.parts()):
         return [length]
