@@ -44,12 +44,10 @@ def _operands(program: Program, op: Op) -> list[Expr]:
     return [e for e in found if isinstance(e, Expr)]
 
 
-def overwritten(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], None] | None:
+def overwritten(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """The check of what an operation reads through views that share bytes; None where it reads no such view."""
     program = walk.plan.program
     both = shared(program)
-    if not both:
-        return None
     checks = [_check(walk, op, name, e.type.view) for name, e in op.operands.items() if isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view in both and e in _operands(program, op)]
     if not checks:
         return None

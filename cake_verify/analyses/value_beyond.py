@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
 from cake_ir.types import ViewT
-from cake_verify.analyses import trips
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_ends import divided_by, end_of
@@ -24,8 +23,8 @@ _MASKS = frozenset({"where", "select", "in_bounds"})
 
 
 def beyond(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
-    """What keeps where a tile's row came from, and the check of what running values take in; None where offsets divide nothing."""
-    if not targets or not trips.prefix_tensors(walk.plan.program):
+    """What keeps where a tile's row came from, and the check of what running values take in."""
+    if not targets:
         return None
     view = op.operands.get("view")
     if op.name in ("load", "ldmatrix") and isinstance(view, Expr) and isinstance(view.type, ViewT) and not view.type.transposed:

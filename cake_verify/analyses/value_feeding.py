@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cake_ir.program import Assign
+from cake_verify.analyses.fragment_paths import Leaf
 from cake_verify.analyses.plan import Plan
 
 Place = tuple[str, str]
 """A role and a name in it."""
+
+Selection = tuple[list[Leaf], int, int]
+"""The places that a maximum or minimum along columns runs over, and how many rows and columns it has."""
 
 
 def sources_of(plan: Plan) -> dict[Place, set[str]]:
@@ -36,4 +40,4 @@ def feeding(sources: dict[Place, set[str]], wanted: Iterable[Place]) -> frozense
     return frozenset(found)
 
 
-__all__ = ["Place", "feeding", "sources_of"]
+__all__ = ["Place", "Selection", "feeding", "sources_of"]

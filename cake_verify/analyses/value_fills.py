@@ -17,7 +17,7 @@ from cake_verify.analyses.fragment_paths import Leaf, offset
 from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_ends import end_of
-from cake_verify.analyses.value_feeding import Place, feeding
+from cake_verify.analyses.value_feeding import Place, Selection, feeding
 from cake_verify.analyses.value_relations import unmasked
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ _SELECTIONS = frozenset({"reduce", "argmin", "argmax", "topk"})
 
 def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """What an operation does to clean places, and the check of the selections in it; None where neither matters."""
-    if not _selects(walk.plan.program):
-        return None
     taken, role = _taken(walk), walk.plan.sites[op.id].role
     if op.name == "mma":
         acc = op.operands["acc"]
@@ -46,16 +44,12 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
     tree = walk.plan.code.ops[op.id].trees.get("value") if op.name == "compute" else None
     if tree is None and not targets:
         return None
-    inside = tree.parts() if tree is not None else []
-    cleans = not _MASKS.isdisjoint([n.op for n in inside])
-    cleans |= op.operands.get("mask") is not None or bool(op.attrs.get("fill"))
-    leaves = walk.plan.paths(tree).leaves if tree is not None else []
-    checks = [c for n in inside if (c := _selection(walk.plan, n)) is not None]
-
-    read = [leaf.name for leaf in leaves]
+    checks = walk.selections.get(op.id, [])
     asked = [n for n in targets if (role, n) in taken]
     if not asked and not checks:
         return None
+    cleans = op.operands.get("mask") is not None or bool(op.attrs.get("fill")) or (tree is not None and not _MASKS.isdisjoint([n.op for n in tree.parts()]))
+    read = [leaf.name for leaf in walk.plan.paths(tree).leaves] if tree is not None else []
 
     def step(m: Member, v: tuple[Any, ...]) -> None:
         for over, rows, columns in checks:
@@ -72,7 +66,7 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
 
 
 @fact
-def _selects(program: Program) -> bool:
+def selects(program: Program) -> bool:
     """Whether some computation of a program takes a maximum or minimum: clean places are of no use to anything else."""
     found = nodes(program)
     return any([_selects_at(n) for op in program.ops if op.name == "compute" for n in found[op.id] if n.op in _SELECTIONS])
@@ -84,18 +78,22 @@ def _selects_at(n: Expr) -> bool:
 
 
 def _taken(walk: ValueWalk) -> frozenset[Place]:
-    """The places that a selection takes from, and those that are on the way to one."""
+    """The places that a selection takes from, and those that are on the way to one; the selections themselves are kept by operation."""
     if walk.taken is None:
         plan = walk.plan
-        trees = [(s.role, plan.code.ops[s.op.id].trees.get("value")) for s in plan.sites.values() if s.op.name == "compute"]
-        over = [(role, found[0]) for role, tree in trees if tree is not None for n in tree.parts() if (found := _selection(plan, n)) is not None]
-        walk.taken = feeding(walk.sources, [(role, leaf.name) for role, leaves in over for leaf in leaves])
+        for s in plan.sites.values():
+            tree = plan.code.ops[s.op.id].trees.get("value") if s.op.name == "compute" else None
+            found = [c for n in tree.parts() if n.op in _SELECTIONS and (c := _selection(plan, n)) is not None] if tree is not None else []
+            if found:
+                walk.selections[s.op.id] = found
+        over = [(plan.sites[number].role, leaf.name) for number, found in walk.selections.items() for leaves, _, _ in found for leaf in leaves]
+        walk.taken = feeding(walk.sources, over)
     return walk.taken
 
 
-def _selection(plan: Plan, n: Expr) -> tuple[list[Leaf], int, int] | None:
-    """The places that a maximum or minimum along columns runs over, and how many rows and columns it has; None for anything else."""
-    if n.op not in _SELECTIONS or not _selects_at(n):
+def _selection(plan: Plan, n: Expr) -> Selection | None:
+    """A maximum or minimum along columns; None for anything else."""
+    if not _selects_at(n):
         return None
     t = n.args[0].type
     if not isinstance(t, FragT) or t.rank < 2 or any(x.op in _MASKS for x in n.args[0].parts()):
@@ -119,4 +117,4 @@ def _check(walk: ValueWalk, op: Op, m: Member, v: tuple[Any, ...], leaves: list[
             unmasked(walk, op, m, v, row, label, rows, (last, min(label[1] + columns, end)))
 
 
-__all__ = ["fills"]
+__all__ = ["fills", "selects"]

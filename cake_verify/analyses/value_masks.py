@@ -21,7 +21,7 @@ from cake_verify.analyses.value_ends import divided_by, end_of
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
 
-def mask_end(walk: ValueWalk, op: Op) -> Callable[[Member, tuple[Any, ...]], None] | None:
+def mask_end(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """The check of the masks in one computation; None where it has none."""
     tree = walk.plan.code.ops[op.id].trees.get("value")
     if op.name != "compute" or tree is None:

@@ -31,7 +31,8 @@ _NONE: frozenset[Part] = frozenset()
 
 
 @fact
-def _reduces(program: Program) -> bool:
+def reduces(program: Program) -> bool:
+    """Whether anything is summed, or its largest or least taken, along columns."""
     return any(_kinds(s.op) for s in sites(program).ops)
 
 
@@ -48,8 +49,6 @@ def _kinds(op: Op) -> list[tuple[str, Expr]]:
 def collected(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member, tuple[Any, ...]], None] | None:
     """What keeps the stretches that went into the places which an operation binds, and what its reductions have seen."""
     plan = walk.plan
-    if not _reduces(plan.program):
-        return None
     role = plan.sites[op.id].role
     if walk.summed is None:
         walk.summed = _summed(walk)
@@ -112,4 +111,4 @@ def _kinds_of_tree(op: Op, tree: Expr) -> list[tuple[str, Expr]]:
     return [(str(n.attrs.get("op", "add")), n.args[0]) for n in tree.parts() if n.op in ("reduce", "sum") and n.attrs.get("axis", 1) in (None, 1)]
 
 
-__all__ = ["Part", "Seen", "collected"]
+__all__ = ["Part", "Seen", "collected", "reduces"]

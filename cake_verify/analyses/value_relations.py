@@ -22,6 +22,7 @@ from cake_verify.analyses.value_ends import end_of
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
 
+COMPARISONS = frozenset({"lt", "le", "gt", "ge"})
 Compared = tuple[int, int, int, bool]
 """How far the base of the columns lies beyond that of the rows; 1 where columns may lie at most so far behind rows, -1 where at least;
 how far, in elements of the tile; and whether the text says what is added to the positions."""
@@ -52,7 +53,7 @@ def _compared(walk: ValueWalk, e: Expr) -> Masking | None:
     if e.op in ("and", "bitand"):
         parts = [d for a in e.args if (d := _compared(walk, a)) is not None]
         return (lambda m, v: tuple(x for d in parts for x in d(m, v))) if parts else None
-    if e.op not in ("lt", "le", "gt", "ge") or len(e.args) != 2:
+    if e.op not in COMPARISONS or len(e.args) != 2:
         return None
     one, other = (_place(walk, a) for a in e.args)
     if one is None or other is None:
@@ -186,4 +187,4 @@ def _short(ends: dict[tuple[int, int], int | None]) -> int | None:
     return min(known) if known and len(known) == len(found) else None
 
 
-__all__ = ["Passed", "diagonals", "relations", "unmasked"]
+__all__ = ["COMPARISONS", "Passed", "diagonals", "relations", "unmasked"]

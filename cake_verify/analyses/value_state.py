@@ -24,7 +24,7 @@ from cake_verify.analyses.labels import (
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_bounds import Bounds
-from cake_verify.analyses.value_feeding import Place, sources_of
+from cake_verify.analyses.value_feeding import Place, Selection, sources_of
 from cake_verify.analyses.value_relations import Compared, Passed
 from cake_verify.analyses.value_relations import Key as Side
 
@@ -112,6 +112,7 @@ class ValueState:
         self.ends: dict[Side, dict[tuple[int, int], int | None]] = {}
         self.kept: set[tuple[int, str]] = set()
         self.taken: frozenset[Place] | None = None
+        self.selections: dict[int, list[Selection]] = {}
         self.summed: frozenset[Place] | None = None
         self.dividers: dict[tuple[str, int], str | None] = {}
         self.selecting: set[str] | None = None

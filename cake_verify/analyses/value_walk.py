@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
-from cake_ir.program import Assign, Expr, Op
+from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import FragT, TmemT, ViewT
+from cake_verify.analyses import trips
 from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import (
     CONSTANT,
@@ -31,16 +33,19 @@ from cake_verify.analyses.labels import (
 )
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.value_alias import overwritten
+from cake_verify.analyses.value_alias import overwritten, shared
 from cake_verify.analyses.value_beside import misplaced
 from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
-from cake_verify.analyses.value_fills import fills
+from cake_verify.analyses.value_fills import fills, selects
 from cake_verify.analyses.value_masks import mask_end, numbering
-from cake_verify.analyses.value_parts import collected
-from cake_verify.analyses.value_relations import diagonals, relations
+from cake_verify.analyses.value_parts import collected, reduces
+from cake_verify.analyses.value_relations import COMPARISONS, diagonals, relations
 from cake_verify.analyses.value_state import Clash, Event, Handler, Operand, Sum, keys_of
 from cake_verify.analyses.value_tensor import TensorValues, ends_of
+
+Watch = Callable[["ValueWalk", Op, tuple[str, ...]], Handler | None]
+"""What a room has to do at an operation that binds names; None where nothing."""
 
 
 class ValueWalk(TensorValues):
@@ -52,16 +57,12 @@ class ValueWalk(TensorValues):
         self.handlers: dict[int, Handler] = {}
         self.args = args or {}
         self.multiplies = any([op.name == "mma" for op in plan.program.ops])
+        watches = _watches(plan.program)
         for s in plan.sites.values():
             op, targets = s.op, s.stmt.targets if isinstance(s.stmt, Assign) else ()
             if not targets and op.name != "mma" and not plan.code.ops[op.id].trees and _roles_of(op, plan) == ("", ""):
                 continue  # a barrier, a fence, a turn: nothing is given or taken
-            if "value" in plan.code.ops[op.id].trees:
-                made = [self._compile(op, targets), self.bounds.binding(op, targets), self.bounds.access(op), mask_end(self, op),
-                        numbering(self, op, targets), fills(self, op, targets), relations(self, op, targets)]  # fmt: skip
-            else:
-                made = [self._compile(op, targets), self.bounds.access(op), numbering(self, op, targets), fills(self, op, targets)]
-            made += [collected(self, op, targets), beyond(self, op, targets), overwritten(self, op)]
+            made = [self._compile(op, targets), self.bounds.binding(op, targets), self.bounds.access(op), *[watch(self, op, targets) for watch in watches]]
             parts = [h for h in made if h is not None]
             if parts:
                 self.handlers[op.id] = parts[0] if len(parts) == 1 else _in_turn(tuple(parts))
@@ -321,6 +322,17 @@ class ValueWalk(TensorValues):
                     self._sums[owner, k] = total
 
         return of_pair if paired else mma
+
+
+def _watches(program: Program) -> list[Watch]:
+    """What is followed beside labels, in the order in which it is: only what the program has something for."""
+    said = mentions(program)
+    needed = {
+        mask_end: "where" in said, numbering: "argmin" in said or "argmax" in said, fills: selects(program),
+        relations: not COMPARISONS.isdisjoint(said),
+        collected: reduces(program), beyond: bool(trips.prefix_tensors(program)), overwritten: bool(shared(program)),
+    }  # fmt: skip
+    return [watch for watch, wanted in needed.items() if wanted]
 
 
 def _in_turn(parts: tuple[Handler, ...]) -> Handler:
