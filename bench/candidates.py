@@ -165,6 +165,14 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
     for end, more in (("_first", {"STAGES": 6, "FIRST": 1}), ("_own", {"OWN": True}), ("_own_first", {"OWN": True, "FIRST": 1})):
         yield BenchCandidate(f"cake_gemm_share_128x160{end}", "gemm", "hopper_share", params=more, main=False, shapes=("m256_n5120_*",))
+    for name, schedule, params in (
+        ("share_128x160_m2", "hopper_share", {"STAGES": 6, "PAIR": 2}), ("tall_share_256x160", "hopper_tall_share", {}),
+        ("tall_share_256x160_stream", "hopper_tall_share", {"STREAM": True}), ("tall_share_256x160_n2", "hopper_tall_share", {"PAIR": 2, "ALONG": "n"}),
+        ("tall_share_256x160_n2_stream", "hopper_tall_share", {"PAIR": 2, "ALONG": "n", "STREAM": True}),
+        ("wide_share_128x320", "hopper_wide_share", {}), ("wide_share_128x320_m2", "hopper_wide_share", {"PAIR": 2}),
+        ("wide_share_128x320_m2_stream", "hopper_wide_share", {"PAIR": 2, "STREAM": True}),
+    ):
+        yield BenchCandidate(f"cake_gemm_{name}", "gemm", schedule, params=params, main=False, shapes=("m256_n5120_*",))
     for name, params, shapes in (
         ("bn160", {}, ("m256_n10240_*",)), ("bn128s6", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",)),
         ("bn176", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1}, ("m256_n57344_*",)),
@@ -194,6 +202,16 @@ def _gemm_nn() -> Iterator[BenchCandidate]:
         ("_share_128x160p64_own", "hopper_share", {"STAGES": 4, "OWN": True}, ("m256_n5120_*",), True),
         ("_share_128x160p32_own", "hopper_share", {"PANEL": 32, "OWN": True}, ("m256_n5120_*",), True),
         ("_share_128x160p32_own_first", "hopper_share", {"PANEL": 32, "OWN": True, "FIRST": 1}, ("m256_n5120_*",), True),
+        ("_share_128x160p32_m2", "hopper_share", {"PANEL": 32, "STAGES": 6, "PAIR": 2}, ("m256_n5120_*",), True),
+        ("_share_128x160p64_m2", "hopper_share", {"PAIR": 2}, ("m256_n5120_*",), True),
+        ("_tall_share_256x160p32", "hopper_tall_share", {}, ("m256_n5120_*",), True), ("_tall_share_256x160p64", "hopper_tall_share", {"PANEL": 64}, ("m256_n5120_*",), True),
+        ("_tall_share_256x160p32_stream", "hopper_tall_share", {"STREAM": True}, ("m256_n5120_*",), True),
+        ("_tall_share_256x160p32_n2", "hopper_tall_share", {"PAIR": 2, "ALONG": "n"}, ("m256_n5120_*",), True),
+        ("_tall_share_256x160p32_n2_stream", "hopper_tall_share", {"PAIR": 2, "ALONG": "n", "STREAM": True}, ("m256_n5120_*",), True),
+        ("_tall_share_256x160p64_n2", "hopper_tall_share", {"PANEL": 64, "PAIR": 2, "ALONG": "n"}, ("m256_n5120_*",), True),
+        ("_wide_share_128x320", "hopper_wide_share", {}, ("m256_n5120_*",), True), ("_wide_share_128x320_stream", "hopper_wide_share", {"STREAM": True}, ("m256_n5120_*",), True),
+        ("_wide_share_128x320_m2", "hopper_wide_share", {"PAIR": 2}, ("m256_n5120_*",), True),
+        ("_wide_share_128x320_m2_stream", "hopper_wide_share", {"PAIR": 2, "STREAM": True}, ("m256_n5120_*",), True),
         ("_weights_bn128s6", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",), True),
         ("_weights_bn128s6_first", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64, "FIRST": 1}, ("m256_n8192_*",), True),
         ("_weights_bn160p64", "hopper_weights", {}, ("m256_n10240_*",), True), ("_weights_bn160p64_first", "hopper_weights", {"FIRST": 1}, ("m256_n10240_*",), True),

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from cake_backend.cuda import control, inflight, mbarrier, pins, schedulers, sync, tma, webs, work_counter
-from cake_backend.cuda.cluster import late_senders, narrow_products, size
+from cake_backend.cuda.cluster import late_senders, size
 from cake_backend.cuda.context import Context, Rect, RoleState, Scalar, Slot
 from cake_backend.cuda.emitter import Emitter, Names
 from cake_backend.cuda.faults import not_lowered
@@ -34,8 +34,10 @@ from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.registers import entry_registers
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.shared_memory import GUARANTEED
-from cake_ir.program import For, Let, Role, RoleBlock, Scheduler, Stmt, statements
+from cake_ir.dtypes import DTYPES
+from cake_ir.program import Expr, For, Let, Program, Role, RoleBlock, Scheduler, Stmt, statements
 from cake_ir.tensor_modes import modes
+from cake_ir.types import ViewT
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _STEP = re.compile(r" = (\w+)\+\+;")
@@ -155,12 +157,17 @@ def _base(ctx: Context, alignment: int, names: set[str]) -> None:
             rounded = f"({base} + {alignment - 1}u) & ~{alignment - 1}u"
             # Behind a shuffle the assembler does not round the address again in every pass of a loop. Short loops of 8-bit products gain by
             # that; in loops of 16-bit ones it moves shared loads and releases behind the products, which cost k-means a quarter on an H200.
-            ctx.out.line(f"const u32 pool = {f'__shfl_sync(0xffffffffu, {rounded}, 0)' if narrow_products(ctx.program) else rounded};")
+            ctx.out.line(f"const u32 pool = {f'__shfl_sync(0xffffffffu, {rounded}, 0)' if _narrow_products(ctx.program) else rounded};")
     for variable, shift in (("warpgroup", 7), ("cta_warp", 5)):
         if variable in names:
             ctx.out.line(f"const int {variable} = __shfl_sync(0xffffffffu, threadIdx.x >> {shift}, 0);")
     if "cluster_cta" in names:
         ctx.out.line(f"const u32 cluster_cta = {ctx.use(CLUSTER_RANK)}();")
+
+
+def _narrow_products(program: Program) -> bool:
+    """Whether an asynchronous product reads 8-bit operands."""
+    return any(op.name == "mma" and isinstance(b := op.operands.get("b"), Expr) and isinstance(b.type, ViewT) and DTYPES[b.type.dtype].bits == 8 for op in program.ops)
 
 
 def _prologue(ctx: Context) -> None:

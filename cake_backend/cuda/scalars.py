@@ -7,6 +7,7 @@ from collections.abc import Callable
 from cake_backend.cuda.context import Context, Scalar, Slot, Tile
 from cake_backend.cuda.faults import not_lowered
 from cake_backend.cuda.preamble import CLUSTER_RANK, Device
+from cake_ir.derive.clusters import axis_of
 from cake_ir.program import Expr
 from cake_ir.types import ScalarT
 
@@ -230,20 +231,22 @@ def _slot_index(ctx: Context, e: Expr) -> Text:
 
 def _cta_rank(ctx: Context, e: Expr) -> Text:
     x, y = ctx.program.launch.cluster
-    axis = e.attrs.get("axis")
+    name = e.attrs.get("axis")
     rank = f"(int){ctx.use(CLUSTER_RANK)}()"
     if x * y == 1:
         return "0", ATOM
-    if axis is None or y == 1 or x == 1:
-        alone = {None: True, 0: y == 1, 1: x == 1, "m": y == 1, "n": x == 1, "x": y == 1, "y": x == 1}.get(axis, False)  # type: ignore[arg-type]  # an axis is a name or a number
-        return (rank, ATOM) if alone else ("0", ATOM)
-    return (f"{rank} % {x}", 10) if axis in (0, "m", "x") else (f"{rank} / {x}", 10)
+    if name is None:
+        return rank, ATOM
+    axis = axis_of(ctx.program, str(name))
+    if x == 1 or y == 1:
+        return (rank, ATOM) if (x, y)[axis] > 1 else ("0", ATOM)
+    return (f"{rank} % {x}", 10) if axis == 0 else (f"{rank} / {x}", 10)
 
 
 def _cluster_size(ctx: Context, e: Expr) -> Text:
     x, y = ctx.program.launch.cluster
-    axis = e.attrs.get("axis")
-    return str(x * y if axis is None else x if axis in (0, "m", "x") else y), ATOM
+    name = e.attrs.get("axis")
+    return str(x * y if name is None else (x, y)[axis_of(ctx.program, str(name))]), ATOM
 
 
 def _extent(ctx: Context, e: Expr) -> Text:

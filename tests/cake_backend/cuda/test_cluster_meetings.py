@@ -45,3 +45,13 @@ def test_all_threads_meet_at_both_ends_where_a_peer_is_reached_otherwise(old: st
 
 def test_a_multicast_keeps_the_meetings() -> None:
     assert not senders(program(TEXTS["gemm_fp8", "hopper_turns"], {"CLUSTER": 2}))
+
+
+@pytest.mark.parametrize("family", ["gemm", "gemm_nn"])
+def test_ranks_along_an_axis_are_those_of_the_scheduler_s_axis_of_that_name(family: str) -> None:
+    """Its first axis is the cluster's first one, whatever its name."""
+    share = TEXTS[family, "hopper_tall_share"]
+    text = lower(program(share, {"PAIR": 2, "ALONG": "n"}), source=share).text
+    assert "const int rank = (int)cluster_rank() % 4;" in text
+    other = share.replace('lm.cta_rank("k")', 'lm.cta_rank("n") * lm.cluster_size("k")')
+    assert "const int rank = (int)cluster_rank() / 4 * 4;" in lower(program(other, {"PAIR": 2, "ALONG": "n"}), source=other).text
