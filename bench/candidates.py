@@ -284,10 +284,11 @@ def _tiny_gemm() -> Iterator[BenchCandidate]:
         params = {"BN": bn, "WARPS": warps, "STAGES": stages, "CTAS": ctas}
         yield BenchCandidate(f"cake_tiny_{bn}_w{warps}s{stages}c{ctas}", "tiny_gemm", "hopper", params=params, main=main, shapes=shapes)
     for split, bn, warps, stages, shapes in (  # clusters share K: 128 CTAs also where there are few columns
-        (8, 8, 14, 1, ("*_n128_k7168",)), (8, 8, 7, 2, ("*_n128_k7168",)), (4, 8, 14, 2, ("*_n128_k7168", "*_n256_*")), (8, 16, 14, 1, ("*_n256_*",)),
-        (8, 24, 7, 2, ("*_n384_*",)), (2, 8, 14, 4, ("*_n384_*",)), (8, 8, 6, 1, ("*_n128_k2880",)), (4, 8, 6, 2, ("*_n128_k2880",)),
-        (4, 16, 6, 2, ("*_n512_*",)), (2, 8, 8, 3, ("*_n512_*",)), (2, 16, 8, 2, ("*_n1024_*",)),
-    ):  # fmt: skip
+        (8, 8, 14, 1, ("*_n128_k7168", "*_n256_*")), (8, 8, 7, 2, ("*_n128_k7168", "*_n256_*")), (4, 8, 14, 2, ("*_n128_k7168", "*_n256_*", "*_n384_*")),
+        (8, 16, 7, 2, ("*_n256_*",)), (8, 16, 14, 1, ("*_n256_*",)), (8, 24, 7, 2, ("*_n384_*",)), (4, 16, 14, 2, ("*_n384_*",)), (2, 8, 14, 4, ("*_n384_*",)),
+        (8, 8, 6, 1, ("*_n128_k2880",)), (4, 8, 6, 2, ("*_n128_k2880", "*_n512_*")), (4, 8, 12, 1, ("*_n128_k2880", "*_n512_*")),
+        (4, 16, 6, 2, ("*_n512_*",)), (2, 8, 8, 3, ("*_n512_*",)), (2, 8, 12, 2, ("*_n512_*",)), (2, 16, 8, 2, ("*_n1024_*",)), (2, 8, 16, 1, ("*_n1024_*",)),
+    ):
         params = {"SPLIT": split, "BN": bn, "WARPS": warps, "STAGES": stages}
         yield BenchCandidate(f"cake_tiny_send{split}_{bn}_w{warps}s{stages}", "tiny_gemm", "hopper_send", params=params, shapes=shapes)
     up_to_8 = "m[148]_"
@@ -299,8 +300,10 @@ def _tiny_gemm() -> Iterator[BenchCandidate]:
         patterns = tuple(up_to_8 + s for s in shapes)
         yield BenchCandidate(f"cake_tiny_few_w{warps}s{stages}c{ctas}", "tiny_gemm", "hopper_few", params=params, shapes=patterns)
     for split, warps, stages, shapes in (
-        (4, 14, 2, ("n128_k7168", "n256_*", "n384_*")), (8, 7, 2, ("n128_k7168", "n256_*")), (8, 14, 1, ("n128_k7168", "n256_*")), (2, 14, 4, ("n384_*",)),
-        (4, 12, 1, ("n128_k2880", "n512_*")), (8, 6, 1, ("n128_k2880",)), (2, 12, 2, ("n512_*",)), (2, 16, 1, ("n1024_*",)), (2, 8, 2, ("n1024_*",)),
+        (4, 14, 2, ("n128_k7168", "n256_*", "n384_*")), (8, 7, 2, ("n128_k7168", "n256_*", "n384_*")), (8, 14, 1, ("n128_k7168", "n256_*", "n384_*")),
+        (4, 7, 4, ("n256_*", "n384_*")), (2, 14, 4, ("n384_*",)),
+        (4, 12, 1, ("n128_k2880", "n512_*")), (8, 6, 1, ("n128_k2880", "n512_*")), (4, 6, 2, ("n128_k2880", "n512_*")), (2, 12, 2, ("n512_*",)),
+        (2, 16, 1, ("n1024_*",)), (2, 8, 2, ("n1024_*",)), (4, 8, 1, ("n1024_*",)),
     ):  # fmt: skip
         params = {"SPLIT": split, "WARPS": warps, "STAGES": stages}
         patterns = tuple(up_to_8 + s for s in shapes)

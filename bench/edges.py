@@ -15,8 +15,10 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +42,19 @@ class Choice:
     target: str = "sm_90a"
 
 
-def choices(families: list[str], everything: bool = False) -> list[Choice]:
-    """Every schedule as it is, then what won a shape of the recorded results, or `everything` that is timed; the largest data first, so that no long one comes last."""
+def choices(families: list[str], everything: bool = False, only: Sequence[str] = ()) -> list[Choice]:
+    """Every schedule as it is, then what won a shape of the recorded results, or `everything` that is timed; the largest data first, so that no long one comes last.
+
+    `only`: patterns of names, of which one has to fit.
+    """
     found = [Choice(f"{s.family}/{s.name}", s.family, s.name, "default") for s in cake_kernels.schedules()]
     known = {c.name: c for c in CANDIDATES}
     found += [Choice(name, c.family, c.schedule, "fastest", dict(c.params), c.target) for name in dict.fromkeys(winners()) if (c := known.get(name))]
     others = known.keys() - {c.name for c in found} if everything else ()
     found += [Choice(c.name, c.family, c.schedule, "candidate", dict(c.params), c.target) for c in CANDIDATES if c.name in others]
     order = {"attention": 0, "kmeans_assign": 1, "gemm": 2, "gemm_fp8": 3}
-    return sorted((c for c in found if not families or c.family in families), key=lambda c: order.get(c.family, 4))
+    found = [c for c in found if (not families or c.family in families) and (not only or any(fnmatch(c.name, pattern) for pattern in only))]
+    return sorted(found, key=lambda c: order.get(c.family, 4))
 
 
 def smallest_timed(choice: Choice, text: str) -> tuple[str, ...]:
@@ -104,9 +110,10 @@ def attempt(choice: Choice, device: str) -> dict[str, Any]:
                 "status": "INFRA_ERROR", "summary": told[:500], "evidence": "none", "shapes": {}, "outside": [], "fixed": {}, "wrong": []}  # fmt: skip
 
 
-def together(earlier: dict[str, Any], later: dict[str, Any], families: list[str]) -> dict[str, Any]:
-    """A later record, and of an earlier one the runs of the families that were not asked for again."""
-    kept = [r for r in earlier["runs"] if families and r["family"] not in families]
+def together(earlier: dict[str, Any], later: dict[str, Any], families: list[str], only: Sequence[str] = ()) -> dict[str, Any]:
+    """A later record, and of an earlier one the runs of the families, or names, that were not asked for again."""
+    again = {r["name"] for r in later["runs"]}
+    kept = [r for r in earlier["runs"] if (families and r["family"] not in families) or (only and r["name"] not in again)]
     runs = sorted([*kept, *later["runs"]], key=lambda r: (r["family"], r["why"], r["name"]))
     return later | {"runs": runs, "wall_s": round(earlier["wall_s"] + later["wall_s"], 1), "asked": len(kept) + later["asked"], "command": f"{earlier['command']}`, `{later['command']}"}
 
@@ -124,9 +131,10 @@ def main() -> int:
     parser.add_argument("--parallel", type=int, default=max(1, (os.cpu_count() or 2) - 2))
     parser.add_argument("--add", type=Path, help="an earlier record, of which the families that are not named here are kept")
     parser.add_argument("--all", action="store_true", help="every benchmark candidate, not the fastest alone")
+    parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="names to try (may be given again); with --add the others' runs are kept")
     parser.add_argument("families", nargs="*")
     arguments = parser.parse_args()
-    begun, runs, wanted = time.monotonic(), [], choices(arguments.families, arguments.all)
+    begun, runs, wanted = time.monotonic(), [], choices(arguments.families, arguments.all, arguments.only)
     earlier = None if arguments.add is None else json.loads(arguments.add.read_text())  # before --out, which may be the same file, is written
     pool = ProcessPoolExecutor(arguments.parallel, mp_context=multiprocessing.get_context("spawn"), initializer=own_lease)
     waiting: dict[Future[dict[str, Any]], Choice] = {pool.submit(attempt, c, arguments.device): c for c in wanted}
@@ -145,7 +153,7 @@ def main() -> int:
             "not_started": sorted({c.name for c in wanted} - {r["name"] for r in runs}), "runs": sorted(runs, key=lambda r: (r["family"], r["why"], r["name"])),
         }  # fmt: skip
         if earlier is not None:
-            record = together(earlier, record, arguments.families)
+            record = together(earlier, record, arguments.families, arguments.only)
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(record, separators=(",", ":"), default=str) + "\n")  # after each: a later fault must lose nothing
     pool.shutdown(wait=True)
