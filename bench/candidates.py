@@ -163,8 +163,6 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
             yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
-    for end, more in (("_first", {"STAGES": 6, "FIRST": 1}), ("_own", {"OWN": True}), ("_own_first", {"OWN": True, "FIRST": 1})):
-        yield BenchCandidate(f"cake_gemm_share_128x160{end}", "gemm", "hopper_share", params=more, main=False, shapes=("m256_n5120_*",))
     for name, schedule, params in (
         ("share_128x160_m2", "hopper_share", {"STAGES": 6, "PAIR": 2}), ("tall_share_256x160", "hopper_tall_share", {}),
         ("tall_share_256x160_stream", "hopper_tall_share", {"STREAM": True}), ("tall_share_256x160_n2", "hopper_tall_share", {"PAIR": 2, "ALONG": "n"}),
@@ -173,13 +171,6 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         ("wide_share_128x320_m2_stream", "hopper_wide_share", {"PAIR": 2, "STREAM": True}),
     ):
         yield BenchCandidate(f"cake_gemm_{name}", "gemm", schedule, params=params, main=False, shapes=("m256_n5120_*",))
-    for name, params, shapes in (
-        ("bn160", {}, ("m256_n10240_*",)), ("bn128s6", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",)),
-        ("bn176", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1}, ("m256_n57344_*",)),
-    ):  # fmt: skip
-        for end, more in (("", {}), ("_first", {"FIRST": 1}), ("_c2", {"CLUSTER": 2})):
-            if name != "bn176" or "FIRST" not in more:  # more tiles than SMs
-                yield BenchCandidate(f"cake_gemm_weights_{name}{end}", "gemm", "hopper_weights", params={**params, **more}, main=False, shapes=shapes)
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
         yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
 
@@ -199,9 +190,6 @@ def _gemm_nn() -> Iterator[BenchCandidate]:
         ("_bn176p64", "hopper", w176, ("m256_n57344_*",), True), ("_bn176p64_c2_early", "hopper", {**w176, **pair}, ("m256_n57344_*",), True),
         ("_bn176p16", "hopper", {**w176, "PANEL": 16}, ("m256_n57344_*",), True), ("_bn224p32_c2_early", "hopper", {"BN": 224, "CW": 32, "PANEL": 32, **pair}, ("m256_n57344_*",), True),
         ("_share_128x160p64", "hopper_share", {}, ("m256_n5120_*",), True), ("_share_128x160p32", "hopper_share", {"PANEL": 32, "STAGES": 6}, ("m256_n5120_*",), True),
-        ("_share_128x160p64_own", "hopper_share", {"STAGES": 4, "OWN": True}, ("m256_n5120_*",), True),
-        ("_share_128x160p32_own", "hopper_share", {"PANEL": 32, "OWN": True}, ("m256_n5120_*",), True),
-        ("_share_128x160p32_own_first", "hopper_share", {"PANEL": 32, "OWN": True, "FIRST": 1}, ("m256_n5120_*",), True),
         ("_share_128x160p32_m2", "hopper_share", {"PANEL": 32, "STAGES": 6, "PAIR": 2}, ("m256_n5120_*",), True),
         ("_share_128x160p64_m2", "hopper_share", {"PAIR": 2}, ("m256_n5120_*",), True),
         ("_tall_share_256x160p32", "hopper_tall_share", {}, ("m256_n5120_*",), True), ("_tall_share_256x160p64", "hopper_tall_share", {"PANEL": 64}, ("m256_n5120_*",), True),
@@ -212,11 +200,6 @@ def _gemm_nn() -> Iterator[BenchCandidate]:
         ("_wide_share_128x320", "hopper_wide_share", {}, ("m256_n5120_*",), True), ("_wide_share_128x320_stream", "hopper_wide_share", {"STREAM": True}, ("m256_n5120_*",), True),
         ("_wide_share_128x320_m2", "hopper_wide_share", {"PAIR": 2}, ("m256_n5120_*",), True),
         ("_wide_share_128x320_m2_stream", "hopper_wide_share", {"PAIR": 2, "STREAM": True}, ("m256_n5120_*",), True),
-        ("_weights_bn128s6", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64}, ("m256_n8192_*",), True),
-        ("_weights_bn128s6_first", "hopper_weights", {"BN": 128, "STAGES": 6, "CW": 64, "FIRST": 1}, ("m256_n8192_*",), True),
-        ("_weights_bn160p64", "hopper_weights", {}, ("m256_n10240_*",), True), ("_weights_bn160p64_first", "hopper_weights", {"FIRST": 1}, ("m256_n10240_*",), True),
-        ("_weights_bn160p64_c2", "hopper_weights", {"CLUSTER": 2}, ("m256_n10240_*",), True), ("_weights_bn160p32", "hopper_weights", {"PANEL": 32}, ("m256_n10240_*",), True),
-        ("_weights_bn176p64", "hopper_weights", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1}, ("m256_n57344_*",), True),
         ("_depth0", "hopper", {"DEPTH": 0}, ("square_4096",), False), ("_group16", "hopper", {"GROUP": 16}, ("square_4096",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", schedule, params=params, main=main, shapes=shapes)

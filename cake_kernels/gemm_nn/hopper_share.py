@@ -3,12 +3,10 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_nn_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "K", "N"].const, C: LM.tma2d[LM.bf16, "M", "N"],
-                  M: LM.i32, N: LM.i32, K: LM.i32, *, BN=160, BK=64, STAGES=5, PANEL=64, PAIR=1, FIRST=0,
-                  OWN=False, EARLY=True):
+                  M: LM.i32, N: LM.i32, K: LM.i32, *, BN=160, BK=64, STAGES=5, PANEL=64, PAIR=1,
+                  EARLY=True):
     """Tiles of 128 x BN; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k. A slot holds whole PANELs of columns of B;
     a PAIR of tiles that are neighbours along m fetches each block of B once.
-
-    OWN gives sums a place of their own, so that nobody waits for the peer's slots to be read; with FIRST so many blocks of B and of A are asked for before B's others.
     """
     lm.launch(grid="tiles", cluster=(2, PAIR))
     lm.assume(K > 0)
@@ -18,13 +16,12 @@ def gemm_nn_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "K", 
     CW = 32 if W % 32 == 0 else 16                                               # columns that are added up at a time
     BW = lm.cdiv(BN, PANEL) * PANEL
     a_bytes, b_bytes = STAGES * BM * BK * 2, STAGES * BW * BK * 2
-    inbox_offset = a_bytes + b_bytes if OWN else 0
-    pool = lm.smem(inbox_offset + BM * W * 4 if OWN else a_bytes + b_bytes)
+    pool = lm.smem(a_bytes + b_bytes)
     smem_a = pool.view(offset=0, shape=(BM, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
     smem_b = pool.view(offset=a_bytes, shape=(BK, BW), dtype=lm.bf16, stage=STAGES,
                        swizzle="128b" if PANEL == 64 else "64b" if PANEL == 32 else "32b")
-    inbox = pool.view(offset=inbox_offset, shape=(BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
-    smem_c = pool.view(offset=0 if OWN else BM * W * 4, shape=(BM, W), dtype=lm.bf16, swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b")
+    inbox = pool.view(offset=0, shape=(BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
+    smem_c = pool.view(offset=BM * W * 4, shape=(BM, W), dtype=lm.bf16, swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b")
 
     math = lm.role(warps=range(0, 8), members=2)
     load_b = lm.role(warps=range(8, 9))
@@ -34,26 +31,14 @@ def gemm_nn_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "K", 
     empty = lm.barrier(pipeline=ab, prod=[math], cons=[load_b, load_a], arrive="member", primed=True, scope="cluster" if PAIR > 1 else "cta")
     mail = lm.pipeline(stages=1)
     arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
-    if OWN:
-        both = lm.named_barrier(math)
-    else:
-        free = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="member", scope="cluster")
-    if FIRST > 0:
-        start = lm.pipeline(stages=1)
-        asked = lm.barrier(pipeline=start, prod=[load_a], cons=[load_b], arrive="member")
+    free = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="member", scope="cluster")
     own = lm.named_barrier(math, per_member=True)
     sched = lm.scheduler(kind="grid", tiles=(2, lm.cdiv(M, BM), lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(2, PAIR))
     share = lm.cdiv(lm.cdiv(K, BK), 2)
 
     with load_b:
         for t in lm.tiles(sched):
-            if FIRST > 0:
-                for k in lm.range(FIRST):
-                    s = lm.step(ab)
-                    lm.wait(empty, stage=s)
-                    smem_b.tma_load(B, coords=(t.n * BN, (t.k * share + k) * BK), stage=s, barrier=full, multicast="m" if PAIR > 1 else None)
-                lm.wait(asked, stage=lm.step(start))                             # the copy engine works in order: A's first blocks go before B's others
-            for k in lm.range(FIRST, share):
+            for k in lm.range(share):
                 s = lm.step(ab)
                 lm.wait(empty, stage=s)
                 smem_b.tma_load(B, coords=(t.n * BN, (t.k * share + k) * BK), stage=s, barrier=full, multicast="m" if PAIR > 1 else None)
@@ -61,13 +46,7 @@ def gemm_nn_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "K", 
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
         for t in lm.tiles(sched):
-            if FIRST > 0:
-                for k in lm.range(FIRST):
-                    s = lm.step(ab)
-                    lm.wait(empty, stage=s)
-                    smem_a.tma_load(A, coords=((t.k * share + k) * BK, t.m * BM), stage=s, barrier=full)
-                lm.arrive(asked, stage=lm.step(start))
-            for k in lm.range(FIRST, share):
+            for k in lm.range(share):
                 s = lm.step(ab)
                 lm.wait(empty, stage=s)
                 smem_a.tma_load(A, coords=((t.k * share + k) * BK, t.m * BM), stage=s, barrier=full)
@@ -87,17 +66,14 @@ def gemm_nn_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "K", 
             lm.mma_wait(pending=0)
             lm.arrive(empty, stage=lm.at(ab))
             box = lm.step(mail)
-            if not OWN:
-                lm.arrive(free, stage=box)
-                lm.wait(free, stage=box)                                         # nobody in the cluster reads slots any more: they take the sums
+            lm.arrive(free, stage=box)
+            lm.wait(free, stage=box)                                             # nobody in the cluster reads slots any more: they take the sums
             mine = inbox.rows(64 * math.index, 64)
             if lm.cta_rank("k") == 0:
                 mine.send(acc.cols(W, W), cta=lm.cta_rank() + 1 if PAIR > 1 else 1, barrier=arrived, stage=box)
             else:
                 mine.send(acc.cols(0, W), cta=lm.cta_rank() - 1 if PAIR > 1 else 0, barrier=arrived, stage=box)
             lm.wait(arrived, stage=box)
-            if OWN:
-                lm.sync(both)                                                    # neither member reads slots any more: they take the tile
             staged = smem_c.rows(64 * math.index, 64)
             for j in lm.static_range(W // CW):
                 found = mine.cols(CW * j, CW).load(form="acc")

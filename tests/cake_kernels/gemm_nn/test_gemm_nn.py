@@ -39,14 +39,11 @@ def test_a_simulated_run_is_right(family: str, params: dict[str, Any]) -> None:
 
 
 
-SHARED: tuple[tuple[str, dict[str, Any]], ...] = (("gemm", {}), ("gemm", {"BN": 256, "STAGES": 4}), ("gemm", {"OWN": True, "FIRST": 1}), ("gemm_nn", {}),
-                                                  ("gemm_nn", {"PANEL": 32, "STAGES": 6}), ("gemm_nn", {"STAGES": 4, "OWN": True, "FIRST": 1}))
+SHARED: tuple[tuple[str, dict[str, Any]], ...] = (("gemm", {}), ("gemm", {"BN": 256, "STAGES": 4}), ("gemm_nn", {}), ("gemm_nn", {"PANEL": 32, "STAGES": 6}))
 IN_CLUSTERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("gemm", "hopper_share", {"PAIR": 2}), ("gemm_nn", "hopper_share", {"PANEL": 32, "STAGES": 6, "PAIR": 2}), ("gemm", "hopper_tall_share", {"STREAM": True}),
     ("gemm_nn", "hopper_tall_share", {"PAIR": 2, "ALONG": "n"}), ("gemm", "hopper_wide_share", {"PAIR": 2}), ("gemm_nn", "hopper_wide_share", {}),
 )  # fmt: skip
-WEIGHTS: tuple[tuple[str, dict[str, Any]], ...] = (("gemm", {}), ("gemm", {"FIRST": 1}), ("gemm", {"BN": 128, "STAGES": 6, "CW": 64, "CLUSTER": 2}), ("gemm_nn", {}),
-                                                   ("gemm_nn", {"PANEL": 32, "FIRST": 1}), ("gemm_nn", {"BN": 176, "STAGES": 4, "CW": 176, "CSTAGES": 1, "CLUSTER": 2}))
 
 
 @pytest.mark.parametrize(("family", "params"), SHARED, ids=str)
@@ -63,11 +60,3 @@ def test_pairs_of_tiles_and_tall_and_wide_tiles_whose_ctas_share_k_are_proved_sa
     assert verdict.verdict == "pass", verdict.to_text()
     for shape, distribution in (("sim_tails", "normal"), ("edge_ragged", "integers")):
         assert not failures(judged(family, schedule, params, shape, distribution)), shape
-
-
-@pytest.mark.parametrize(("family", "params"), WEIGHTS, ids=str)
-def test_weights_that_are_fetched_ahead_of_the_kernel_before_are_proved_safe_and_multiplied_right(family: str, params: dict[str, Any]) -> None:
-    verdict = verify_text(TEXTS[family, "hopper_weights"], params=params)
-    assert verdict.verdict == "pass", verdict.to_text()
-    for shape, distribution in (("sim_tails", "scaled"), ("edge_ragged", "integers"), ("edge_thin", "normal")):
-        assert not failures(judged(family, "hopper_weights", params, shape, distribution)), shape
