@@ -59,9 +59,11 @@ class Target:
     def entry_registers(self, threads: int, blocks_per_sm: int = 1) -> int:
         """Registers a thread at launch when ``threads`` a block and ``blocks_per_sm`` blocks share the register file.
 
-        Rounded down to the allocation unit and capped at the largest count a thread can hold: 168 for 384 threads.
+        Each of the sub-partitions has its part of the file, so warps count in whole rounds over them. Rounded down to the allocation unit and
+        capped at the largest count a thread can hold: 168 for 384 threads, and for 320 too.
         """
-        each = self.regs // max(1, threads * blocks_per_sm)
+        rounds = -(-max(1, -(-threads // 32) * blocks_per_sm) // self.sub_partitions)
+        each = self.regs // (rounds * self.sub_partitions * 32)
         return min(self.max_regs, each // self.reg_unit * self.reg_unit)
 
     def blocks_that_fit(self, smem: int, threads: int, regs: int, barriers: int = 0) -> int:

@@ -101,6 +101,7 @@ def test_an_unknown_form_is_not_usable_and_gets_neighbours() -> None:
 def test_occupancy_of_known_kernels() -> None:
     h = target("sm_90a")
     assert h.entry_registers(384) == 168 and h.entry_registers(512) == 128 and h.entry_registers(128) == 255
+    assert h.entry_registers(320) == 168 and h.entry_registers(576) == 96 and h.entry_registers(288, 2) == 96  # as the assembler has it
     assert h.blocks_that_fit(smem=229_376, threads=384, regs=168) == 1
     assert h.blocks_that_fit(smem=32, threads=128, regs=64) == 8
     assert h.blocks_that_fit(smem=0, threads=32, regs=32, barriers=16) == 4
