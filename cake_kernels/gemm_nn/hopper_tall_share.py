@@ -13,7 +13,8 @@ def gemm_nn_tall_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, 
     lm.assume(K > 0)
     lm.assume(K % 8 == 0 and N % 8 == 0)
 
-    BM, W = 256, BN // SPLIT
+    BM, W = 256, lm.cdiv(BN, 8 * SPLIT) * 8                                       # columns that a CTA adds up
+    CW = W if W <= 40 else 16                                                    # at a time
     BW = lm.cdiv(BN, PANEL) * PANEL
     a_bytes, b_bytes, i_bytes = STAGES * BM * BK * 2, STAGES * BW * BK * 2, (SPLIT - 1) * BM * W * 4
     pool = lm.smem(max(a_bytes + b_bytes, i_bytes + BM * W * 2))
@@ -78,22 +79,27 @@ def gemm_nn_tall_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, 
             for q in lm.static_range(SPLIT):
                 if rank != q:                                                    # box by box: what the CTAs after q found, in their order
                     slot = (rank + SPLIT - q - 1) % SPLIT
-                    inbox.rows(slot * BM + 128 * math.index, 64).send(upper.cols(W * q, W), cta=first + q, barrier=arrived, stage=box)
-                    inbox.rows(slot * BM + 128 * math.index + 64, 64).send(lower.cols(W * q, W), cta=first + q, barrier=arrived, stage=box)
+                    inbox.rows(slot * BM + 128 * math.index, 64).send(upper.cols(lm.min(W * q, BN - W), W), cta=first + q, barrier=arrived, stage=box)
+                    inbox.rows(slot * BM + 128 * math.index + 64, 64).send(lower.cols(lm.min(W * q, BN - W), W), cta=first + q, barrier=arrived, stage=box)
             lm.wait(arrived, stage=box)
-            above = inbox.rows(128 * math.index, 64).load(form="acc")
-            below = inbox.rows(128 * math.index + 64, 64).load(form="acc")
-            for i in lm.static_range(1, SPLIT - 1):
-                above = above + inbox.rows(BM * i + 128 * math.index, 64).load(form="acc")
-                below = below + inbox.rows(BM * i + 128 * math.index + 64, 64).load(form="acc")
             top, bottom = smem_c.rows(128 * math.index, 64), smem_c.rows(128 * math.index + 64, 64)
-            for q in lm.static_range(SPLIT):
-                if rank == q:
-                    top.store(lm.cast(upper.cols(W * q, W) + above, lm.bf16))
-                    bottom.store(lm.cast(lower.cols(W * q, W) + below, lm.bf16))
+            for j in lm.static_range(W // CW):
+                above = inbox.rows(128 * math.index, 64).cols(CW * j, CW).load(form="acc")
+                below = inbox.rows(128 * math.index + 64, 64).cols(CW * j, CW).load(form="acc")
+                for i in lm.static_range(1, SPLIT - 1):
+                    above = above + inbox.rows(BM * i + 128 * math.index, 64).cols(CW * j, CW).load(form="acc")
+                    below = below + inbox.rows(BM * i + 128 * math.index + 64, 64).cols(CW * j, CW).load(form="acc")
+                for q in lm.static_range(SPLIT):
+                    if rank == q:
+                        top.cols(CW * j, CW).store(lm.cast(upper.cols(lm.min(W * q, BN - W) + CW * j, CW) + above, lm.bf16))
+                        bottom.cols(CW * j, CW).store(lm.cast(lower.cols(lm.min(W * q, BN - W) + CW * j, CW) + below, lm.bf16))
             lm.fence_proxy()
             lm.sync(own)
             lm.pdl_wait()
-            top.tma_store(C, coords=(t.n * BN + W * rank, t.m * BM + 128 * math.index))
-            bottom.tma_store(C, coords=(t.n * BN + W * rank, t.m * BM + 128 * math.index + 64))
+            if SPLIT * W == BN or rank < SPLIT - 1:
+                top.tma_store(C, coords=(t.n * BN + W * rank, t.m * BM + 128 * math.index))
+                bottom.tma_store(C, coords=(t.n * BN + W * rank, t.m * BM + 128 * math.index + 64))
+            else:                                                                # the last slice begins in the one before, which stores what they share
+                top.cols(SPLIT * W - BN, BN - (SPLIT - 1) * W).tma_store(C, coords=(t.n * BN + W * (SPLIT - 1), t.m * BM + 128 * math.index))
+                bottom.cols(SPLIT * W - BN, BN - (SPLIT - 1) * W).tma_store(C, coords=(t.n * BN + W * (SPLIT - 1), t.m * BM + 128 * math.index + 64))
         lm.store_wait(pending=0)

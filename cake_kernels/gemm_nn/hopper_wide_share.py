@@ -3,31 +3,30 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_nn_wide_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "K", "N"].const, C: LM.tma2d[LM.bf16, "M", "N"],
-                       M: LM.i32, N: LM.i32, K: LM.i32, *, SPLIT=4, LEFT=128, RIGHT=192, BK=64, STAGES=4, PANEL=64, PAIR=1, ALONG="m", REGS=216,
-                       LOAD_REGS=40, STREAM=False, EARLY=True):
-    """Tiles of 128 rows and LEFT + RIGHT columns, 64 rows a math member; CTA t.k of those that share a tile multiplies `share` steps of K from t.k * share on and stores slice t.k of either part.
+                       M: LM.i32, N: LM.i32, K: LM.i32, *, SPLIT=3, BN=256, BK=64, STAGES=4, PANEL=64, PAIR=1, ALONG="m",
+                       STREAM=False, EARLY=True):
+    """Tiles of 128 x BN, 64 rows a math member; CTA t.k of those that share a tile multiplies `share` steps of K from t.k * share on and stores slice t.k.
 
-    A PAIR of tiles that are neighbours along m fetches each block of B once, along n each block of A. Both parts are whole PANELs of columns.
+    A PAIR of tiles that are neighbours along m fetches each block of B once, along n each block of A. A slot holds whole PANELs of columns of B.
     """
     lm.launch(grid="tiles", cluster=(SPLIT, PAIR))
     lm.assume(K > 0)
     lm.assume(K % 8 == 0 and N % 8 == 0)
 
-    BM, BN = 128, LEFT + RIGHT
-    WL, WR = LEFT // SPLIT, RIGHT // SPLIT                                       # columns of either part that a CTA adds up
-    a_bytes, b_bytes, i_bytes = STAGES * BM * BK * 2, STAGES * BN * BK * 2, (SPLIT - 1) * BM * (WL + WR) * 4
-    pool = lm.smem(max(a_bytes + b_bytes, i_bytes + BM * (WL + WR) * 2))
+    BM, W = 128, lm.cdiv(BN, 16 * SPLIT) * 16                                     # columns that a CTA adds up
+    CW = 32 if W % 32 == 0 else 16                                               # at a time
+    BW = lm.cdiv(BN, PANEL) * PANEL
+    a_bytes, b_bytes, i_bytes = STAGES * BM * BK * 2, STAGES * BW * BK * 2, (SPLIT - 1) * BM * W * 4
+    pool = lm.smem(max(a_bytes + b_bytes, i_bytes + BM * W * 2))
     smem_a = pool.view(offset=0, shape=(BM, BK), dtype=lm.bf16, stage=STAGES, swizzle="128b")
-    smem_b = pool.view(offset=a_bytes, shape=(BK, BN), dtype=lm.bf16, stage=STAGES,
+    smem_b = pool.view(offset=a_bytes, shape=(BK, BW), dtype=lm.bf16, stage=STAGES,
                        swizzle="128b" if PANEL == 64 else "64b" if PANEL == 32 else "32b")
-    inbox_l = pool.view(offset=0, shape=((SPLIT - 1) * BM, WL), dtype=lm.f32, swizzle="128b" if WL % 32 == 0 else "64b" if WL % 16 == 0 else "32b")
-    inbox_r = pool.view(offset=(SPLIT - 1) * BM * WL * 4, shape=((SPLIT - 1) * BM, WR), dtype=lm.f32, swizzle="128b" if WR % 32 == 0 else "64b" if WR % 16 == 0 else "32b")
-    smem_l = pool.view(offset=i_bytes, shape=(BM, WL), dtype=lm.bf16, swizzle="128b" if WL % 64 == 0 else "64b" if WL % 32 == 0 else "32b" if WL % 16 == 0 else None)
-    smem_r = pool.view(offset=i_bytes + BM * WL * 2, shape=(BM, WR), dtype=lm.bf16, swizzle="128b" if WR % 64 == 0 else "64b" if WR % 32 == 0 else "32b" if WR % 16 == 0 else None)
+    inbox = pool.view(offset=0, shape=((SPLIT - 1) * BM, W), dtype=lm.f32, swizzle="128b" if W % 32 == 0 else "64b" if W % 16 == 0 else "32b")
+    smem_c = pool.view(offset=i_bytes, shape=(BM, W), dtype=lm.bf16, swizzle="128b" if W % 64 == 0 else "64b" if W % 32 == 0 else "32b" if W % 16 == 0 else None)
 
-    math = lm.role(warps=range(0, 8), regs=REGS, members=2)
-    load_b = lm.role(warps=range(8, 12), regs=LOAD_REGS)
-    load_a = lm.role(warps=range(12, 16), regs=LOAD_REGS)
+    math = lm.role(warps=range(0, 8), members=2)
+    load_b = lm.role(warps=range(8, 9))
+    load_a = lm.role(warps=range(9, 10))
     ab = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ab, prod=[load_b, load_a], cons=[math], arrive="tx")
     empty = lm.barrier(pipeline=ab, prod=[math], cons=[load_b, load_a], arrive="member", primed=True, scope="cluster" if PAIR > 1 else "cta")
@@ -61,15 +60,13 @@ def gemm_nn_wide_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, 
             lm.pdl_launch()
         rank = lm.cta_rank("k")
         first = lm.cta_rank() - rank                                             # of the CTAs that share my tile
-        left = lm.frag(shape=(64, LEFT), dtype=lm.f32, form="acc")
-        right = lm.frag(shape=(64, RIGHT), dtype=lm.f32, form="acc")
+        acc = lm.frag(shape=(64, BN), dtype=lm.f32, form="acc")
         for t in lm.tiles(sched):
             for k in lm.range(share):
                 s = lm.step(ab)
                 lm.wait(full, stage=s)
-                lm.mma(left, smem_a[s].rows(64 * math.index, 64), smem_b[s].cols(0, LEFT).T, init=(k == 0))
-                lm.mma(right, smem_a[s].rows(64 * math.index, 64), smem_b[s].cols(LEFT, RIGHT).T, init=(k == 0))
-                lm.mma_wait(pending=2)                                           # both of the step before have read their slot
+                lm.mma(acc, smem_a[s].rows(64 * math.index, 64), smem_b[s].cols(0, BN).T, init=(k == 0))
+                lm.mma_wait(pending=1)                                           # the k tile before has been read
                 if k > 0:
                     lm.arrive(empty, stage=s.prev())
             lm.mma_wait(pending=0)
@@ -79,23 +76,22 @@ def gemm_nn_wide_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, 
             lm.wait(free, stage=box)                                             # nobody in the cluster reads slots any more: they take the sums
             for q in lm.static_range(SPLIT):
                 if rank != q:                                                    # box by box: what the CTAs after q found, in their order
-                    row = (rank + SPLIT - q - 1) % SPLIT * BM + 64 * math.index
-                    inbox_l.rows(row, 64).send(left.cols(WL * q, WL), cta=first + q, barrier=arrived, stage=box)
-                    inbox_r.rows(row, 64).send(right.cols(WR * q, WR), cta=first + q, barrier=arrived, stage=box)
+                    slot = (rank + SPLIT - q - 1) % SPLIT
+                    inbox.rows(slot * BM + 64 * math.index, 64).send(acc.cols(lm.min(W * q, BN - W), W), cta=first + q, barrier=arrived, stage=box)
             lm.wait(arrived, stage=box)
-            found_l = inbox_l.rows(64 * math.index, 64).load(form="acc")
-            found_r = inbox_r.rows(64 * math.index, 64).load(form="acc")
-            for i in lm.static_range(1, SPLIT - 1):
-                found_l = found_l + inbox_l.rows(BM * i + 64 * math.index, 64).load(form="acc")
-                found_r = found_r + inbox_r.rows(BM * i + 64 * math.index, 64).load(form="acc")
-            staged_l, staged_r = smem_l.rows(64 * math.index, 64), smem_r.rows(64 * math.index, 64)
-            for q in lm.static_range(SPLIT):
-                if rank == q:
-                    staged_l.store(lm.cast(left.cols(WL * q, WL) + found_l, lm.bf16))
-                    staged_r.store(lm.cast(right.cols(WR * q, WR) + found_r, lm.bf16))
+            staged = smem_c.rows(64 * math.index, 64)
+            for j in lm.static_range(W // CW):
+                found = inbox.rows(64 * math.index, 64).cols(CW * j, CW).load(form="acc")
+                for i in lm.static_range(1, SPLIT - 1):
+                    found = found + inbox.rows(BM * i + 64 * math.index, 64).cols(CW * j, CW).load(form="acc")
+                for q in lm.static_range(SPLIT):
+                    if rank == q:
+                        staged.cols(CW * j, CW).store(lm.cast(acc.cols(lm.min(W * q, BN - W) + CW * j, CW) + found, lm.bf16))
             lm.fence_proxy()
             lm.sync(own)
             lm.pdl_wait()
-            staged_l.tma_store(C, coords=(t.n * BN + WL * rank, t.m * BM + 64 * math.index))
-            staged_r.tma_store(C, coords=(t.n * BN + LEFT + WR * rank, t.m * BM + 64 * math.index))
+            if SPLIT * W == BN or rank < SPLIT - 1:
+                staged.tma_store(C, coords=(t.n * BN + W * rank, t.m * BM + 64 * math.index))
+            else:                                                                # the last slice begins in the one before, which stores what they share
+                staged.cols(SPLIT * W - BN, BN - (SPLIT - 1) * W).tma_store(C, coords=(t.n * BN + W * (SPLIT - 1), t.m * BM + 64 * math.index))
         lm.store_wait(pending=0)

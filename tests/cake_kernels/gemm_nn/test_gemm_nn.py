@@ -41,8 +41,9 @@ def test_a_simulated_run_is_right(family: str, params: dict[str, Any]) -> None:
 
 SHARED: tuple[tuple[str, dict[str, Any]], ...] = (("gemm", {}), ("gemm", {"BN": 256, "STAGES": 4}), ("gemm_nn", {}), ("gemm_nn", {"PANEL": 32, "STAGES": 6}))
 IN_CLUSTERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("gemm", "hopper_share", {"PAIR": 2}), ("gemm_nn", "hopper_share", {"PANEL": 32, "STAGES": 6, "PAIR": 2}), ("gemm", "hopper_tall_share", {"STREAM": True}),
-    ("gemm_nn", "hopper_tall_share", {"PAIR": 2, "ALONG": "n"}), ("gemm", "hopper_wide_share", {"PAIR": 2}), ("gemm_nn", "hopper_wide_share", {}),
+    ("gemm", "hopper_share", {"PAIR": 2}), ("gemm_nn", "hopper_share", {"BN": 192, "PAIR": 2}), ("gemm", "hopper_tall_share", {"STREAM": True}),
+    ("gemm_nn", "hopper_tall_share", {"SPLIT": 3, "BN": 128, "PANEL": 64, "PAIR": 2, "ALONG": "n"}), ("gemm_nn", "hopper_tall_share", {"BN": 192, "PANEL": 64, "REGS": 224, "LOAD_REGS": 32}),
+    ("gemm", "hopper_wide_share", {"PAIR": 2}), ("gemm_nn", "hopper_wide_share", {"SPLIT": 2}), ("gemm_nn", "hopper_wide_share", {}),
 )  # fmt: skip
 
 
