@@ -21,7 +21,8 @@ def size(ctx: Context) -> int:
 def late_senders(ctx: Context) -> frozenset[str]:
     """The roles that wait for the cluster where they start, if the others need not and nobody meets at the end; else none.
 
-    Measured on an H200: of 20 tiny GEMMs that send, 18 take 3 to 35 % less (1.6 to 4 us), one as long and one 20 to 30 % more; two fp8 GEMMs 0.4 us of 18 and 0.7 of 13 less.
+    Measured on an H200: of 20 tiny GEMMs that send, 18 took 3 to 35 % less (1.6 to 4 us), one as long, and one 20 to 30 % more, which a second run on another
+    chip did not show; two fp8 GEMMs took 0.4 us of 18 and 0.7 of 13 less.
     """
     return senders(ctx.program) if size(ctx) > 1 else frozenset()
 
