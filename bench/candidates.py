@@ -152,14 +152,6 @@ def _attention() -> Iterator[BenchCandidate]:
             yield BenchCandidate(full, "attention", "hopper", params={"D": d, "CAUSAL": causal, **params}, main=name == ("lag32" if d == 128 else "st"))
 
 
-_K_IN_CLUSTERS: tuple[tuple[str, str, dict[str, Any], tuple[str, ...]], ...] = (
-    ("tall_share3_256x128", "hopper_tall_share", {"SPLIT": 3, "BN": 128}, ("m256_n5120_*",)), ("wide_share3_128x256", "hopper_wide_share", {}, ("m256_n5120_*",)),
-    ("tall_share4_256x192", "hopper_tall_share", {"BN": 192, "REGS": 224, "LOAD_REGS": 32}, ("m256_n5120_*",)),
-    ("tall_share2_256x128", "hopper_tall_share", {"SPLIT": 2, "BN": 128}, ("m256_n8192_*",)), ("wide_share2_128x256", "hopper_wide_share", {"SPLIT": 2}, ("m256_n8192_*",)),
-)
-"""Large tiles whose K a cluster shares: 120, 120 and 108 CTAs at N 5120, 128 at N 8192. Of clusters of 2, 3, 4, 6 and 8 an H200 holds 66, 43, 30, 20 or 21, and 15."""
-
-
 def _gemm_llm() -> Iterator[BenchCandidate]:
     """bf16 GEMM: widths that fill the SMs at few rows, and the next launch started early."""
     widths: tuple[tuple[str, dict[str, Any], bool, tuple[str, ...]], ...] = (
@@ -172,13 +164,11 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
             yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
     for name, schedule, params, shapes in (
-        ("share_128x192", "hopper_share", {"BN": 192}, ("m256_n5120_*",)), ("share_128x192_m2", "hopper_share", {"BN": 192, "PAIR": 2}, ("m256_n5120_*",)),
-        *((f"{name}{end}", schedule, {**params, **more}, shapes) for name, schedule, params, shapes in _K_IN_CLUSTERS for end, more in (("", {}), ("_stream", {"STREAM": True}))),
-        ("tall_share3_256x128_n2", "hopper_tall_share", {"SPLIT": 3, "BN": 128, "PAIR": 2, "ALONG": "n"}, ("m256_n5120_*",)),
-        ("wide_share3_128x256_m2", "hopper_wide_share", {"PAIR": 2}, ("m256_n5120_*",)),
+        ("tall_share2_256x128", "hopper_tall_share", {"SPLIT": 2, "BN": 128}, ("m256_n8192_*",)), ("wide_share2_128x256", "hopper_wide_share", {"SPLIT": 2}, ("m256_n8192_*",)),
         ("tall_share2_256x160", "hopper_tall_share", {"SPLIT": 2}, ("m256_n10240_*",)),
     ):
-        yield BenchCandidate(f"cake_gemm_{name}", "gemm", schedule, params=params, main=False, shapes=shapes)
+        for end, more in (("", {}), ("_stream", {"STREAM": True})):
+            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", schedule, params={**params, **more}, main=False, shapes=shapes)
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
         yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
 
@@ -198,10 +188,12 @@ def _gemm_nn() -> Iterator[BenchCandidate]:
         ("_bn176p64", "hopper", w176, ("m256_n57344_*",), True), ("_bn176p64_c2_early", "hopper", {**w176, **pair}, ("m256_n57344_*",), True),
         ("_bn176p16", "hopper", {**w176, "PANEL": 16}, ("m256_n57344_*",), True), ("_bn224p32_c2_early", "hopper", {"BN": 224, "CW": 32, "PANEL": 32, **pair}, ("m256_n57344_*",), True),
         ("_share_128x160p64", "hopper_share", {}, ("m256_n5120_*",), True), ("_share_128x160p32", "hopper_share", {"PANEL": 32, "STAGES": 6}, ("m256_n5120_*",), True),
-        ("_share_128x192", "hopper_share", {"BN": 192}, ("m256_n5120_*",), True), ("_share_128x192_m2", "hopper_share", {"BN": 192, "PAIR": 2}, ("m256_n5120_*",), True),
-        *((f"_{name}{end}", schedule, {"PANEL": 64, **params, **more}, shapes, True) for name, schedule, params, shapes in _K_IN_CLUSTERS for end, more in (("", {}), ("_stream", {"STREAM": True}))),
-        ("_tall_share3_256x128_n2", "hopper_tall_share", {"PANEL": 64, "SPLIT": 3, "BN": 128, "PAIR": 2, "ALONG": "n"}, ("m256_n5120_*",), True),
-        ("_wide_share3_128x256_m2", "hopper_wide_share", {"PAIR": 2}, ("m256_n5120_*",), True), ("_tall_share2_256x160p32", "hopper_tall_share", {"SPLIT": 2}, ("m256_n10240_*",), True),
+        ("_share_128x192p64", "hopper_share", {"BN": 192}, ("m256_n5120_*",), True),
+        ("_lines_share_128x160", "hopper_lines_share", {}, ("m256_n5120_*",), True), ("_lines_share_128x160_stream", "hopper_lines_share", {"STREAM": True}, ("m256_n5120_*",), True),
+        ("_tall_share2_256x128", "hopper_tall_share", {"SPLIT": 2, "BN": 128, "PANEL": 64}, ("m256_n8192_*",), True),
+        ("_tall_share2_256x128_stream", "hopper_tall_share", {"SPLIT": 2, "BN": 128, "PANEL": 64, "STREAM": True}, ("m256_n8192_*",), True),
+        ("_wide_share2_128x256", "hopper_wide_share", {"SPLIT": 2}, ("m256_n8192_*",), True), ("_wide_share2_128x256_stream", "hopper_wide_share", {"SPLIT": 2, "STREAM": True}, ("m256_n8192_*",), True),
+        ("_tall_share2_256x160p32", "hopper_tall_share", {"SPLIT": 2}, ("m256_n10240_*",), True),
         ("_depth0", "hopper", {"DEPTH": 0}, ("square_4096",), False), ("_group16", "hopper", {"GROUP": 16}, ("square_4096",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", schedule, params=params, main=main, shapes=shapes)
