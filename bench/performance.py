@@ -20,7 +20,7 @@ TODAY = frozenset(c.name for c in CANDIDATES)
 """Variants that there are: others were timed once and taken out since."""
 FAMILIES = {
     "gemm": ("GEMM, bf16", ("gemm.json", "gemm_m256.json")),
-    "gemm_nn": ("GEMM, bf16, B with N contiguous", ("gemm_nn.json",)),
+    "gemm_nn": ("GEMM, bf16, B with N contiguous", ("gemm_nn.json", "gemm_nn_m256_n5120.json")),
     "gemm_fp8": ("GEMM, e4m3 with block scales", ("gemm_fp8.json",)),
     "tiny_gemm": ("GEMM with 1 to 16 rows, bf16", ("tiny_gemm.json",)),
     "kmeans_assign": ("k-means assignment", ("kmeans.json",)),
@@ -36,7 +36,8 @@ SHUFFLE = "The pool's base went through a shuffle in this run's bf16 kernels, wh
 EARLY = "Variants named `early` let the next launch start at their beginning (programmatic dependent launch); it waits ahead of whatever this one may write"
 NOTES = {
     "gemm": f"{EARLY}.\n`deep_gemm_pdl` does the same.",
-    "gemm_nn": f"{EARLY}.\n`deep_gemm_pdl` does the same. `p64`, `p32`, `p16`: B lies in shared memory in panels of so many columns, and a width that is no multiple of it is rounded up.",
+    "gemm_nn": f"{EARLY}.\n`deep_gemm_pdl` does the same. `p64`, `p32`, `p16`: B lies in shared memory in panels of so many columns, and a width that is no multiple of it is rounded up. `lines`:\n"
+    "panels of 64 columns that no two tiles read the same line of, and one of 32. What binds: `docs/gemm.md`.",
     "tiny_gemm": "Cake's kernels and `flashinfer_pdl` release the next launch at their start (programmatic dependent launch), so that in a graph it sets up and\n"
     "fetches weights while they finish, as in a decode step; cuBLAS, DeepGEMM and `flashinfer` do not. Each launch waits for the one before it ahead\n"
     "of what that one may write. FlashInfer's programs are those of its table for a bias, in their form without one.",
