@@ -3,11 +3,9 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"].const, C: LM.tma2d[LM.bf16, "M", "N"],
-               M: LM.i32, N: LM.i32, K: LM.i32, *, BN=160, BK=64, STAGES=5, PAIR=1, EARLY=True):
-    """Tiles of 128 x BN; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k.
-    A PAIR of tiles that are neighbours along m fetches each block of B once.
-    """
-    lm.launch(grid="tiles", cluster=(2, PAIR))
+               M: LM.i32, N: LM.i32, K: LM.i32, *, BN=160, BK=64, STAGES=5, EARLY=True):
+    """Tiles of 128 x BN; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k."""
+    lm.launch(grid="tiles", cluster=(2, 1))
     lm.assume(K > 0)
     lm.assume(K % 8 == 0 and N % 8 == 0)
 
@@ -25,12 +23,12 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
     load_a = lm.role(warps=range(9, 10))
     ab = lm.pipeline(stages=STAGES)
     full = lm.barrier(pipeline=ab, prod=[load_b, load_a], cons=[math], arrive="tx")
-    empty = lm.barrier(pipeline=ab, prod=[math], cons=[load_b, load_a], arrive="member", primed=True, scope="cluster" if PAIR > 1 else "cta")
+    empty = lm.barrier(pipeline=ab, prod=[math], cons=[load_b, load_a], arrive="member", primed=True)
     mail = lm.pipeline(stages=1)
     arrived = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="tx", scope="cluster")
     free = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="member", scope="cluster")
     own = lm.named_barrier(math, per_member=True)
-    sched = lm.scheduler(kind="grid", tiles=(2, lm.cdiv(M, BM), lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(2, PAIR))
+    sched = lm.scheduler(kind="grid", tiles=(2, lm.cdiv(M, BM), lm.cdiv(N, BN)), names=("k", "m", "n"), cluster=(2, 1))
     share = lm.cdiv(lm.cdiv(K, BK), 2)
 
     with load_b:
@@ -38,7 +36,7 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
             for k in lm.range(share):
                 s = lm.step(ab)
                 lm.wait(empty, stage=s)
-                smem_b.tma_load(B, coords=((t.k * share + k) * BK, t.n * BN), stage=s, barrier=full, multicast="m" if PAIR > 1 else None)
+                smem_b.tma_load(B, coords=((t.k * share + k) * BK, t.n * BN), stage=s, barrier=full)
 
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
@@ -66,20 +64,20 @@ def gemm_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "N", "K"
             lm.arrive(free, stage=box)
             lm.wait(free, stage=box)                                             # nobody in the cluster reads slots any more: they take the sums
             mine = inbox.rows(64 * math.index, 64)
-            if lm.cta_rank("k") == 0:
-                mine.send(acc.cols(W, W), cta=lm.cta_rank() + 1 if PAIR > 1 else 1, barrier=arrived, stage=box)
+            if lm.cta_rank() == 0:
+                mine.send(acc.cols(W, W), cta=1, barrier=arrived, stage=box)
             else:
-                mine.send(acc.cols(0, W), cta=lm.cta_rank() - 1 if PAIR > 1 else 0, barrier=arrived, stage=box)
+                mine.send(acc.cols(0, W), cta=0, barrier=arrived, stage=box)
             lm.wait(arrived, stage=box)
             staged = smem_c.rows(64 * math.index, 64)
             for j in lm.static_range(W // CW):
                 found = mine.cols(CW * j, CW).load(form="acc")
-                if lm.cta_rank("k") == 0:
+                if lm.cta_rank() == 0:
                     staged.cols(CW * j, CW).store(lm.cast(acc.cols(CW * j, CW) + found, lm.bf16))
                 else:
                     staged.cols(CW * j, CW).store(lm.cast(acc.cols(W + CW * j, CW) + found, lm.bf16))
             lm.fence_proxy()
             lm.sync(own)
             lm.pdl_wait()
-            staged.tma_store(C, coords=(t.n * BN + W * lm.cta_rank("k"), t.m * BM + 64 * math.index))
+            staged.tma_store(C, coords=(t.n * BN + W * lm.cta_rank(), t.m * BM + 64 * math.index))
         lm.store_wait(pending=0)

@@ -47,11 +47,8 @@ def test_a_multicast_keeps_the_meetings() -> None:
     assert not senders(program(TEXTS["gemm_fp8", "hopper_turns"], {"CLUSTER": 2}))
 
 
-@pytest.mark.parametrize("family", ["gemm", "gemm_nn"])
-def test_ranks_along_an_axis_are_those_of_the_scheduler_s_axis_of_that_name(family: str) -> None:
-    """Its first axis is the cluster's first one, whatever its name."""
-    share = TEXTS[family, "hopper_tall_share"]
-    text = lower(program(share, {"PAIR": 2, "ALONG": "n"}), source=share).text
-    assert "const int rank = (int)cluster_rank() % 4;" in text
-    other = share.replace('lm.cta_rank("k")', 'lm.cta_rank("n") * lm.cluster_size("k")')
-    assert "const int rank = (int)cluster_rank() / 4 * 4;" in lower(program(other, {"PAIR": 2, "ALONG": "n"}), source=other).text
+@pytest.mark.parametrize(("axis", "rank"), [("k", "% 2"), ("m", "/ 2"), ("x", "% 2"), ("y", "/ 2")])
+def test_ranks_along_an_axis_are_those_of_the_scheduler_s_axis_of_that_name(axis: str, rank: str) -> None:
+    """The scheduler's first axis is the cluster's, whatever it is called: here `m` is the second one."""
+    text = TEXTS["gemm", "hopper_share"].replace("cluster=(2, 1)", "cluster=(2, 2)").replace("lm.cta_rank() == 0", f'lm.cta_rank("{axis}") == 0')
+    assert f"if ((int)cluster_rank() {rank} == 0) {{" in lower(program(text), source=text).text
