@@ -35,7 +35,8 @@ def page(reports: Sequence[tuple[str, dict[str, Any]]], again: Mapping[str, Any]
     for name, r in reports:
         a, c = r["all"], r["controls"]
         out.append(f"| `{name}` | {c['mutants']} | {c['outcomes'].get('clean', 0)} | {a['mutants']} | {a['ran']} | {a['bad_on_silicon']} | {a['bad_and_flagged']} | {a['bad_and_harmful']} | {r['seconds']:.0f} |")
-    out.append(f"\n{_second_try(again)}")
+    if again["mutants"]:
+        out.append(f"\n{_second_try(again)}")
     reports = [(name, retried(r, again)) for name, r in reports]
     confusion = Counter[tuple[str, str, str]]()
     for _, r in reports:
@@ -83,7 +84,8 @@ def _second_try(again: Mapping[str, Any]) -> str:
 
 def recorded() -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
     """The reports in `bench/results`."""
-    return [(name, json.loads((RESULTS / name).read_text())) for name in REPORTS], json.loads((RESULTS / AGAIN).read_text())
+    found = {name: json.loads((RESULTS / name).read_text()) for name in (*REPORTS, AGAIN) if (RESULTS / name).exists()}
+    return [(name, found[name]) for name in REPORTS if name in found], found.get(AGAIN, {"mutants": [], "runs_each": 0})
 
 
 if __name__ == "__main__":

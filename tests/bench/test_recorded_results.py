@@ -37,8 +37,7 @@ def test_the_schedules_that_joined_later_were_tried_too() -> None:
 
 
 def test_the_page_of_silicon_is_the_one_of_its_results() -> None:
-    found = [(name, json.loads((RESULTS / name).read_text())) for name in silicon_page.REPORTS]
-    assert silicon_page.page(found) == (DOCS / "silicon.md").read_text(), "run `python -m bench.verify.silicon_page > docs/silicon.md`"
+    assert silicon_page.page(*silicon_page.recorded()) == (DOCS / "silicon.md").read_text(), "run `python -m bench.verify.silicon_page > docs/silicon.md`"
 
 
 def test_flags_between_blocks_were_tried_on_silicon_too() -> None:
