@@ -52,6 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--only-again", action="store_true", help="nothing but those that silicon did not show, without controls")
     p.add_argument("--without", type=Path, nargs="*", default=[], help="earlier reports: none of their mutants")
     p.add_argument("--subjects", nargs="*", default=[])
+    p.add_argument("--crowd", action="store_true", help="products in front of those of the kernel")
     p.add_argument("--workers", type=int, default=2, help="compilers at a time")
     p.add_argument("--store", type=Path, default=STORE, help="ground truth that bench.verify.run has found")
     a = p.parse_args(argv)
@@ -74,12 +75,12 @@ def main(argv: list[str] | None = None) -> int:
         picks = controls(subjects) + sample(found, a.count, a.seed, again, past_the_lowering)
     passed = [k for k, p in refused.items() if p.verdict == "pass"]
     print(f"{len(refused)} more were refused by the lowering, {len(passed)} of them passed by the verifier: {passed}")
-    records = build(picks, a.out, a.workers)
+    records = build(picks, a.out, a.workers, crowd=a.crowd)
     print(json.dumps(Counter(r["built"] for r in records)), f"{folder_bytes(a.out) / 2**20:.1f} MiB")
     return 0 if all(r["built"] == "ok" for r in records if r["cls"] == CONTROL) else 1
 
 
-def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> list[dict[str, Any]]:
+def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0, crowd: bool = False) -> list[dict[str, Any]]:
     """Build all; returns the records of `index.json` in the order of `picks`. With `plain`, no delays and waits of so many nanoseconds."""
     if out.exists():
         shutil.rmtree(out)
@@ -92,7 +93,7 @@ def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> lis
     records: dict[str, dict[str, Any]] = {}
     started = time.monotonic()
     with ThreadPoolExecutor(workers) as pool:  # compilers are processes of their own; lowering is short
-        for done in as_completed(pool.submit(build_one, p, out, plain) for p in picks):
+        for done in as_completed(pool.submit(build_one, p, out, plain, crowd) for p in picks):
             record = done.result()
             records[record["key"]] = record
             if record["built"] != "ok" or len(records) % 20 == 0:
@@ -104,7 +105,7 @@ def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> lis
     return ordered
 
 
-def build_one(pick: Pick, out: Path, plain: int = 0) -> dict[str, Any]:
+def build_one(pick: Pick, out: Path, plain: int = 0, crowd: bool = False) -> dict[str, Any]:
     """One folder, or the reason why there is none: `built` is `ok`, `lowering`, `delays`, `binding`, `compiler` or `crash`."""
     record = {**pick.record(), "built": "ok", "detail": "", "serialised": False, "sites": 0}
     case = CASES[pick.subject]
@@ -112,7 +113,7 @@ def build_one(pick: Pick, out: Path, plain: int = 0) -> dict[str, Any]:
     assert program is not None, pick.key
     try:
         lowered = lower(program)
-        changed = Delayed(bounded(lowered.text, plain), 0, 0, 0) if plain else delayed(lowered.text, boxes_of(lowered), room_in(lowered.manifest))
+        changed = Delayed(bounded(lowered.text, plain), 0, 0, 0) if plain else delayed(lowered.text, boxes_of(lowered), room_in(lowered.manifest), crowd)
         settings = [bound_setting(lowered.manifest, case, i) for i in range(len(case.settings))]
     except FaultError as error:
         return {**record, "built": "lowering", "detail": f"line {error.fault.span.line}: {error.fault.message}"}
@@ -154,10 +155,10 @@ def room_in(manifest: Manifest) -> bool:
 
 
 def late_inputs(case: Case, manifest: Manifest) -> list[str]:
-    """Inputs that a kernel before may still be writing when the mutant starts: those that are not constant, where the unmutated schedule waits for that kernel."""
+    """Inputs that a kernel before may still be writing when the mutant starts: those that are not constant, where that or the unmutated schedule waits for that kernel."""
     program = program_of(case.text(), case)
     assert program is not None
-    waits = any(op.name == "pdl_wait" for op in program.ops)
+    waits = any(op.name == "pdl_wait" for op in program.ops) or any(launch.pdl for launch in manifest.launches)
     return [n for n, t in manifest.tensors.items() if waits and t.mode == "in"]
 
 

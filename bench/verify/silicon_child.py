@@ -131,8 +131,10 @@ def launch_all(root: Path, name: str, runs: int, progress: dict[str, Any]) -> di
         which = setting_of(run, len(settings))
         setting, mode = settings[which], mode_of(run)
         key = salt * 64 + run if mode.delays else 0
-        progress |= {"stage": "launch", "run": run, "setting": which, "seed": key, "mode": mode.name}
-        emit("run", run=run, setting=which, seed=key, mode=mode.name)
+        behind = late[run // 2 % len(late)] if late and run % 2 else ""
+        told = f"{mode.name}; `{behind}` comes late" if behind else mode.name
+        progress |= {"stage": "launch", "run": run, "setting": which, "seed": key, "mode": told}
+        emit("run", run=run, setting=which, seed=key, mode=told)
         seed(key, mode.switches | (run * 0x9E3779 & 0xFFFFFF) << 8)
         setting.reset()
         beside.enqueue("scrub", stream)
@@ -143,8 +145,8 @@ def launch_all(root: Path, name: str, runs: int, progress: dict[str, Any]) -> di
         gpu.synchronize()
         for name in mode.before:
             beside.enqueue(name)
-        if late and run % 2:
-            setting.come_late(late[run // 2 % len(late)], beside, stream)
+        if behind:
+            setting.come_late(behind, beside, stream)
         for launch in setting.launches:
             launch.enqueue(stream)
         for name in mode.after:

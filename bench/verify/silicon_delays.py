@@ -65,16 +65,17 @@ class Delayed:
     stalls: int
 
 
-def delayed(text: str, boxes: Mapping[str, int] | None = None, room: bool = True) -> Delayed:
+def delayed(text: str, boxes: Mapping[str, int] | None = None, room: bool = True, crowd: bool = False) -> Delayed:
     """Text of the lowering with delays and short waits; raises `ValueError` where the text has another form than this file knows.
 
-    With the bytes of each tensor map's box, the text gets the other disturbances too; `room` says that there is shared memory left for them.
+    With the bytes of each tensor map's box, the text gets the other disturbances too; `room` says that there is shared memory left for them,
+    `crowd` that products are to be put in front of its own.
     """
     head, kernel, body = text.partition(_KERNEL)
     if not kernel or head.count(_KERNEL):
         raise ValueError("no kernel in the text")
     if boxes is not None:
-        head, body = disturbed(head, body, boxes)
+        head, body = disturbed(head, body, boxes, crowd)
     head, bounded = _bounded(head, DELAY if boxes is None else DELAY + definitions(f"{SEED}[1]", room), WAIT_NANOSECONDS)
     out: list[str] = []
     sites = stalls = 0

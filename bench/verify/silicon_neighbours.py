@@ -119,13 +119,13 @@ MODES = (
     Mode("flood and delays", before=("flood",)),
     Mode("jam, queue", delays=False, before=("jam",), inside=("queue",)),
     Mode("half cold and squat, late loads", delays=False, after=("squat",), cold=True, half=True, inside=("late loads",)),
-    Mode("hog, smudge", delays=False, before=("hog",), inside=("smudge",)),
+    Mode("hog, smudge, crowd", delays=False, before=("hog",), inside=("smudge", "crowd")),
     Mode("jam, smudge", delays=False, before=("jam",), inside=("smudge",)),
     Mode("smudge, stores behind prefetches", delays=False, inside=("smudge", "prefetches")),
     Mode("flood and stomp, smudge, stores behind stores", delays=False, before=("flood",), after=("stomp",), inside=("smudge", "stores")),
     Mode("jam behind, delays, smudge", after=("jam",), inside=("smudge",)),
     Mode("cold and delays, hog behind", after=("hog",), cold=True, inside=("prefetches", "stores")),
-    Mode("smudge", delays=False, inside=("smudge",)),
+    Mode("smudge, crowd", delays=False, inside=("smudge", "crowd")),
 )
 """In turn; their number is odd, so that every mode meets every setting. The first run of all is quiet."""
 

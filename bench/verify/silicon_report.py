@@ -38,17 +38,21 @@ KINDS = {
 
 def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(prog="python -m bench.verify.silicon_report", description=__doc__)
-    p.add_argument("--mutants", type=Path, required=True)
+    p.add_argument("--mutants", type=Path, nargs="+", required=True, help="folders of mutants; of one in several the first counts")
     p.add_argument("--silicon", type=Path, nargs="+", required=True, help="results; those of a later file replace an earlier one's of the same mutants")
+    p.add_argument("--tries", action="store_true", help="the results are tries of the same mutants: one that went wrong in any of them is bad")
     p.add_argument("--output", type=Path, default=RESULTS)
     p.add_argument("--recorded", action="store_true", help="verdicts from when the mutants were built")
     p.add_argument("--store", type=Path, default=STORE, help="ground truth that was found before; what this finds of mutants that nobody had simulated is added")
     a = p.parse_args(argv)
-    mutants, (silicon, *later) = json.loads((a.mutants / "index.json").read_text())["mutants"], [json.loads(f.read_text()) for f in a.silicon]
-    again = {r["key"]: r for x in later for r in x["results"]}
-    silicon["results"] = [again.get(r["key"], r) for r in silicon["results"]]
+    known: dict[str, dict[str, Any]] = {}
+    texts: dict[str, str] = {}
+    for folder in a.mutants:
+        known = {m["key"]: m for m in json.loads((folder / "index.json").read_text())["mutants"]} | known
+        texts = json.loads((folder / "texts.json").read_text()) | texts
+    silicon = together([json.loads(f.read_text()) for f in a.silicon], a.tries)
+    mutants = [known[r["key"]] for r in silicon["results"]] if a.tries else list(known.values())
     if not a.recorded:
-        texts = json.loads((a.mutants / "texts.json").read_text())
         add_shipped({m["subject"] for m in mutants})
         store = TruthStore(a.store)
         mutants = [judged(m, texts[m["key"]], store) for m in mutants]
@@ -58,6 +62,20 @@ def main(argv: list[str] | None = None) -> int:
     a.output.parent.mkdir(parents=True, exist_ok=True)
     a.output.write_text(json.dumps(report, indent=1) + "\n")
     return 0
+
+
+def together(found: Sequence[dict[str, Any]], tries: bool) -> dict[str, Any]:
+    """Results of several runs as one: those of a later one replace an earlier one's of the same mutants, or, of `tries`, count where the earlier one showed nothing."""
+    first = found[0]
+    by = {r["key"]: r for r in first["results"]}
+    for r in (r for x in found[1:] for r in x["results"]):
+        before = by.get(r["key"])
+        if tries and before is not None and _shown(before["outcome"]) == "bad":
+            continue
+        if tries or before is not None:
+            by[r["key"]] = r
+    whole = {"seconds": sum(x["seconds"] for x in found), "runs": max(x["runs"] for x in found), "stopped": next((x["stopped"] for x in found if x["stopped"]), "")}
+    return {**first, **(whole if tries else {}), "results": list(by.values())}
 
 
 def judged(mutant: Mapping[str, Any], text: str, store: TruthStore | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from bench.hardware.device import Bench, Memory
 
 CONTRACT = "HW063"
 ASKS = "m64n256k16 products in flight read a tile that another warp overwrites as soon as it is told, by a store of its own or by a bulk copy"
-COUNTS = (1, 4, 16, 64)
+COUNTS = (1, 4, 6, 8, 12, 16, 64)
 CASES = tuple(f"{n} products, {by}{wait}" for n in COUNTS for by in ("stores", "a copy") for wait in ("", ", waited for") if not wait or n == 64)
 ROUNDS = 500
 
