@@ -40,8 +40,6 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
 ALARMS: Mapping[str, str] = {
     "S004": "a product starts when the four warps of its group have come, in the simulator and, as it seems, on the device; PTX lets only the threads of one warp wait for each other there, so that what a "
     "product reads of other warps' stores still needs a meeting",
-    "S006": "a fence by the issuing side after the meeting gave right words in 3.2 thousand million tries (docs/hardware.md); the language demands the writer's fence "
-    "before it, as NVIDIA's libraries do, and a reported failure of the other order is among the handed cases",
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
     "D014": "the slot that reaches behind the pool is never used",
     "H024": "the coordinate that is no multiple of 16 bytes is 0 with these arguments (one head); with others the copy engine ends the kernel (docs/hardware.md)",
@@ -55,11 +53,12 @@ ALARMS: Mapping[str, str] = {
 VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
 FIXED: Mapping[str, str] = {
     "tiny_gemm.hopper_few_send/drop-bounds/0": "S033 did not read `n + 0 * m`, a run that a zero gives the shape of another fragment, as numbers; it does since (tests/cake_verify/safety/test_runs.py)",
-    "gemm_drawn_tiles/named-participants/1": "the simulator let every warp that comes to a named barrier of another role pass by itself; on silicon they hang (HW075), and the simulator says so now (X002)",
     "allgather_ring/multicast/3": "launch and scheduler disagree about the cluster's shape, which Q007 refuses: the simulator gives each block the tile of its rank, the generated text that of its place in the launch's cluster",
     "segment_mean/swizzle/2": "a fault of the lowering, found here: rows that start inside a swizzle had no turn of their own; fixed, with tests on the emulator and on addresses, and clean in 20 runs with swizzles of 32, 64 and 128 bytes",
 }
 ELSEWHERE: Mapping[str, str] = {
+    "chunk_scores/swap-adjacent/8": "a fence by the issuing side after the meeting gave right words in 3.2 thousand million tries (docs/hardware.md); the language demands the writer's fence "
+    "before it, as NVIDIA's libraries do, and a reported failure of the other order is among the handed cases",
     "retrieve_topk/drop-fill-mask/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "retrieve_topk/wrong-base/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "mla_decode_split/drop-output/1": "the question did not name the second output among those that must be written: only who compares it can tell",
