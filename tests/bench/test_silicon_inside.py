@@ -56,6 +56,16 @@ def test_a_disturbed_kernel_compiles_without_the_assembler_serialising_its_produ
     assert build.cubin is not None and not build.serialised, build.log[-500:]
 
 
+def test_a_crowded_kernel_multiplies_in_front_of_each_of_its_groups_and_is_not_serialised() -> None:
+    made = lowered("gemm_deep")
+    text = delayed(made.text, boxes_of(made), crowd=True).text
+    kernel = text.partition('extern "C" __global__')[2]
+    assert kernel.count("cake_crowd(cake_products, pool);") == made.text.count("\n          wgmma_fence();") == 1
+    assert kernel.count("cake_spare(cake_products);") == kernel.count("wgmma_wait<0>();") > 0
+    build = compile_cuda(text, "sm_90a", cache=None)
+    assert build.cubin is not None and not build.serialised, build.log[-500:]
+
+
 def test_only_what_the_kernel_before_may_still_write_comes_late() -> None:
     made = lowered("decode_gemm")
     assert late_inputs(CASES["decode_gemm"], made.manifest) == ["X"], "the weights are constant"
