@@ -14,8 +14,14 @@ FINDINGS: dict[str, str] = {
     "hand_over_to_copies": "Without a fence the copy reads old words as soon as stores wait in a queue: 28 % with all lanes on one bank. With the fence by the writers there is none, and "
     "none with a fence by the issuing thread behind the meeting. The language keeps asking for the writers' fence (S006): a failure of the other order has been reported from practice.",
     "hand_over_to_products": "The same for wgmma, which reads shared memory through the async proxy as well: a quarter of the results is wrong without a fence when stores queue, and none with one, by the writers or behind the meeting.",
-    "leaving_with_a_store": "No word of 30,000 blocks that left under a running bulk store was wrong, though others overwrote the shared memory at once, also with global memory busy: the device seems to keep it until the copy "
+    "leaving_with_a_store": "No word of 30,000 blocks that left under a running bulk store was wrong, though others overwrote the shared memory at once, also with global memory busy or half a MiB of prefetches in the copy engine ahead of the store: the device seems to keep it until the copy "
     "has read it. No document promises that, so S011 stays an error at the end of a role.",
+    "leaving_with_a_load": "Nor did a word change in the shared memory of blocks that took the place of others whose loads were still to come, also where these came late: the device seems to keep that memory until they have landed. "
+    "No document promises that either (S025).",
+    "overwrite_under_a_product": "Up to four m64n256k16 products in flight ended before another warp had been told and had written; with sixteen every round multiplied what the refill brought, by its stores or by its copy, and none did "
+    "once the group was waited for (S005).",
+    "overwrite_under_a_store": "Threads that write on without the wait changed 84 % of the words of a store of 8 KiB, and 98 % where the copy engine had other work first; behind the wait none (S011). A load into the same bytes that one "
+    "thread issues behind its store never overtook it: the copy engine worked in order here, which no document promises.",
     "map_limits": "The encoder's limits are those of HW043, with three notes: a map of rank 1 needs a stride pointer although no stride is read (the launcher gave none: fixed); "
     "strides below the row, also 0, are accepted; interleave 32B is accepted without its swizzle. NaN fill is refused for integers.",
     "overwrite_after_reading": "An mbarrier arrival does not wait for loads in flight (machine code shows it), and the copy engine does not queue behind them: with loads that conflict on a bank, one word in "

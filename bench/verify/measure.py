@@ -20,8 +20,13 @@ Record = dict[str, Any]
 
 def digest(m: Mutant) -> str:
     """What ground truth depends on: the text, and the arguments and tunables that it is simulated with."""
-    case = CASES[m.subject]
-    return hashlib.sha256(f"{m.subject}\0{m.text}\0{case.settings}\0{case.params}".encode()).hexdigest()[:20]
+    return digest_of(m.subject, m.text)
+
+
+def digest_of(subject: str, text: str) -> str:
+    """The digest of a text as a mutant of a schedule."""
+    case = CASES[subject]
+    return hashlib.sha256(f"{subject}\0{text}\0{case.settings}\0{case.params}".encode()).hexdigest()[:20]
 
 
 class TruthStore:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import math
+import re
 import shutil
 import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +28,14 @@ from bench.verify.cases import CASES, Case
 from bench.verify.measure import TruthStore
 from bench.verify.run import STORE
 from bench.verify.silicon_delays import SEED, WAIT_NANOSECONDS, Delayed, bounded, delayed
+from bench.verify.silicon_inside import MOST_SHARED, SCRATCH_BYTES
 from bench.verify.silicon_neighbours import SOURCE as NEIGHBOURS
-from bench.verify.silicon_sample import CONTROL, Pick, candidates, controls, hopper_subjects, lowers, sample
+from bench.verify.silicon_sample import CONTROL, SHIPPED, Pick, add_shipped, candidates, controls, hopper_subjects, lowers, sample
 from bench.verify.truth import good, program_of
 from cake_backend.binding import BindError, TensorLayout, bind
-from cake_backend.cuda.lower import lower
-from cake_backend.manifest import Manifest
+from cake_backend.cuda.lower import Lowered, lower
+from cake_backend.judge.device.launcher import STATIC_SMEM_LIMIT
+from cake_backend.manifest import DTYPE_BYTES, Manifest
 from cake_backend.toolchain import compile_cuda
 from cake_ir.fault import FaultError
 
@@ -42,13 +47,20 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--count", type=int, default=190, help="mutants, controls not counted")
     p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--again", type=Path, default=None, help="an earlier report: what disagreed in it is taken again")
+    p.add_argument("--each", type=int, default=0, help="choose among so many mutants of a class and schedule (0: all)")
+    p.add_argument("--again", type=Path, nargs="*", default=[], help="earlier reports: what disagreed in them is taken again")
+    p.add_argument("--only-again", action="store_true", help="nothing but those that silicon did not show, without controls")
+    p.add_argument("--without", type=Path, nargs="*", default=[], help="earlier reports: none of their mutants")
     p.add_argument("--subjects", nargs="*", default=[])
+    p.add_argument("--crowd", action="store_true", help="products in front of those of the kernel")
     p.add_argument("--workers", type=int, default=2, help="compilers at a time")
     p.add_argument("--store", type=Path, default=STORE, help="ground truth that bench.verify.run has found")
     a = p.parse_args(argv)
+    add_shipped(SHIPPED)
     subjects = [s for s in hopper_subjects() if not a.subjects or s in a.subjects]
-    again = frozenset(d["key"] for d in json.loads(a.again.read_text())["disagreements"]) if a.again else frozenset[str]()
+    before = [json.loads(f.read_text()) for f in a.again]
+    again = frozenset(d["key"] for r in before for d in r["disagreements"] if not a.only_again or (d["kind"] == "not shown" and not d["serialised"]))
+    without = frozenset((m["key"], m["title"]) for f in a.without for m in json.loads(f.read_text())["mutants"])
     refused: dict[str, Pick] = {}
 
     def past_the_lowering(p: Pick) -> str:
@@ -56,15 +68,19 @@ def main(argv: list[str] | None = None) -> int:
             refused[p.key] = p
         return reason
 
-    picks = controls(subjects) + sample(candidates(subjects, TruthStore(a.store)), a.count, a.seed, again, past_the_lowering)
+    found = candidates(subjects, TruthStore(a.store), without, again if a.only_again else None, (a.each, a.seed))
+    if a.only_again:
+        picks = [replace(p, why="again") for p in found if p.key in again and not past_the_lowering(p)]
+    else:
+        picks = controls(subjects) + sample(found, a.count, a.seed, again, past_the_lowering)
     passed = [k for k, p in refused.items() if p.verdict == "pass"]
     print(f"{len(refused)} more were refused by the lowering, {len(passed)} of them passed by the verifier: {passed}")
-    records = build(picks, a.out, a.workers)
+    records = build(picks, a.out, a.workers, crowd=a.crowd)
     print(json.dumps(Counter(r["built"] for r in records)), f"{folder_bytes(a.out) / 2**20:.1f} MiB")
     return 0 if all(r["built"] == "ok" for r in records if r["cls"] == CONTROL) else 1
 
 
-def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> list[dict[str, Any]]:
+def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0, crowd: bool = False) -> list[dict[str, Any]]:
     """Build all; returns the records of `index.json` in the order of `picks`. With `plain`, no delays and waits of so many nanoseconds."""
     if out.exists():
         shutil.rmtree(out)
@@ -77,7 +93,7 @@ def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> lis
     records: dict[str, dict[str, Any]] = {}
     started = time.monotonic()
     with ThreadPoolExecutor(workers) as pool:  # compilers are processes of their own; lowering is short
-        for done in as_completed(pool.submit(build_one, p, out, plain) for p in picks):
+        for done in as_completed(pool.submit(build_one, p, out, plain, crowd) for p in picks):
             record = done.result()
             records[record["key"]] = record
             if record["built"] != "ok" or len(records) % 20 == 0:
@@ -89,7 +105,7 @@ def build(picks: list[Pick], out: Path, workers: int = 2, plain: int = 0) -> lis
     return ordered
 
 
-def build_one(pick: Pick, out: Path, plain: int = 0) -> dict[str, Any]:
+def build_one(pick: Pick, out: Path, plain: int = 0, crowd: bool = False) -> dict[str, Any]:
     """One folder, or the reason why there is none: `built` is `ok`, `lowering`, `delays`, `binding`, `compiler` or `crash`."""
     record = {**pick.record(), "built": "ok", "detail": "", "serialised": False, "sites": 0}
     case = CASES[pick.subject]
@@ -97,7 +113,7 @@ def build_one(pick: Pick, out: Path, plain: int = 0) -> dict[str, Any]:
     assert program is not None, pick.key
     try:
         lowered = lower(program)
-        changed = Delayed(bounded(lowered.text, plain), 0, 0, 0) if plain else delayed(lowered.text)
+        changed = Delayed(bounded(lowered.text, plain), 0, 0, 0) if plain else delayed(lowered.text, boxes_of(lowered), room_in(lowered.manifest), crowd)
         settings = [bound_setting(lowered.manifest, case, i) for i in range(len(case.settings))]
     except FaultError as error:
         return {**record, "built": "lowering", "detail": f"line {error.fault.span.line}: {error.fault.message}"}
@@ -117,9 +133,33 @@ def build_one(pick: Pick, out: Path, plain: int = 0) -> dict[str, Any]:
     (folder / "kernel.cubin.xz").write_bytes(lzma.compress(made.cubin, preset=9))
     (folder / "manifest.json").write_text(lowered.manifest.dumps())
     tolerance = max(case.tolerance, 1e-6)
-    spec = {"key": pick.key, "subject": pick.subject, "tolerance": tolerance, "settings": settings}
+    spec = {"key": pick.key, "subject": pick.subject, "tolerance": tolerance, "late": late_inputs(case, lowered.manifest), "settings": settings}
     (folder / "case.json").write_text(json.dumps(spec, separators=(",", ":")))
     return record
+
+
+def boxes_of(lowered: Lowered) -> dict[str, int]:
+    """Bytes of a box by the name of the parameter that is its tensor map."""
+    found: dict[str, int] = {}
+    for launch in lowered.manifest.launches:
+        signature = lowered.text[lowered.text.index(f"\n{launch.entry}(") :].partition("{")[0]
+        names = re.findall(r"TensorMap (\w+)", signature)
+        maps = [lowered.manifest.maps[p.map] for p in launch.params if p.map is not None]
+        found |= {n: math.prod(m.box) * DTYPE_BYTES[m.dtype] for n, m in zip(names, maps, strict=True)}
+    return found
+
+
+def room_in(manifest: Manifest) -> bool:
+    """Whether the kernels leave shared memory for the scratch of `silicon_inside`, and need no other launch with it."""
+    return all(x.smem + SCRATCH_BYTES <= MOST_SHARED and (x.smem > STATIC_SMEM_LIMIT or x.smem + SCRATCH_BYTES <= STATIC_SMEM_LIMIT) for x in manifest.launches)
+
+
+def late_inputs(case: Case, manifest: Manifest) -> list[str]:
+    """Inputs that a kernel before may still be writing when the mutant starts: those that are not constant, where that or the unmutated schedule waits for that kernel."""
+    program = program_of(case.text(), case)
+    assert program is not None
+    waits = any(op.name == "pdl_wait" for op in program.ops) or any(launch.pdl for launch in manifest.launches)
+    return [n for n, t in manifest.tensors.items() if waits and t.mode == "in"]
 
 
 def bound_setting(manifest: Manifest, case: Case, setting: int) -> dict[str, Any]:

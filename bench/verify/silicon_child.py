@@ -32,6 +32,10 @@ DTYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
+CHECKED = 5
+"""After so many runs guard bands and inputs are looked at: nothing puts them back in between."""
+
+
 def emit(event: str, **fields: Any) -> None:
     print(json.dumps({"event": event, **fields}), flush=True)
 
@@ -48,6 +52,7 @@ class Setting:
         after = {name: arguments[f"{index}.want.{name}"] for name in bound["tensors"] if f"{index}.want.{name}" in arguments}
         self.free = {name for name in bound["tensors"] if f"{index}.free.{name}" in arguments}  # words that blocks only follow each other by
         self.want = {name: self._shaped(name, data) for name, data in after.items()}
+        self.fresh, self.shadows = True, dict[str, Buffer]()
         self.launches: list[Prepared] = prepare(module, bound, {n: b.address for n, b in self.buffers.items()})
 
     def _shaped(self, name: str, data: Any) -> Any:
@@ -55,12 +60,25 @@ class Setting:
         return np.frombuffer(bytes(data), np.uint8).view(DTYPES[spec["dtype"]]).reshape(spec["shape"])
 
     def reset(self) -> None:
-        """Arguments as they were, outputs with what the case fills them with (NaN), workspaces poisoned."""
+        """Outputs with what the case fills them with (NaN), workspaces poisoned; inputs are put there once, so that what changes them is seen at the end."""
         for name, buffer in self.buffers.items():
-            if name in self.inputs:
-                buffer.upload(self.inputs[name])
-            else:
+            if name not in self.inputs:
                 buffer.poison()
+            elif self.fresh or name in self.want or name in self.free:
+                buffer.upload(self.inputs[name])
+        self.fresh = False
+
+    def come_late(self, name: str, beside: Neighbours, stream: Any) -> None:
+        """Leave an input to the kernel before, which writes it when the mutant may already run."""
+        if name not in self.shadows:
+            self.shadows[name] = Buffer(self.buffers[name].nbytes, self.buffers[name].pattern)
+            self.shadows[name].upload(self.inputs[name])
+        self.buffers[name].poison(stream)
+        beside.late(self.buffers[name].address, self.shadows[name].address, self.buffers[name].nbytes, stream)
+
+    def half(self, run: int) -> list[tuple[int, int]]:
+        """Address and bytes of every second input."""
+        return [(self.buffers[name].address, self.buffers[name].nbytes) for i, name in enumerate(self.inputs) if (i + run // 2) % 2 and self.buffers[name].nbytes]
 
     def outputs(self) -> dict[str, Any]:
         return {name: self._shaped(name, self.buffers[name].download()) for name in self.want}
@@ -76,16 +94,16 @@ class Setting:
         return ""
 
 
-def seed_writer(module: Module, symbol: str) -> Callable[[int], None]:
-    """A function that sets the kernel's seed constant; does nothing for a kernel without a place to delay."""
+def seed_writer(module: Module, symbol: str) -> Callable[[int, int], None]:
+    """A function that sets the kernel's seed and switches; does nothing for a kernel without a place for either."""
     try:
         address, _ = call("cuModuleGetGlobal", module.handle, symbol.encode())
     except DriverError:
-        return lambda seed: None
+        return lambda seed, switches: None
 
-    def write(seed: int) -> None:
-        word = np.array([seed], np.uint32)
-        call("cuMemcpyHtoD", address, int(word.ctypes.data), 4)
+    def write(seed: int, switches: int) -> None:
+        words = np.array([seed, switches], np.uint32)
+        call("cuMemcpyHtoD", address, int(words.ctypes.data), 8)
 
     return write
 
@@ -106,22 +124,29 @@ def launch_all(root: Path, name: str, runs: int, progress: dict[str, Any]) -> di
     module = Module(gpu, lzma.decompress((root / name / "kernel.cubin.xz").read_bytes()))
     seed, salt = seed_writer(module, index["seed_symbol"]), int(hashlib.sha256(name.encode()).hexdigest()[:6], 16)
     digests: dict[int, set[str]] = {}
+    late = spec.get("late", [])
     with np.load(root / "arguments" / f"{spec['subject']}.npz") as arguments:
         settings = [Setting(gpu, module, b, i, arguments, poison_pattern(salt)) for i, b in enumerate(spec["settings"])]
     for run in range(runs):
         which = setting_of(run, len(settings))
         setting, mode = settings[which], mode_of(run)
         key = salt * 64 + run if mode.delays else 0
-        progress |= {"stage": "launch", "run": run, "setting": which, "seed": key, "mode": mode.name}
-        emit("run", run=run, setting=which, seed=key, mode=mode.name)
-        seed(key)
+        behind = late[run // 2 % len(late)] if late and run % 2 else ""
+        told = f"{mode.name}; `{behind}` comes late" if behind else mode.name
+        progress |= {"stage": "launch", "run": run, "setting": which, "seed": key, "mode": told}
+        emit("run", run=run, setting=which, seed=key, mode=told)
+        seed(key, mode.switches | (run * 0x9E3779 & 0xFFFFFF) << 8)
         setting.reset()
         beside.enqueue("scrub", stream)
         if mode.cold:
             beside.empty_cache(stream)
+        if mode.half:
+            beside.read_half(setting.half(run), stream)
         gpu.synchronize()
         for name in mode.before:
             beside.enqueue(name)
+        if behind:
+            setting.come_late(behind, beside, stream)
         for launch in setting.launches:
             launch.enqueue(stream)
         for name in mode.after:
@@ -133,7 +158,9 @@ def launch_all(root: Path, name: str, runs: int, progress: dict[str, Any]) -> di
         digests.setdefault(which, set()).add(hashlib.sha256(b"".join(x.tobytes() for x in outputs.values())).hexdigest())
         if wrong := differs(outputs, setting.want, spec["tolerance"]):
             return {"outcome": "mismatch", "detail": wrong}
-        if damage := setting.damage():
+        if "squat" in mode.after and (words := beside.found_changed()):
+            return {"outcome": "damage", "detail": f"{words} words of the shared memory of blocks that came later changed"}
+        if (run % CHECKED == CHECKED - 1 or run == runs - 1) and (damage := next(filter(None, (s.damage() for s in settings)), "")):
             return {"outcome": "damage", "detail": damage}
     return {"outcome": "clean", "detail": "", "varied": any(len(d) > 1 for d in digests.values())}
 

@@ -8,13 +8,16 @@ the clock; in front of accesses to memory and of copies it does so now and then.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from bench.verify.silicon_inside import definitions, disturbed
 
 WAIT_NANOSECONDS = 400_000_000
 """How long a wait lasts before it traps: several processes share the GPU in slices, so that a wait of 20 ms may be a proper one."""
 
 SEED = "cake_seed"
-"""The constant that a run sets: 0 runs without delays."""
+"""The constant that a run sets, of two words: the first is 0 for a run without delays, the second switches other disturbances on (`silicon_inside`)."""
 
 CALLS = re.compile(r"\b(?:mbarrier_wait\w*|mbarrier_arrive\w*|mbarrier_expect_tx|cp_async_arrive|named_sync|named_arrive|cluster_sync|bulk_wait\w*|flag_signal|flag_spin)\b")
 ACCESSES = re.compile(
@@ -32,10 +35,10 @@ _SPINS = re.compile(r"  u32 polls = 0;\n(?P<loop>  int seen;\n(?:  #pragma unrol
 NOW = """
 DEVICE u64 cake_now() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }
 """
-DELAY = f"""{NOW}extern "C" {{ __constant__ u32 {SEED}; }}
+DELAY = f"""{NOW}extern "C" {{ __constant__ u32 {SEED}[2]; }}
 DEVICE u32 cake_mix(u32 x) {{ x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; return x ^ x >> 16; }}
 DEVICE void cake_delay(u32 site) {{
-  const u32 seed = {SEED}, warp = threadIdx.x >> 5;
+  const u32 seed = {SEED}[0], warp = threadIdx.x >> 5;
   u32 clock;
   asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
   const u32 pace = cake_mix(seed * 0x9e3779b1u + blockIdx.x * 0x85ebca77u + ((seed & 1u) ? warp : warp >> 2)) & 3u;
@@ -47,7 +50,7 @@ DEVICE void cake_delay(u32 site) {{
 DEVICE void cake_stall(u32 site) {{
   u32 clock;
   asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
-  if ({SEED} != 0u && (cake_mix(clock ^ (site << 24) ^ (threadIdx.x >> 5 << 16)) & 7u) == 0u) cake_delay(site);
+  if ({SEED}[0] != 0u && (cake_mix(clock ^ (site << 24) ^ (threadIdx.x >> 5 << 16)) & 7u) == 0u) cake_delay(site);
 }}
 """
 
@@ -62,12 +65,18 @@ class Delayed:
     stalls: int
 
 
-def delayed(text: str) -> Delayed:
-    """Text of the lowering with delays and short waits; raises `ValueError` where the text has another form than this file knows."""
+def delayed(text: str, boxes: Mapping[str, int] | None = None, room: bool = True, crowd: bool = False) -> Delayed:
+    """Text of the lowering with delays and short waits; raises `ValueError` where the text has another form than this file knows.
+
+    With the bytes of each tensor map's box, the text gets the other disturbances too; `room` says that there is shared memory left for them,
+    `crowd` that products are to be put in front of its own.
+    """
     head, kernel, body = text.partition(_KERNEL)
     if not kernel or head.count(_KERNEL):
         raise ValueError("no kernel in the text")
-    head, bounded = _bounded(head, DELAY, WAIT_NANOSECONDS)
+    if boxes is not None:
+        head, body = disturbed(head, body, boxes, crowd)
+    head, bounded = _bounded(head, DELAY if boxes is None else DELAY + definitions(f"{SEED}[1]", room), WAIT_NANOSECONDS)
     out: list[str] = []
     sites = stalls = 0
     for line in (kernel + body).split("\n"):

@@ -13,14 +13,18 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X001", "S005"): "the elected warp releases the slot before the other three are through their wait, and by the documents they may miss the phase; here the four "
     "warps of a warpgroup start a product together",
     ("X003", "S011"): "the block ends under a running store: in 30,000 such blocks whose shared memory was overwritten at once no word was wrong "
-    "(docs/hardware.md), so the device seems to hold it; no document says that it must",
-    ("X003", "S025"): "the block ends under loads or copy arrivals that nobody waits for: they land in shared memory that nobody reads any more",
-    ("X004", "S003"): "the second copy writes the bytes of the first again, so a reader sees the right ones at any time; with other data it would not",
+    "(docs/hardware.md), also with the copy engine busy ahead of the store, so the device seems to hold it; no document says that it must",
+    ("X003", "S025"): "the block ends under loads or copy arrivals that nobody waits for: in 300 million words of blocks that took their place none "
+    "changed (docs/hardware.md), so the device seems to hold the memory until they have landed; no document says that it must",
+    ("X004", "S003"): "the second copy writes the bytes of the first again and the barrier waits for both, so a reader sees the right ones; with other data it would not",
+    ("X007", "S004"): "what the other warps wrote was there before this one came to it; nothing makes it wait for them",
+    ("X007", "D009"): "what the registers of a fragment without values hold is the compiler's choice; the maximum that starts from it saw nothing above the data",
+    ("X008", "S004"): "copies of a group that was left open had landed before anybody read them; no wait covers them",
     ("X004", "H012"): "as where the slot is released early: the product has ended before the refill lands",
     ("X004", "S004"): "the product reads a tile whose copy was issued ahead of one that the member does wait for, and copies of one thread landed in order",
-    ("X004", "S005"): "a product of at most 64 x 256 x 64 ends before a refill can land, which takes about 600 ns, also beside a kernel that "
-    "keeps the tensor cores busy; with larger slots or more members the margin shrinks",
-    ("X004", "S011"): "a store has read its 4 to 16 KiB before threads have made the next values, also under a flood of writes; the window is the store's latency",
+    ("X004", "S005"): "a product of at most 64 x 256 x 64 ends before whoever refills the slot has been told and has written: four products of 64 x 256 x 16 in flight showed nothing, "
+    "and sixteen showed the refill in every round (docs/hardware.md, HW063)",
+    ("X004", "S011"): "a store has read its 4 to 16 KiB before threads have made the next values; where they write at once, 84 % of the words stored are the next ones (docs/hardware.md, HW041)",
     ("X005", "S005"): "the assembler noticed (C7517, C7519) and waits after every product: right numbers, several times slower, refused as such by the build gate",
     ("X006", "D014"): "the launch rounds shared memory up, the bytes behind the pool exist and belong to nobody",
     ("X006", "S033"): "rows behind the tensor are read and stored nowhere; here they are a guard band, in a program perhaps no memory at all",
@@ -34,8 +38,8 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X015", "D015"): "only ordinary accesses touch the view and all use one permutation; a copy or an MMA on it would not",
 }
 ALARMS: Mapping[str, str] = {
-    "S006": "a fence by the issuing side after the meeting gave right words in 3.2 thousand million tries (docs/hardware.md); the language demands the writer's fence "
-    "before it, as NVIDIA's libraries do, and a reported failure of the other order is among the handed cases",
+    "S004": "a product starts when the four warps of its group have come, in the simulator and, as it seems, on the device; PTX lets only the threads of one warp wait for each other there, so that what a "
+    "product reads of other warps' stores still needs a meeting",
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
     "D014": "the slot that reaches behind the pool is never used",
     "H024": "the coordinate that is no multiple of 16 bytes is 0 with these arguments (one head); with others the copy engine ends the kernel (docs/hardware.md)",
@@ -48,13 +52,16 @@ ALARMS: Mapping[str, str] = {
 }
 VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
 FIXED: Mapping[str, str] = {
-    "gemm_drawn_tiles/named-participants/1": "the simulator let every warp that comes to a named barrier of another role pass by itself; on silicon they hang (HW075), and the simulator says so now (X002)",
+    "tiny_gemm.hopper_few_send/drop-bounds/0": "S033 did not read `n + 0 * m`, a run that a zero gives the shape of another fragment, as numbers; it does since (tests/cake_verify/safety/test_runs.py)",
     "allgather_ring/multicast/3": "launch and scheduler disagree about the cluster's shape, which Q007 refuses: the simulator gives each block the tile of its rank, the generated text that of its place in the launch's cluster",
     "segment_mean/swizzle/2": "a fault of the lowering, found here: rows that start inside a swizzle had no turn of their own; fixed, with tests on the emulator and on addresses, and clean in 20 runs with swizzles of 32, 64 and 128 bytes",
 }
 ELSEWHERE: Mapping[str, str] = {
+    "chunk_scores/swap-adjacent/8": "a fence by the issuing side after the meeting gave right words in 3.2 thousand million tries (docs/hardware.md); the language demands the writer's fence "
+    "before it, as NVIDIA's libraries do, and a reported failure of the other order is among the handed cases",
     "retrieve_topk/drop-fill-mask/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "retrieve_topk/wrong-base/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
+    "mla_decode_split/drop-output/1": "the question did not name the second output among those that must be written: only who compares it can tell",
     "gemm_deep/drop-fence/0": "shown in another run: without delays it stored old words on its first launch (bench/results/verify-others.json, `alone`)",
 }
 

@@ -15,8 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.verify.measure import TruthStore, digest_of
+from bench.verify.run import STORE
 from bench.verify.sight import verdict_of
 from bench.verify.silicon_explained import explained
+from bench.verify.silicon_sample import UNJUDGED, add_shipped
+from bench.verify.truth import judge
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "verify-silicon.json"
 BAD = ("mismatch", "hang", "fault", "damage")
@@ -34,17 +38,24 @@ KINDS = {
 
 def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(prog="python -m bench.verify.silicon_report", description=__doc__)
-    p.add_argument("--mutants", type=Path, required=True)
+    p.add_argument("--mutants", type=Path, nargs="+", required=True, help="folders of mutants; of one in several the first counts")
     p.add_argument("--silicon", type=Path, nargs="+", required=True, help="results; those of a later file replace an earlier one's of the same mutants")
+    p.add_argument("--tries", action="store_true", help="the results are tries of the same mutants: one that went wrong in any of them is bad")
     p.add_argument("--output", type=Path, default=RESULTS)
     p.add_argument("--recorded", action="store_true", help="verdicts from when the mutants were built")
+    p.add_argument("--store", type=Path, default=STORE, help="ground truth that was found before; what this finds of mutants that nobody had simulated is added")
     a = p.parse_args(argv)
-    mutants, (silicon, *later) = json.loads((a.mutants / "index.json").read_text())["mutants"], [json.loads(f.read_text()) for f in a.silicon]
-    again = {r["key"]: r for x in later for r in x["results"]}
-    silicon["results"] = [again.get(r["key"], r) for r in silicon["results"]]
+    known: dict[str, dict[str, Any]] = {}
+    texts: dict[str, str] = {}
+    for folder in a.mutants:
+        known = {m["key"]: m for m in json.loads((folder / "index.json").read_text())["mutants"]} | known
+        texts = json.loads((folder / "texts.json").read_text()) | texts
+    silicon = together([json.loads(f.read_text()) for f in a.silicon], a.tries)
+    mutants = [known[r["key"]] for r in silicon["results"]] if a.tries else list(known.values())
     if not a.recorded:
-        texts = json.loads((a.mutants / "texts.json").read_text())
-        mutants = [judged(m, texts[m["key"]]) for m in mutants]
+        add_shipped({m["subject"] for m in mutants})
+        store = TruthStore(a.store)
+        mutants = [judged(m, texts[m["key"]], store) for m in mutants]
     report = summary(joined(mutants, silicon["results"]), silicon)
     print(table(report))
     print(listing(report))
@@ -53,9 +64,30 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def judged(mutant: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The mutant with the verdict of the verifier as it is now."""
+def together(found: Sequence[dict[str, Any]], tries: bool) -> dict[str, Any]:
+    """Results of several runs as one: those of a later one replace an earlier one's of the same mutants, or, of `tries`, count where the earlier one showed nothing."""
+    first = found[0]
+    by = {r["key"]: r for r in first["results"]}
+    for r in (r for x in found[1:] for r in x["results"]):
+        before = by.get(r["key"])
+        if tries and before is not None and _shown(before["outcome"]) == "bad":
+            continue
+        if tries or before is not None:
+            by[r["key"]] = r
+    whole = {"seconds": sum(x["seconds"] for x in found), "runs": max(x["runs"] for x in found), "stopped": next((x["stopped"] for x in found if x["stopped"]), "")}
+    return {**first, **(whole if tries else {}), "results": list(by.values())}
+
+
+def judged(mutant: Mapping[str, Any], text: str, store: TruthStore | None = None) -> dict[str, Any]:
+    """The mutant with the verdict of the verifier as it is now; a simulation looks at it if none has, and again where the verifier objects to
+    what an earlier simulator found harmless."""
     verdict, _ = verdict_of(text, mutant["subject"])
+    state, alarm = mutant["truth"]["state"], verdict.verdict == "fail" and not mutant["contract"]
+    if store is not None and (state == UNJUDGED or (state == "harmless" and alarm)):
+        key = digest_of(mutant["subject"], text)
+        if key not in store.known or (alarm and store.known[key]["state"] == "harmless"):
+            store.add(key, judge(text, mutant["subject"], seeds=(0, 1, 2, 3) if alarm else (0,)).to_json())  # alarms as hard as in the mutation benchmark
+        mutant = {**mutant, "truth": store.known[key]}
     return {**mutant, "verdict": verdict.verdict, "codes": [d.code for d in verdict.shown() if d.severity == "error"]}
 
 
@@ -65,9 +97,8 @@ def joined(mutants: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, 
     out = []
     for m in mutants:
         r = by.get(m["key"], {"outcome": "not run" if m["built"] == "ok" else "not built", "detail": m["detail"]})
-        shown = "bad" if r["outcome"] in BAD else "clean" if r["outcome"] == "clean" else "none"
         kept = {k: r[k] for k in ("outcome", "detail", "run", "setting", "seed", "mode", "killed", "varied", "stage", "seconds") if k in r}
-        out.append({**m, **kept, "shown": shown, "kind": ""})
+        out.append({**m, **kept, "shown": _shown(r["outcome"]), "kind": ""})
         out[-1]["kind"] = kind(out[-1])
         out[-1]["cause"] = explained(out[-1])
     return out
@@ -94,26 +125,46 @@ def kind(m: Mapping[str, Any]) -> str:
 
 def summary(rows: Sequence[dict[str, Any]], silicon: Mapping[str, Any]) -> dict[str, Any]:
     """The report as a JSON value."""
-    mutants = [m for m in rows if m["cls"] != CONTROL]
-    classes = {cls: _figures([m for m in mutants if m["cls"] == cls]) for cls in sorted({m["cls"] for m in mutants})}
-    confusion = Counter((m["verdict"], m["truth"]["state"], m["shown"]) for m in mutants)
-    wrong = [m for m in rows if m["kind"]]
-    gpu = next((r["gpu"] for r in silicon["results"] if r.get("gpu")), "")
     return {
         "command": "python3 -m bench.verify.silicon_run",
-        "gpu": gpu,
+        "gpu": next((r["gpu"] for r in silicon["results"] if r.get("gpu")), ""),
         "seconds": silicon["seconds"],
         "runs_each": silicon["runs"],
         "stopped": silicon["stopped"],
+        **counted(rows),
+        "disagreement_kinds": KINDS,
+        "unexplained": sorted(m["key"] for m in rows if m["kind"] and not m["cause"]),
+        "mutants": [{k: v for k, v in _short(m).items() if k != "diff"} for m in rows],
+    }
+
+
+def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a report counts, and its disagreements."""
+    mutants = [m for m in rows if m["cls"] != CONTROL]
+    confusion = Counter((m["verdict"], m["truth"]["state"], m["shown"]) for m in mutants)
+    return {
         "controls": _figures([m for m in rows if m["cls"] == CONTROL]),
         "all": _figures(mutants),
         "confusion": [{"verifier": v, "simulator": s, "silicon": x, "mutants": n} for (v, s, x), n in sorted(confusion.items())],
-        "classes": classes,
-        "disagreements": sorted((_short(m) for m in wrong), key=lambda m: (list(KINDS).index(m["kind"]), m["key"])),
-        "disagreement_kinds": KINDS,
-        "unexplained": sorted(m["key"] for m in wrong if not m["cause"]),
-        "mutants": [{k: v for k, v in _short(m).items() if k != "diff"} for m in rows],
+        "classes": {cls: _figures([m for m in mutants if m["cls"] == cls]) for cls in sorted({m["cls"] for m in mutants})},
+        "disagreements": sorted((_short(m) for m in rows if m["kind"]), key=lambda m: (list(KINDS).index(m["kind"]), m["key"])),
     }
+
+
+def retried(report: Mapping[str, Any], again: Mapping[str, Any]) -> dict[str, Any]:
+    """A report with what silicon showed at a second try, `again`, of mutants that it had not shown."""
+    bad = {m["key"]: m for m in again["mutants"] if m["outcome"] in BAD}
+    rows = []
+    for m in report["mutants"]:
+        row = {**m, "truth": {"state": m["truth"], "kind": m["truth_kind"]}, "shown": _shown(m["outcome"])}
+        if m["kind"] == "not shown" and m["key"] in bad:
+            row |= {k: v for k, v in bad[m["key"]].items() if k in ("outcome", "detail", "run", "setting", "seed", "mode")} | {"shown": "bad", "kind": "", "cause": ""}
+        rows.append(row)
+    return {**report, **counted(rows)}
+
+
+def _shown(outcome: str) -> str:
+    return "bad" if outcome in BAD else "clean" if outcome == "clean" else "none"
 
 
 def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

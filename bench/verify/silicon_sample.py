@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.verify.cases import CASES
+from bench.verify.cases.packaged import packaged
 from bench.verify.measure import TruthStore, digest
 from bench.verify.mutate import VALUES, Mutant, Subject, mutants
 from bench.verify.sight import verdict_of
@@ -18,6 +19,10 @@ from cake_backend.cuda.lower import lower
 from cake_ir.fault import FaultError
 
 CONTROL = "control"
+UNJUDGED = "unjudged"
+"""No simulation has looked at a mutant yet: until one does the verdict is taken for what it will find (`silicon_report` asks one)."""
+SHIPPED = ("gemm.hopper_share", "gemm_nn.hopper", "gemm_nn.hopper_share", "gemm_nn.hopper_weights", "tiny_gemm.hopper_send", "tiny_gemm.hopper_few_send")
+"""Schedules of the package that the corpus has no like of; with their default tunables."""
 MOST_VALUES, MOST_UNKNOWN, MOST_DISAGREEMENTS = 3, 2, 3
 STRESSED = frozenset({
     "drop-fence", "drop-async-wait", "weaken-async-wait", "early-release", "drop-sync", "drop-wait", "duplicate", "arrive-kind", "swap-adjacent", "rows-tail",
@@ -46,6 +51,12 @@ class Pick:
         return self.key.replace("/", ".")
 
     @property
+    def expected(self) -> str:
+        """What it is, as far as is known."""
+        state = str(self.truth["state"])
+        return state if state != UNJUDGED else "harmless" if self.verdict == "pass" else "harmful"
+
+    @property
     def disagrees(self) -> bool:
         return disagreement(self.verdict, self.truth["state"], self.contract)
 
@@ -62,6 +73,13 @@ class Pick:
 def disagreement(verdict: str, state: str, contract: bool) -> bool:
     """Whether the verifier and the simulator say different things about a mutant that a simulation can judge."""
     return not contract and state in ("harmful", "harmless") and (state == "harmless") != (verdict == "pass")
+
+
+def add_shipped(names: Iterable[str]) -> None:
+    """Make those of `names` that are schedules of the package cases of the benchmark."""
+    if missing := [n for n in names if n not in CASES]:
+        made = packaged()
+        CASES.update({n: made[n] for n in missing})
 
 
 def hopper_subjects() -> list[str]:
@@ -84,15 +102,33 @@ def controls(subjects: Iterable[str]) -> list[Pick]:
     return out
 
 
-def candidates(subjects: Iterable[str], store: TruthStore) -> list[Pick]:
-    """Every mutant whose ground truth is known and from whose text a program comes."""
+def candidates(subjects: Iterable[str], store: TruthStore, without: frozenset[tuple[str, str]] = frozenset(), only: frozenset[str] | None = None, each: tuple[int, int] = (0, 0)) -> list[Pick]:
+    """Every mutant whose ground truth is known and from whose text a program comes; all of a schedule of which no ground truth is known.
+
+    `without` are keys and titles of mutants that are not wanted again, `only` keys of those that are;
+    with `each` no more than so many of a class and schedule are looked at, drawn by a seed.
+    """
     out = []
+    most, seed = each
+    rng = random.Random(seed)
     for name in subjects:
-        for m in mutants(Subject(CASES[name])):
+        made = list(mutants(Subject(CASES[name])))
+        new = not any(digest(m) in store.known for m in made)
+        if most:
+            rng.shuffle(made)
+        seen: Counter[str] = Counter()
+        for m in made:
+            if (m.key, m.title) in without or (only is not None and m.key not in only):
+                continue
             truth = store.known.get(digest(m))
+            if truth is None and new and m.truth != "contract":
+                truth = {"state": UNJUDGED}
             if truth is None and m.truth == "contract":
                 truth = {"state": "unknown", "kind": "contract"}
             if truth is None or truth["state"] == "refused" or program_of(m.text, CASES[name]) is None:
+                continue
+            seen[m.cls] += 1
+            if most and seen[m.cls] > most:
                 continue
             verdict, _ = verdict_of(m.text, name)
             codes = tuple(d.code for d in verdict.shown() if d.severity == "error")
@@ -168,4 +204,4 @@ def _next(pool: list[Pick], chosen: list[Pick], cls: str, turn: int, used: Count
     free = [p for p in pool if p.cls == cls and (p.truth["state"] != "unknown" or unknown < MOST_UNKNOWN)]
     wanted = "harmless" if turn % 3 == 1 else "harmful"
     ours = Counter(p.subject for p in mine)
-    return min(free, key=lambda p: (p.truth["state"] != wanted, ours[p.subject], used[p.subject]), default=None)
+    return min(free, key=lambda p: (p.expected != wanted, ours[p.subject], used[p.subject]), default=None)

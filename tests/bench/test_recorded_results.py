@@ -9,6 +9,8 @@ import pytest
 
 from bench.verify import silicon_page
 from bench.verify.others import report as others
+from bench.verify.silicon_explained import FIXED
+from bench.verify.silicon_report import BAD, retried
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, DOCS = ROOT / "bench" / "results", ROOT / "docs"
@@ -36,9 +38,26 @@ def test_the_schedules_that_joined_later_were_tried_too() -> None:
     assert later["unexplained"] == [] and not [d for d in later["disagreements"] if d["kind"] in ("control fails", "verifier missed")]
 
 
+def test_unseen_mutants_of_all_schedules_were_tried_with_disturbances_inside() -> None:
+    unseen = json.loads((RESULTS / "verify-silicon-unseen.json").read_text())
+    assert unseen["all"]["ran"] >= 200 and unseen["controls"]["outcomes"] == {"clean": 66} and unseen["runs_each"] >= 20 and not unseen["stopped"]
+    earlier = [json.loads((RESULTS / f"verify-silicon{x}.json").read_text())["mutants"] for x in ("", "-later", "-flags")]
+    assert not {(m["key"], m["title"]) for m in unseen["mutants"] if m["cls"] != "control"} & {(m["key"], m["title"]) for r in earlier for m in r}
+    assert unseen["unexplained"] == [] and all(d["key"] in FIXED for d in unseen["disagreements"] if d["kind"] in ("control fails", "verifier missed"))
+
+
+def test_a_second_try_showed_more_and_every_one_of_it_is_refused() -> None:
+    again = json.loads((RESULTS / "verify-silicon-again.json").read_text())
+    bad = {m["key"] for m in again["mutants"] if m["outcome"] in BAD}
+    assert len(bad) >= 17 and all(m["verdict"] == "fail" for m in again["mutants"] if m["key"] in bad)
+    before = retried(SILICON, {"mutants": []})
+    after = retried(SILICON, again)
+    assert before["all"]["harmful_shown"] == SILICON["all"]["harmful_shown"] < after["all"]["harmful_shown"] and after["all"]["harmful"] == before["all"]["harmful"]
+    assert not {d["key"] for d in after["disagreements"] if d["kind"] == "not shown"} & bad
+
+
 def test_the_page_of_silicon_is_the_one_of_its_results() -> None:
-    found = [(name, json.loads((RESULTS / name).read_text())) for name in silicon_page.REPORTS]
-    assert silicon_page.page(found) == (DOCS / "silicon.md").read_text(), "run `python -m bench.verify.silicon_page > docs/silicon.md`"
+    assert silicon_page.page(*silicon_page.recorded()) == (DOCS / "silicon.md").read_text(), "run `python -m bench.verify.silicon_page > docs/silicon.md`"
 
 
 def test_flags_between_blocks_were_tried_on_silicon_too() -> None:

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from bench.verify.cases import CASES
+from bench.verify.measure import TruthStore
 from bench.verify.silicon_build import build, write_arguments
 from bench.verify.silicon_child import fault_kind, setting_of
 from bench.verify.silicon_compare import differs
 from bench.verify.silicon_delays import DELAY, delayed
-from bench.verify.silicon_report import joined, judged, listing, summary, table
-from bench.verify.silicon_sample import Pick, controls, disagreement, hopper_subjects, sample
+from bench.verify.silicon_report import joined, judged, listing, retried, summary, table, together
+from bench.verify.silicon_sample import UNJUDGED, Pick, candidates, controls, disagreement, hopper_subjects, sample
 from bench.verify.truth import program_of
 from cake_backend.cuda.lower import lower
 
@@ -160,3 +161,38 @@ def test_words_that_blocks_follow_each_other_by_may_hold_anything_afterwards(tmp
     write_arguments(CASES["gemm_stream_k"], tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as arguments:
         assert "0.free.READY" in arguments and "0.want.READY" not in arguments and "0.want.C" in arguments and "0.free.C" not in arguments
+
+
+def test_mutants_of_earlier_reports_are_left_out_and_those_nobody_simulated_are_simulated_when_they_are_reported(tmp_path: Path) -> None:
+    store = TruthStore(tmp_path / "truth.jsonl")
+    found = candidates(["kv_append"], store)
+    assert found and {p.truth["state"] for p in found} <= {UNJUDGED, "unknown"}
+    assert all(p.expected == ("harmless" if p.verdict == "pass" else "harmful") for p in found if p.truth["state"] == UNJUDGED)
+    gone = found[0]
+    assert {p.key for p in candidates(["kv_append"], store, without=frozenset({(gone.key, gone.title)}))} == {p.key for p in found} - {gone.key}
+    assert [p.key for p in candidates(["kv_append"], store, only=frozenset({gone.key}))] == [gone.key]
+    few = candidates(["kv_append"], store, each=(1, 7))
+    assert len({p.cls for p in found}) == len(few) < len(found)
+    (dropped,) = (p for p in found if p.cls == "drop-fence")
+    told = judged(dropped.record(), dropped.text, store)
+    assert (told["verdict"], told["truth"]["state"], told["truth"]["kind"]) == ("fail", "harmful", "X008")
+    assert TruthStore(tmp_path / "truth.jsonl").known, "what was simulated is kept"
+
+
+def test_a_later_run_replaces_an_earlier_one_and_a_later_try_only_what_showed_nothing() -> None:
+    def run(**outcomes: str) -> dict[str, Any]:
+        return {"seconds": 1.0, "runs": 20, "stopped": "", "results": [{"key": k, "outcome": x} for k, x in outcomes.items()]}
+
+    first, second = run(a="hang", b="clean", c="clean"), run(a="clean", b="mismatch", d="fault")
+    replaced = {r["key"]: r["outcome"] for r in together([first, second], tries=False)["results"]}
+    tried = together([first, second], tries=True)
+    assert replaced == {"a": "clean", "b": "mismatch", "c": "clean"}
+    assert {r["key"]: r["outcome"] for r in tried["results"]} == {"a": "hang", "b": "mismatch", "c": "clean", "d": "fault"} and tried["seconds"] == 2.0
+
+
+def test_what_a_second_try_shows_counts_as_bad_in_the_report_of_the_first() -> None:
+    rows = joined([row("g/drop-wait/0", "fail", "harmful"), row("g/drop-wait/1", "fail", "harmful")], [{"key": f"g/drop-wait/{i}", "outcome": "clean", "detail": ""} for i in (0, 1)])
+    report = summary(rows, {"seconds": 1.0, "runs": 20, "stopped": "", "results": []})
+    after = retried(report, {"mutants": [{"key": "g/drop-wait/1", "outcome": "mismatch", "detail": "Y", "mode": "smudge"}]})
+    assert [d["key"] for d in after["disagreements"]] == ["g/drop-wait/0"]
+    assert (report["all"]["harmful_shown"], after["all"]["harmful_shown"], after["classes"]["drop-wait"]["bad_and_flagged"]) == (0, 1, 1)

@@ -11,14 +11,17 @@ from cake_backend.judge.device.driver import call
 
 CONTRACT = "HW041"
 ASKS = "CTAs store 64 KiB and leave without waiting, others take their place and overwrite shared memory at once"
-CASES = ("no wait", "wait for the reads", "no wait, small and many", "wait for the reads, small and many", "no wait, memory busy", "no wait, small and many, memory busy")
+CASES = ("no wait", "wait for the reads", "no wait, small and many", "wait for the reads, small and many", "no wait, memory busy", "no wait, small and many, memory busy",
+         "no wait, prefetches ahead", "wait for the reads, prefetches ahead")  # fmt: skip
 
 SOURCE = r"""
-KERNEL leave(u32* out, int words, int waits) {
+KERNEL leave(u32* out, u8* sink, int words, int waits, int ahead) {
   const u32 base = pool(), value = blockIdx.x + 1u;
   for (u32 i = threadIdx.x; i < (u32)words; i += blockDim.x) st(base + i * 4u, value);
   fence_async(); __syncthreads();
   if (threadIdx.x == 0) {
+    if (ahead)
+      for (u32 j = 0; j < 2u; ++j) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(sink + ((blockIdx.x + j) & 15u) * 262144u), "r"(262144u) : "memory");
     bulk_store(out + (u64)blockIdx.x * words, base, 4u * words); bulk_commit();
     if (waits) bulk_wait_read();
   }
@@ -42,6 +45,6 @@ def answer(bench: Bench, case: str) -> dict[str, Any]:
     for _ in range(5):
         if "busy" in case:
             bench.launch("busy", 64, 64, (memory, (1 << 26) // 16), stream=beside)
-        bench.run("leave", ctas, threads, (out, words, int(case.startswith("wait"))), smem=words * 4 + 1024)
+        bench.run("leave", ctas, threads, (out, memory, words, int(case.startswith("wait")), int("ahead" in case)), smem=words * 4 + 1024)
         bench.run("check", ctas, 256, (out, wrong, words))
     return {"wrong_words": int(wrong.read()[0]), "of": 5 * ctas * words}
