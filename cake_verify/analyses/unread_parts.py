@@ -205,7 +205,7 @@ class Parts:
                     fill = self.owner.get((rank, a))
                     if fill is None:
                         continue
-                    self.written[fill.op].read |= plan.regions.masks[a]
+                    self.written[fill.op].read |= plan.regions.mask(a)
                     if id(fill) not in seen:
                         seen.add(id(fill))
                         key = (rect, m.number, number)
