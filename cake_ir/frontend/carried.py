@@ -33,9 +33,7 @@ class Round:
 
 
 def note_read(el: Elaboration, name: str) -> None:
-    """A name is read: every loop in which nothing has bound it yet sees the round before. Who read it before has told the loops around."""
-    if name in el.rounds[-1].read:
-        return
+    """A name is read for the first time in a loop: every loop in which nothing has bound it yet sees the round before."""
     for r in reversed(el.rounds):
         if name in r.bound:
             return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from itertools import compress, islice
+from operator import is_not
 from typing import Any
 
 from cake_ir.fault import FaultError, did_you_mean
@@ -303,7 +305,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         body = block(el, node.body)
         this = el.rounds.pop()
         el.loops.pop()
-        changed = [name for name, v in el.env.items() if v is not entry.get(name, el)]  # the elaboration stands for a name that was not there
+        changed = _rebound(entry, el.env)
         last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read.intersection(changed))
         weaker = changed_types(el, node, entry, changed, this.read, final=last or bool(numbers))
         if last or (not weaker and not numbers):
@@ -336,6 +338,13 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         elif not isinstance(entry[name], Local) and not runs and v is not entry[name] and (isinstance(v, Local) or v != entry[name]):
             el.env[name] = Lost("has one value before the loop and another inside it", v.span if isinstance(v, Local) else _bound_at(el, node, name))
     el.out.append(For(kind, var, t, lo, hi, sched, body, el.span(node), head))
+
+
+def _rebound(entry: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Names that are new or stand for something else, in the order in which they stand."""
+    if [*islice(now, len(entry))] == [*entry]:  # the old ones are where they were, as nearly always: what is compared is no name
+        return [*compress(now, map(is_not, now.values(), entry.values())), *islice(now, len(entry), None)]
+    return [name for name, v in now.items() if name not in entry or v is not entry[name]]
 
 
 def _bound_at(el: Elaboration, node: ast.For, name: str) -> Span:
