@@ -46,12 +46,12 @@ def _beside(op: Op, skip: str) -> Iterator[Expr]:
 def _flow(site: Site, program: Program) -> _Flow:
     op = site.op
     targets = frozenset(site.stmt.targets) if isinstance(site.stmt, Assign) and isinstance(op.type, (FragT, PairT, ListT)) else frozenset[str]()
-    effects = effects_of(op, program)
-    touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
     if op.name == "mma":
         acc = op.operands["acc"]
         held = _places(acc.parts()) if isinstance(acc, Expr) else frozenset[str]()
         return _Flow(site, _places(_beside(op, "acc")), held, not held, True)
+    effects = effects_of(op, program)
+    touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())] if effects else []
     writes_memory = any("w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched)
     return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))
 
@@ -70,8 +70,8 @@ def unused_results(program: Program) -> Iterator[Fault]:
         grown = True
         while grown:
             grown = False
-            for f in flows:
-                if f.writes & live and not f.reads <= live:
+            for f in reversed(flows):  # who writes mostly stands in front of who reads
+                if not f.reads <= live and not f.writes.isdisjoint(live):
                     live |= f.reads
                     grown = True
         dead = [f for f in flows if f.writes and not f.writes & live and not f.sink]

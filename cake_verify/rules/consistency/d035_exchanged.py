@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from cake_ir.fact import fact
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT, ViewT
@@ -114,7 +115,11 @@ def _counted(program: Program, site: Site, term: str) -> str:
     if "[" in term:
         stated = declared_values(program, term.partition("[")[0])
         return _tiles_of(resolver_of(program, "")(stated.hi)) if stated is not None and stated.lo.attrs.get("value") == 0 else ""
-    field = term.removeprefix("tile.")
+    return _counted_by_field(program, term.removeprefix("tile."))
+
+
+@fact
+def _counted_by_field(program: Program, field: str) -> str:
     found = (d for d in program.schedulers.values() if d.kind != "grouped" and field in d.names)
     return next((_tiles_of(resolver_of(program, "")(d.tiles[d.names.index(field)])) for d in found), "")
 
