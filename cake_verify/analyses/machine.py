@@ -225,26 +225,26 @@ class Machine:
                 try:
                     while True:
                         # most operations give their member no answer: its program goes on by itself from where it was blocked, or got one
-                        for event, events in zip(body if event is None else chain((event,), body), range(events + 1, limit + 2), strict=False):  # noqa: B007, B020 - a count, of what is left
+                        for event in body if event is None else chain((event,), body):  # noqa: B020 - what is left of the program
                             step = steps[event[0]]
                             if step is not None and (reply := step(m, event)) is not None:
                                 break
-                        else:
+                            events += 1
                             if events > limit:
                                 raise _too_long(m, event[0], limit)
+                        else:
                             m.done, m.pending = True, None
                             break
                         if reply is BLOCKED:
-                            events -= 1  # it comes again
                             m.pending = event
                             break
+                        events += 1
                         if events > limit:
                             raise _too_long(m, event[0], limit)
                         event = body.send(reply)
                 except StopIteration:
                     m.done, m.pending = True, None
                 except Found as found:
-                    events -= 1
                     found.member, m.pending = m, event
                     raise
                 except ArithmeticError as error:
