@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from itertools import compress, islice
-from operator import is_not
 from typing import Any
 
 from cake_ir.fault import FaultError, did_you_mean
@@ -15,6 +13,7 @@ from cake_ir.frontend.carried import (
     Round,
     at_run_time,
     carried_fault,
+    changed_names,
     changed_types,
     joined,
     note_bound,
@@ -305,7 +304,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         body = block(el, node.body)
         this = el.rounds.pop()
         el.loops.pop()
-        changed = _rebound(entry, el.env)
+        changed = changed_names(entry, el.env)
         last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read.intersection(changed))
         weaker = changed_types(el, node, entry, changed, this.read, final=last or bool(numbers))
         if last or (not weaker and not numbers):
@@ -338,13 +337,6 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         elif not isinstance(entry[name], Local) and not runs and v is not entry[name] and (isinstance(v, Local) or v != entry[name]):
             el.env[name] = Lost("has one value before the loop and another inside it", v.span if isinstance(v, Local) else _bound_at(el, node, name))
     el.out.append(For(kind, var, t, lo, hi, sched, body, el.span(node), head))
-
-
-def _rebound(entry: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Names that are new or stand for something else, in the order in which they stand."""
-    if [*islice(now, len(entry))] == [*entry]:  # the old ones are where they were, as nearly always: what is compared is no name
-        return [*compress(now, map(is_not, now.values(), entry.values())), *islice(now, len(entry), None)]
-    return [name for name, v in now.items() if name not in entry or v is not entry[name]]
 
 
 def _bound_at(el: Elaboration, node: ast.For, name: str) -> Span:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cake_ir.record import record
 from cake_verify.analyses.read_guards import reads
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ UNEVEN = 10.0
 arguments that hide a difference between two roles' counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Goal:
     """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
 

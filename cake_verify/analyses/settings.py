@@ -338,7 +338,7 @@ class Settings:
                     if least + penalty >= best:
                         continue
                     met = (*head, value, *tail) if name else key
-                    got = profiles.get(met, False)  # most are met at several goals
+                    got: Any = profiles.get(met, False)  # most are met at several goals
                     if got is False:
                         got = profiles[met] = self._profile({**at, name: value} if name else at)
                     if got is None:

@@ -7,18 +7,18 @@ in. A loop of fewer than `lm.cdiv(n, T)` rounds never comes to it, and where not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import nodes
 from cake_ir.program import Expr, For, Op, Program
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Short:
     """A loop whose last tile is not the one that is cut: what cuts it, where, and how many rounds are missing."""
 

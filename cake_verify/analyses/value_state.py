@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
+from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
 from cake_verify.analyses.labels import (
@@ -38,7 +39,7 @@ Cell = tuple[str, Label, Label, Axes, Any, int, int]
 (for a copy its tensor and coordinates, else the number of the write), the operation that wrote and the slot count for which it did."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Clash:
     """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale`, `mask` or `twice`; labels of both sides."""
 
