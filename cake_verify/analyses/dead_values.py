@@ -30,6 +30,11 @@ class _Flow:
         return isinstance(t, FragT) and t.dtype == "bool" and any(not n.startswith(("_", "tmp")) for n in self.writes)
 
 
+_NO_PLACES = frozenset[str]()
+_MEETINGS = frozenset({"wait", "arrive", "sync"})
+"""Operations that name no fragment."""
+
+
 def _places(found: Iterable[Expr]) -> frozenset[str]:
     """The fragments among nodes that an operation names."""
     return frozenset([str(n.attrs["name"]) for n in found if n.op == "var" and isinstance(n.type, (FragT, PairT, ListT))])
@@ -45,6 +50,8 @@ def _beside(op: Op, skip: str) -> Iterator[Expr]:
 
 def _flow(site: Site, program: Program) -> _Flow:
     op = site.op
+    if op.name in _MEETINGS:
+        return _Flow(site, _NO_PLACES, _NO_PLACES, True)
     targets = frozenset(site.stmt.targets) if isinstance(site.stmt, Assign) and isinstance(op.type, (FragT, PairT, ListT)) else frozenset[str]()
     if op.name == "mma":
         acc = op.operands["acc"]
@@ -61,7 +68,8 @@ def unused_results(program: Program) -> Iterator[Fault]:
     by_role: dict[str, list[_Flow]] = {}
     for site in sites(program):
         by_role.setdefault(site.role, []).append(_flow(site, program))
-    idle = [p.name for p in program.tensors.values() if not p.const and not any(s.op.attrs.get("tensor") == p.name for s in sites(program))]
+    used = {s.op.attrs.get("tensor") for s in sites(program)}
+    idle = [p.name for p in program.tensors.values() if not p.const and p.name not in used]
     for role, flows in by_role.items():
         live: set[str] = set()
         for f in flows:
