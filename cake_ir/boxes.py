@@ -7,17 +7,17 @@ and 256 elements long on every axis. Coordinates and box extents are innermost f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cake_ir.layout import LayoutError, Panel, ViewLayout, linear_offset, panels, stage_stride
+from cake_ir.record import record
 
 MAX_BOX = 256
 GATHERED = 4
 """Rows that one instruction of a gather copies."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Box:
     """One box: ``extents`` elements along each tensor axis, ``coords`` to add to the copy's coordinates, ``smem`` bytes
     from the first byte of the view's stage to where it lands, ``bytes`` it moves (out-of-bounds elements included)."""

@@ -7,18 +7,19 @@ tf32 ``a`` operand by shuffles inside a quad, and ``lm.transpose``; everything e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 from cake_ir.forms import MOST_REGISTERS, Form, Fragment, element_table, fragment_problem, registers, registers_32
+from cake_ir.record import record
 
 Movement = Literal["none", "quad", "warp", "cta"]
 
 _TILE_FORMS = ("acc", "a", "b")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Conversion:
     """One form change. ``how`` is what lowering does, ``instructions`` how many instructions of that kind a thread issues
     besides the dtype conversions; when not ``legal``, ``route`` is the cheapest sequence that gives the same fragment."""

@@ -16,10 +16,10 @@ MN-major      panel stride (next atom along M or N)  8 x span (8 of K)   16-bit 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cake_ir.layout import SWIZZLES, LayoutError, ViewLayout, linear_offset, view_problem
+from cake_ir.record import record
 
 _WGMMA_MODE = {"128b": 1, "64b": 2, "32b": 3}
 _TCGEN05_MODE = {"128b": 2, "64b": 4, "32b": 6}
@@ -28,7 +28,7 @@ _TCGEN05_MODE = {"128b": 2, "64b": 4, "32b": 6}
 K_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class MatrixDescriptor:
     """Descriptor fields in bytes. ``start`` counts from the pool's base; ``k_steps`` are the bytes to add to it for each
     instruction along K; ``row_steps`` for each block of 64 rows along M (A operands of more than 64 rows)."""

@@ -9,14 +9,15 @@ computed on.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from cake_ir.record import record
 
 Kind = Literal["bool", "int", "uint", "float", "scale"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DType:
     """One element type.
 
@@ -162,7 +163,7 @@ _SM100 = _SM90 - {"sm_90a"}
 _DATACENTRE_BLACKWELL = frozenset({"sm_100a", "sm_103a"})
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Cast:
     """How one value of ``src`` becomes one of ``dst``.
 

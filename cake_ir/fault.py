@@ -7,10 +7,11 @@ diagnostic contract needs, so that no information is lost on the way.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from cake_ir.record import record
 from cake_ir.span import Span
 
 LEFT_OUT = "\u2026"
@@ -19,7 +20,7 @@ Grade = Literal["certain", "likely", "idea"]
 Severity = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Edit:
     """Replace the text of `span` (an insertion where it is empty) by `text`."""
 
@@ -27,7 +28,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fix:
     """Edits that mend a fault when applied together, and how sure that is."""
 
@@ -40,7 +41,7 @@ Cause = Literal["columns overwritten", "operand turned", "next sequence", "own c
 """What of several mistakes with one code a fault is, where the edit that mends it depends on that; for those who look for edits, never printed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fault:
     """One thing that is wrong: `code` is one letter for the gate and three digits, stable for ever."""
 

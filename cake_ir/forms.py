@@ -28,16 +28,17 @@ scalar    one element, the same on every thread.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from cake_ir.record import record
 
 Form = Literal["acc", "a", "b", "rows", "vec", "rowvec", "colvec", "scalar"]
 
 FORMS: tuple[Form, ...] = ("acc", "a", "b", "rows", "vec", "rowvec", "colvec", "scalar")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fragment:
     """The place of a fragment's elements: form, shape, element width and the warps it is spread over.
 
@@ -186,7 +187,7 @@ def _k(f: Fragment, t: int, half: int, j: int) -> int:
     return 4 * p * half + p * t + j
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ElementTable:
     """Every thread's elements as flat arrays in the order warp, lane, register.
 

@@ -12,8 +12,9 @@ The tensor-core descriptors of a view are in ``cake_ir.descriptors``, its TMA bo
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from functools import lru_cache
+
+from cake_ir.record import record
 
 Interval = tuple[int, int]
 
@@ -22,7 +23,7 @@ class LayoutError(ValueError):
     """A view or a rectangle of it that no layout can give; the message names sizes and says what would fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Swizzle:
     """One swizzle mode: ``span`` bytes of a panel row; ``mask`` the address bits that are XORed with the bits three
     above them; ``pattern`` bytes after which the permutation repeats, to which a view and its stages must be aligned."""
@@ -44,7 +45,7 @@ SWIZZLES: dict[str, Swizzle] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ViewLayout:
     """The storage of one view: ``offset`` bytes into the pool, ``rows x cols`` elements of ``elem_bits`` a stage.
 
@@ -80,7 +81,7 @@ class ViewLayout:
         return self.rows * self.span
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Panel:
     """One panel: columns ``col .. col + cols`` at byte ``offset`` from the stage's first byte, ``bytes`` long."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.program import Const, Expr, Let, Param
+from cake_ir.record import record
 from cake_ir.span import Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Workspace:
     """Device memory that lives as long as the plan: extents outermost first; undefined until a launch or `zero` writes it."""
 
@@ -18,7 +17,7 @@ class Workspace:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Zero:
     """Clear a tensor or workspace."""
 
@@ -26,7 +25,7 @@ class Zero:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Run:
     """Launch `schedule`: tensor arguments by name of what is bound, scalar arguments as expressions, tunables as constants.
 
@@ -45,7 +44,7 @@ class Run:
 Step = Workspace | Zero | Let | Run
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Plan:
     """Steps in order; parameters and tunables as of a schedule."""
 

@@ -6,7 +6,7 @@ type and a span. Mappings inside nodes are never changed after construction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from cake_ir.expr import Const, Expr, Operand
@@ -295,7 +295,7 @@ _TABLES: dict[type, str] = {
 """The dictionaries of a program, by what they index."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Program:
     """One specialised schedule for one target.
 

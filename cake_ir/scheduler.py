@@ -21,18 +21,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Literal, TypeAlias
+
+from cake_ir.record import record
 
 Kind = Literal["grid", "static", "grouped", "counter", "clc"]
 
 KINDS: tuple[Kind, ...] = ("grid", "static", "grouped", "counter", "clc")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TileOrder:
     """A tile space with its order: CTA-tile counts by axis, and how cluster tiles are numbered."""
 
@@ -185,7 +186,7 @@ def launch_ctas(order_total: int, size: int, persistent: bool, resident_clusters
 # --- groups whose sizes are data --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class GroupTile:
     """One tile of a grouped scheduler: ``m`` counts tiles inside ``group``, ``row0`` is its first row in the tensor that
     holds all groups, ``rows`` how many of its rows belong to the group (1 to the block; 0 for a tile that only fills up a

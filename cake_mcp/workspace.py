@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -91,6 +90,8 @@ def load(root: Path) -> Workspace:
     path = root / SETTINGS
     if not path.exists():
         return Workspace(root)
+    import tomllib  # here, not above: `cake verify` needs no workspace
+
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

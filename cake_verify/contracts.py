@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
+from cake_ir.record import record
 from cake_ir.targets import TARGETS
 from cake_ir.targets.contracts import CONTRACTS
 from cake_verify.rule import pages
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Held:
     """How one contract is held: codes of rules, and in words what is derived and so cannot be written wrongly (`derived`) and what no static
     check can decide (`open`), with who decides it."""

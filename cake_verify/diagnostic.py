@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from cake_ir.fault import LEFT_OUT, Cause, Edit, Fault, Fix
+from cake_ir.record import record
 from cake_ir.span import Span
 
 GATES: dict[str, str] = {
@@ -23,7 +24,7 @@ def gate_of(code: str) -> str:
     return "internal" if code == INTERNAL else GATES.get(code[:1], "construct")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Diagnostic:
     """One finding: a fault with its gate, and the schedule and target that it was found in."""
 

@@ -9,10 +9,10 @@ import json
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from cake_ir.program import Program
+from cake_ir.record import record
 from cake_verify import facts, sandbox
 
 GATE = "distilled"
@@ -21,7 +21,7 @@ _CODE = re.compile(r"R[0-9]{3}\Z")
 _TEXTS = {"title": 120, "statement": 2_000, "message": 300, "help": 600}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Check:
     """One check. `message` may contain `{detail}`; `targets` empty means every target; `code` is given on approval (R###)."""
 
@@ -85,7 +85,7 @@ def parse(text: str) -> Check:
     return from_json(data)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Finding:
     """What one check found in one program, and how long it took."""
 

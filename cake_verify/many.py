@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from cake_ir.frontend import Module, parse
+from cake_ir.record import record
 from cake_verify.gates import verify_text
 from cake_verify.verdict import Verdict
 
@@ -14,7 +15,7 @@ WORK = 40_000
 """Operations that the safety gate walks for one of many candidates; a schedule needs a few thousand."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Question:
     """One candidate: a text, values for its tunables, and what to verify it for (as `verify_text` takes them)."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from cake_ir.fault import Edit
 from cake_ir.frontend import Module, parse
+from cake_ir.record import record
 from cake_ir.targets import TARGETS
 from cake_verify.diagnostic import Diagnostic
 from cake_verify.gates import verify_text
@@ -21,7 +22,7 @@ SECONDS = 1.0
 """Processor time that looking for changes may take on one target."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Change:
     """What makes a target accept the text: edits of it, or other values of tunables; verified again on that target, not checked for speed."""
 
@@ -34,7 +35,7 @@ class Change:
         return {"title": "; ".join(self.titles), "edits": edits, "params": dict(self.params), "verified": True}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Port:
     """One target's answer; `change` is there only where the verdict is fail."""
 

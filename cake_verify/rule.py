@@ -6,12 +6,12 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from cake_ir.fault import Fault
 from cake_ir.plan import Plan
 from cake_ir.program import Program
+from cake_ir.record import record
 
 Check = Callable[[Program], Iterable[Fault]]
 PlanCheck = Callable[[Plan, tuple[Program, ...]], Iterable[Fault]]
@@ -21,7 +21,7 @@ ROOMS = ("construct", "conformance", "consistency", "safety", "schedule", "notes
 """The folders of rules, in gate order."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Page:
     """What `cake explain CODE` prints: the rule in one sentence, why it matters, a text that breaks it and one that keeps it.
 
@@ -52,7 +52,7 @@ class Page:
         return "\n\n".join(parts) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Rule:
     """A page and its check; `check` is None where elaboration itself raises the code, or another analysis does.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from cake_ir.record import record
 
 COLUMNS = ("line", "column", "detail")
 """What a check's SELECT returns, in any order: where (1-based; the facts carry both) and a text for the message's `{detail}`."""
@@ -31,7 +32,7 @@ class RuleError(Exception):
     """The SELECT is refused, wrong, or too slow; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Hit:
     """One row: a place in the text where the check says that something is wrong."""
 

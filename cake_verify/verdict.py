@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from cake_ir.fault import Fix
+from cake_ir.record import record
 from cake_verify.diagnostic import Diagnostic, fix_json
 
 Outcome = Literal["pass", "fail", "undecided"]
@@ -23,7 +24,7 @@ UNCHECKED = "each edit was applied and verified again; none was checked for what
 """What goes with every edit that a search found."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Repairs:
     """What a repair search found: edits that verify, how many texts it verified, and why it stopped.
 
@@ -53,7 +54,7 @@ class Repairs:
         return f"repair search: {found} ({self.seconds * 1e3:.0f} ms{end})" + (f"; {UNCHECKED}" if self.fixes else "")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Verdict:
     """`diagnostics` holds everything found, errors first and in gate order; `to_json` and `to_text` show at most five errors.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.derive.clusters import arriving, is_tx_load
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import Site, members_at, sites
@@ -11,9 +9,10 @@ from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit
 from cake_ir.program import Barrier, Program
+from cake_ir.record import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Share:
     """What one role gives to a phase: `members` that arrive, each `units` times; `sites` are the operations with which it does."""
 
@@ -27,7 +26,7 @@ class Share:
         return self.members * self.units
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Arrivals:
     """The arrivals of one phase: by declared producer, times the CTAs that arrive; `strangers` arrive without being declared."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
 from cake_ir.program import Program
+from cake_ir.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class MmaGroups:
     """Ids of the MMAs that open a group, and of those behind which it is committed; one alone does both.
 

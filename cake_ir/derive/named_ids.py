@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.derive.member_meetings import idle_releases
 from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Flag, Issue, Touch
 from cake_ir.program import Program
+from cake_ir.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class NamedId:
     """One declared barrier's hardware ids: member i uses `first + i` (`ids` of them; one where all meet), each with `threads` threads.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Program
+from cake_ir.record import record
 from cake_ir.targets import target
 from cake_ir.types import FragT
 
@@ -32,7 +31,7 @@ def wgmma_registers(acc: FragT, a: object) -> int:
     return fragment_registers(acc) * 64 // acc.rows + MMA_BESIDE + (4 if isinstance(a, FragT) else 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PoolColumn:
     """The warps of one sub-partition: their budgets, the sum asked for and the sum they started with, in registers a thread."""
 

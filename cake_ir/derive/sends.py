@@ -6,8 +6,6 @@ initialised, every other by one thread behind the wait for the one before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.derive.acting import acting
 from cake_ir.derive.structure import Site, sites
 from cake_ir.dtypes import DTYPES
@@ -15,10 +13,11 @@ from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Wait
 from cake_ir.program import Expr, Program
+from cake_ir.record import record
 from cake_ir.types import ViewT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class SendBarrier:
     """`bytes` a phase, of all views that are sent on the barrier; `sends` and `waits` in text order."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.derive.work_rings import work_ring_bytes
 from cake_ir.program import Program
+from cake_ir.record import record
 
 ALIGNMENT = 1024
 """Bytes that a pool's base is aligned to where a view is swizzled or copied by the copy engine: the longest swizzle pattern."""
@@ -14,7 +13,7 @@ GUARANTEED = 16
 """Alignment of dynamic shared memory that the language of the toolkit promises."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SharedMemory:
     """Bytes: `pools` (each rounded up to the alignment of the next), `barriers` (mbarrier objects, the tensor-memory address, the rings of
     `counter` schedulers), `slack`."""

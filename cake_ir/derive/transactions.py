@@ -6,18 +6,17 @@ whole set in front of the first load, so set and bytes have to be the same on ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.derive.acting import tx_loads
 from cake_ir.derive.structure import Site
 from cake_ir.dtypes import DTYPES
 from cake_ir.fact import fact
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.record import record
 from cake_ir.types import ViewT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class TxSet:
     """The loads of one phase by one role, in text order; `bytes` is what each receiving CTA's barrier expects, multicast slices whole."""
 

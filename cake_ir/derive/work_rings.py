@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.derive.issue import issue_roles
 from cake_ir.fact import fact
 from cake_ir.program import For, Program, RoleBlock, Scheduler, statements
+from cake_ir.record import record
 
 STAGES = 4
 """Tiles that the asking role may be ahead of the slowest reader."""
@@ -15,7 +14,7 @@ BYTES = STAGES * (8 + 8 + 4)
 """Shared memory of one ring: a full and an empty barrier and a number a slot."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class WorkRing:
     """`fetch` draws tiles and publishes them; `reads` arrivals a block say that a slot has been read."""
 

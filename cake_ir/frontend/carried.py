@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from itertools import compress, islice
+from operator import is_not
 from typing import Any
 
 from cake_ir.dtypes import DTYPES
@@ -33,9 +35,7 @@ class Round:
 
 
 def note_read(el: Elaboration, name: str) -> None:
-    """A name is read: every loop in which nothing has bound it yet sees the round before. Who read it before has told the loops around."""
-    if name in el.rounds[-1].read:
-        return
+    """A name is read for the first time in a loop: every loop in which nothing has bound it yet sees the round before."""
     for r in reversed(el.rounds):
         if name in r.bound:
             return
@@ -45,6 +45,13 @@ def note_read(el: Elaboration, name: str) -> None:
 def note_bound(el: Elaboration, name: str) -> None:
     if el.rounds:
         el.rounds[-1].bound.add(name)
+
+
+def changed_names(entry: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Names that are new or stand for something else, in the order in which they stand."""
+    if [*islice(now, len(entry))] == [*entry]:  # the old ones are where they were, as nearly always: what is compared is no name
+        return [*compress(now, map(is_not, now.values(), entry.values())), *islice(now, len(entry), None)]
+    return [name for name, v in now.items() if name not in entry or v is not entry[name]]
 
 
 def rebound(el: Elaboration, entry: dict[str, Any], changed: set[str]) -> list[str]:

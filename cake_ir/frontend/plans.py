@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
 
 from cake_ir.fault import Fault, FaultError, did_you_mean
@@ -15,10 +14,11 @@ from cake_ir.frontend.template import Module
 from cake_ir.frontend.values import value
 from cake_ir.plan import Plan, Run, Step, Workspace, Zero
 from cake_ir.program import Const, Expr, Let, Param
+from cake_ir.record import record
 from cake_ir.types import ScalarT
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SpecialisedPlan:
     """A plan, or None where construction failed."""
 

@@ -26,10 +26,20 @@ _OPEN = re.compile(r"[(\[{]|[)\]}]")
 class _Spans(dict[ast.AST, Span]):
     """The characters of each node that was asked for, since every variant of a schedule asks again; no node is looked up twice in Python."""
 
-    __slots__ = ("lines", "wide")
+    __slots__ = ()
 
-    def __init__(self, lines: list[str], wide: bool) -> None:
-        self.lines, self.wide = lines, wide
+    def __missing__(self, node: ast.AST) -> Span:
+        span = self[node] = Span(node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1)  # type: ignore[attr-defined]  # every located node has them
+        return span
+
+
+class _WideSpans(_Spans):
+    """The same for a text in which some characters take several bytes."""
+
+    __slots__ = ("lines",)
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
 
     def _column(self, line: int, byte: int) -> int:
         if line > len(self.lines):
@@ -37,12 +47,8 @@ class _Spans(dict[ast.AST, Span]):
         return len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1
 
     def __missing__(self, node: ast.AST) -> Span:
-        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # every located node has them
-        if self.wide:
-            span = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # located nodes only
-        else:
-            span = Span(line, node.col_offset + 1, end, node.end_col_offset + 1)  # type: ignore[attr-defined]  # as above
-        self[node] = span
+        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # as above
+        span = self[node] = Span(line, self._column(line, node.col_offset), end, self._column(end, node.end_col_offset))  # type: ignore[attr-defined]  # as above
         return span
 
 
@@ -55,7 +61,7 @@ class Source:
         self.text = text
         self.filename = filename
         self.lines = _LINE_END.split(text) if "\r" in text else text.split("\n")  # as Python's tokenizer ends lines
-        self.span: Callable[[ast.AST], Span] = _Spans(self.lines, not text.isascii()).__getitem__
+        self.span: Callable[[ast.AST], Span] = (_Spans() if text.isascii() else _WideSpans(self.lines)).__getitem__
 
     def at(self, span: Span) -> str:
         """The text of a span that lies on one line, else its first line's part."""
@@ -151,7 +157,8 @@ def check_depth(tree: ast.Module, source: Source) -> None:
 
     Every level of an expression takes a character, so that only long ones are looked into.
     """
-    if _fits(tree):
+    widest = max(map(len, source.lines))
+    if _fits(tree, (widest if source.text.isascii() else 4 * widest) > LEVELS):  # columns count bytes
         return
     stack: list[tuple[ast.AST, int]] = [(s, 0) for s in tree.body]
     while stack:
@@ -170,8 +177,8 @@ def check_depth(tree: ast.Module, source: Source) -> None:
                 raise FaultError(Fault("N002", "expressions are nested too deeply", source.span(where)))
 
 
-def _fits(tree: ast.Module) -> bool:
-    """Whether nothing is nested too deeply; where something is, it has to be looked for in another order than the quickest."""
+def _fits(tree: ast.Module, long: bool) -> bool:
+    """Whether nothing is nested too deeply; where something is, it has to be looked for in another order than the quickest. `long`: some line may be."""
     level: list[ast.AST] = [*tree.body]
     for _ in range(LEVELS + 1):
         inner: list[ast.AST] = []
@@ -186,7 +193,7 @@ def _fits(tree: ast.Module) -> bool:
                 for item in getattr(node, "items", ()):
                     if _too_deep(item.context_expr) is not None:
                         return False
-            elif (node.end_lineno != node.lineno or node.end_col_offset - node.col_offset > LEVELS) and _too_deep(node) is not None:  # type: ignore[attr-defined]  # a statement
+            elif (long or node.end_lineno != node.lineno) and _too_deep(node) is not None:  # type: ignore[attr-defined]  # a statement
                 return False
         level = inner
         if not level:

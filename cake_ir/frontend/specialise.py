@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from cake_ir.fault import Fault, FaultError, did_you_mean
@@ -13,11 +13,12 @@ from cake_ir.frontend.source import valid_name
 from cake_ir.frontend.statements import role_block
 from cake_ir.frontend.template import Template
 from cake_ir.program import Const, Param, Program, Role, RoleBlock
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.targets import TARGETS
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Specialised:
     """A program, or None where construction failed; faults are in text order."""
 

@@ -13,6 +13,7 @@ from cake_ir.frontend.carried import (
     Round,
     at_run_time,
     carried_fault,
+    changed_names,
     changed_types,
     joined,
     note_bound,
@@ -303,7 +304,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         body = block(el, node.body)
         this = el.rounds.pop()
         el.loops.pop()
-        changed = [name for name, v in el.env.items() if v is not entry.get(name, el)]  # the elaboration stands for a name that was not there
+        changed = changed_names(entry, el.env)
         last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read.intersection(changed))
         weaker = changed_types(el, node, entry, changed, this.read, final=last or bool(numbers))
         if last or (not weaker and not numbers):

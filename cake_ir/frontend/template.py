@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from cake_ir.fault import Fault
 from cake_ir.frontend.source import Source
 from cake_ir.program import Const, Param
+from cake_ir.record import record
 from cake_ir.span import Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Template:
     """One `@cake.schedule` (or `@cake.plan`) function before `specialise` gives its tunables values.
 
@@ -32,7 +32,7 @@ class Template:
     plan: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Module:
     """A file: its schedules, at most one plan, and what was wrong with it."""
 

@@ -101,9 +101,10 @@ def _constant(el: Elaboration, node: ast.Constant) -> Any:
 
 def _name(el: Elaboration, node: ast.Name) -> Any:
     v = el.env.get(node.id, _MISSING)
-    if el.rounds:
+    rounds = el.rounds
+    if rounds and node.id not in rounds[-1].read:  # who read it before has told the loops around
         note_read(el, node.id)
-    if isinstance(v, Local):
+    if type(v) is Local:
         return Expr("var", (), {"name": v.ir_name}, v.type, el.span(node))
     if isinstance(v, Named):
         if isinstance(v.record, Param) and v.record.kind == "scalar":

@@ -7,14 +7,15 @@ follow from their expressions and need no record, except where an asynchronous e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from cake_ir.record import record
 
 Space = Literal["smem", "gmem", "tmem", "reg"]
 Engine = Literal["tma", "bulk", "wgmma", "tcgen05", "cp_async", "st_async", "tmem_ld", "tmem_st"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Touch:
     """An access of `operand`: `mode` r, w or rw; through the generic or the async proxy; by all lanes of the member or one elected thread."""
 
@@ -25,7 +26,7 @@ class Touch:
     lanes: Literal["all", "one"] = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Issue:
     """Start asynchronous work: its accesses happen at any time between the issue and its observed completion.
 
@@ -38,24 +39,24 @@ class Issue:
     lanes: Literal["all", "one"] = "one"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Wait:
     """Block until the phase of attribute `barrier` that belongs to operand `stage` is complete."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Arrive:
     """Arrive on attribute `barrier` at operand `stage`, with the kind that the barrier declares."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Commit:
     """Close the open group of `engine`; for tcgen05, arrive on attribute `barrier` when it has completed."""
 
     engine: Engine
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Drain:
     """Block until at most operand `pending` groups of `engine` are in flight; `read`: only their source reads are done."""
 
@@ -63,36 +64,36 @@ class Drain:
     read: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class FenceProxy:
     """Order this thread's earlier generic accesses to shared memory before later async-proxy ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Sync:
     """Meet all participants of attribute `barrier` (a named barrier)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ClusterSync:
     """Meet all threads of the cluster."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Turn:
     """Wait for, or pass on, the turn of attribute `barrier`: orders issue only."""
 
     kind: Literal["wait", "arrive"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class GridDependency:
     """`wait`: the upstream kernel's data may be read from here on. `launch`: the dependent grid may start."""
 
     kind: Literal["wait", "launch"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Flag:
     """Release-store (`signal`) or acquire-poll (`spin`) a word of global memory between CTAs of one launch."""
 

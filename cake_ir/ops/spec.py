@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 from cake_ir.fault import Fault, FaultError, Fix
 from cake_ir.program import Const, Op, Operand, Program
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import NONE, Type
 
@@ -34,7 +35,7 @@ Kind = Literal[
 OPERAND_KINDS = frozenset({"view", "tmem", "value", "place", "scalar", "coords", "slot", "scales"})
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class P:
     """One parameter: `kind` says what it accepts; several kinds are separated by `|`.
 
@@ -86,7 +87,7 @@ class Call:
         raise FaultError(Fault(code, message, span, related=related, help=help, fixes=fixes, facts=facts))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class OpSpec:
     """One operation.
 

@@ -7,13 +7,13 @@ the rules whose violation was run on a GPU (an H200); the others are documented 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from cake_ir.record import record
 from cake_ir.targets import TARGETS, target
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Contract:
     """One rule. ``scope`` is a group of targets (a key of ``SCOPES``); ``outcome`` what a violation does: hang, silent,
     illegal, misaligned, fault, launch, compile, slow or undefined."""

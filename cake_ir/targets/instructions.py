@@ -5,11 +5,12 @@ The table (``data/instructions.json``, about 1,800 forms assembled for every tar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from cake_ir.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record()
 class Verdict:
     """What is known about ``form`` on ``target``.
 
@@ -31,7 +32,7 @@ class Verdict:
     needs_newer_assembler: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Row:
     form: str
     id: str

@@ -7,9 +7,9 @@ which is 32 bytes of operand (64 for block-scaled fp4).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from cake_ir.record import record
 from cake_ir.targets import target, targets_with
 
 Family = Literal["mma_sync", "wgmma", "tcgen05"]
@@ -22,7 +22,7 @@ _INT8 = frozenset({"i8", "u8"})
 _FEATURE: dict[Family, str] = {"mma_sync": "MMA_SYNC", "wgmma": "WGMMA", "tcgen05": "TCGEN05"}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class MmaKind:
     """One operand combination: the accumulator dtypes it allows and the K of one instruction.
 
@@ -37,7 +37,7 @@ class MmaKind:
     container_bits: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ScaleContract:
     """One accepted scaling of the operands: ``block`` elements along K share a scale of ``dtype``, held in ``layout``."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from cake_ir.record import record
 
 
 def feature_set(names: str) -> frozenset[str]:
@@ -10,7 +12,7 @@ def feature_set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Target:
     """Limits and features of one architecture, as the language uses them.
 
@@ -84,7 +86,7 @@ class Target:
         return min(limits)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Device:
     """A board: what the architecture does not fix. ``None`` means not known, to be read at run time.
 

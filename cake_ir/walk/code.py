@@ -273,11 +273,13 @@ class _Compiler:
 
     def bare(self, e: Expr) -> str:
         """A uniform scalar where nothing binds around it."""
-        return self.scalar(e, 0)
+        return self._scalar(e)
 
     def scalar(self, e: Expr, binding: int = TIGHT) -> str:
         """A uniform scalar, slot or tensor-memory expression as Python, where something binds as tightly as `binding` around it."""
         text = self._scalar(e)
+        if e.op == "var" or e.op == "const":
+            return text
         own = TIGHT if _called(e) else BINDING.get(_AS.get(e.op, e.op), TIGHT)
         return f"({text})" if own < binding else text
 

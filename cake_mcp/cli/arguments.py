@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,30 @@ from typing import Any, NoReturn
 BAD_USAGE = 3
 
 
+class _Help(argparse.HelpFormatter):
+    """Help as wide as the terminal. One is made for every argument that is added, and `argparse` would import `shutil`, and that all formats of
+    archives, to learn the width."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Columns of the terminal, 80 where there is none."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # no standard output: an AttributeError
+    except (AttributeError, ValueError, OSError):
+        return 80
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that leaves with status 3, since 2 means undecided."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, **options})
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)

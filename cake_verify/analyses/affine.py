@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
+from cake_ir.record import record
 from cake_verify.analyses import ranges
 from cake_verify.analyses.sites import sites
 
@@ -13,7 +14,7 @@ _DEPTH = 16
 _NOWHERE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Affine:
     """constant + sum of coefficient x term; terms are `t.m` (a tile's field), `member`, or a loop variable's name.
 

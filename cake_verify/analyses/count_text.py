@@ -72,6 +72,8 @@ class _Writer:
 
     def text(self, e: Expr, binding: int = 0) -> str:
         """An expression where something binds as tightly as `binding` around it."""
+        if not e.args and self.level < _DEEPEST:
+            return self._written(e)
         shared = self.readers.get(id(e), 0) > 1
         if shared and (name := self.names.get(id(e))) is not None:
             return name

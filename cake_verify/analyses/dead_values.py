@@ -30,6 +30,11 @@ class _Flow:
         return isinstance(t, FragT) and t.dtype == "bool" and any(not n.startswith(("_", "tmp")) for n in self.writes)
 
 
+_NO_PLACES = frozenset[str]()
+_MEETINGS = frozenset({"wait", "arrive", "sync"})
+"""Operations that name no fragment."""
+
+
 def _places(found: Iterable[Expr]) -> frozenset[str]:
     """The fragments among nodes that an operation names."""
     return frozenset([str(n.attrs["name"]) for n in found if n.op == "var" and isinstance(n.type, (FragT, PairT, ListT))])
@@ -45,13 +50,15 @@ def _beside(op: Op, skip: str) -> Iterator[Expr]:
 
 def _flow(site: Site, program: Program) -> _Flow:
     op = site.op
+    if op.name in _MEETINGS:
+        return _Flow(site, _NO_PLACES, _NO_PLACES, True)
     targets = frozenset(site.stmt.targets) if isinstance(site.stmt, Assign) and isinstance(op.type, (FragT, PairT, ListT)) else frozenset[str]()
-    effects = effects_of(op, program)
-    touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
     if op.name == "mma":
         acc = op.operands["acc"]
         held = _places(acc.parts()) if isinstance(acc, Expr) else frozenset[str]()
         return _Flow(site, _places(_beside(op, "acc")), held, not held, True)
+    effects = effects_of(op, program)
+    touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())] if effects else []
     writes_memory = any("w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched)
     return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))
 
@@ -61,7 +68,8 @@ def unused_results(program: Program) -> Iterator[Fault]:
     by_role: dict[str, list[_Flow]] = {}
     for site in sites(program):
         by_role.setdefault(site.role, []).append(_flow(site, program))
-    idle = [p.name for p in program.tensors.values() if not p.const and not any(s.op.attrs.get("tensor") == p.name for s in sites(program))]
+    used = {s.op.attrs.get("tensor") for s in sites(program)}
+    idle = [p.name for p in program.tensors.values() if not p.const and p.name not in used]
     for role, flows in by_role.items():
         live: set[str] = set()
         for f in flows:
@@ -70,8 +78,8 @@ def unused_results(program: Program) -> Iterator[Fault]:
         grown = True
         while grown:
             grown = False
-            for f in flows:
-                if f.writes & live and not f.reads <= live:
+            for f in reversed(flows):  # who writes mostly stands in front of who reads
+                if not f.reads <= live and not f.writes.isdisjoint(live):
                     live |= f.reads
                     grown = True
         dead = [f for f in flows if f.writes and not f.writes & live and not f.sink]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cake_ir.record import record
 from cake_verify.analyses.read_guards import reads
 
 if TYPE_CHECKING:
@@ -16,8 +16,12 @@ MOST_LAG = 256
 _LONGEST = 2 * MOST_LAG
 """Iterations past which one length is like another."""
 
+UNEVEN = 10.0
+"""What an argument that is not a whole number of its blocks weighs against a trip too few or too many: more than trips, lest the search pick
+arguments that hide a difference between two roles' counts."""
 
-@dataclass(frozen=True, slots=True)
+
+@record()
 class Goal:
     """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
 
@@ -57,6 +61,12 @@ def off_trips(goal: Goal, counts: tuple[int, ...], far: bool) -> float:
             off += 0.5 * (trips - (n if n > 3 else 3))  # a little more shows what a little less may not
         d += off
     return d
+
+
+def uneven(block: tuple[int, int], value: int, over: int) -> float:
+    """A penalty for an argument that is not a whole number of its blocks, or just above (below) one by the unit beside."""
+    size, unit = block
+    return UNEVEN if value % size != unit * over % size else 0.0
 
 
 def off_tiles(goal: Goal, total: int, d: float) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag, Issue, Touch
 from cake_ir.program import Expr, If, Op, Program
+from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Box, Interval
 from cake_verify.analyses.labels import boxed
@@ -28,7 +28,7 @@ Where = Callable[[Member, tuple[Any, ...]], Box | None]
 """The box that one event touches, None where it touches nothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Touching:
     """How one operation touches a tensor; `engine` names what does it, empty for ordinary accesses; `sure`: the box is exact; `told`: memory
     or a fragment says where, and is believed to give each of its executions elements of its own."""

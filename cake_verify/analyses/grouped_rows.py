@@ -8,11 +8,11 @@ what members write changes over from one to the next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from cake_ir.fault import Fix
 from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Expr, For, If, Program, Scheduler
+from cake_ir.record import record
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import edits, scalar_operations, trips
 from cake_verify.analyses.sites import Site, sites
@@ -21,7 +21,7 @@ MOST_ROWS = 1024
 STEP = 16
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Misplaced:
     """Row `row` of a tile that has `rows` rows, written by `member` at `site` though it is not the tile's, or (no site) by nobody."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from cake_ir.derive.mma_groups import mma_groups, wgmma_roles
 from cake_ir.derive.registers import fragment_registers
@@ -11,6 +10,7 @@ from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Drain
 from cake_ir.program import Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.sites import sites
 
@@ -18,7 +18,7 @@ Places = Mapping[str, int]
 """Registers a thread by the name of the place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Held:
     """The fullest moment of a role: the MMA, and what is held while it runs."""
 

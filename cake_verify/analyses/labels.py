@@ -7,10 +7,10 @@ elements it means. Where one axis turns up with two starts, something works on a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cake_ir.program import Expr, Op, Program
+from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import trips
 from cake_verify.analyses.plan import Plan
@@ -52,7 +52,7 @@ def apart(a: Label, b: Label) -> int | None:
     return a[1] - b[1] if a and b and a[0] == b[0] else None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Box:
     """Which coordinate of a tensor access runs along the rows and the columns of the other side, with their axes' names and extents.
 

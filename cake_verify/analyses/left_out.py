@@ -19,10 +19,10 @@ def left_out(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
     for (axis, one, other), stretches in walk.covered.items():
         extent = setting.args.get(axis, plan.program.tunables.get(axis))
         workers = walk.workers[axis, one, other]
-        if not isinstance(extent, int) or extent <= 0 or not _decided(plan, workers, axis):
+        if not isinstance(extent, int) or extent <= 0:
             continue
         gap = next(gaps(stretches, extent), None)
-        if gap is not None:
+        if gap is not None and _decided(plan, workers, axis):
             return [_fault(plan, workers, axis, one, other, gap, extent, stretches, setting)]
     return []
 

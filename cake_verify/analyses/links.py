@@ -7,10 +7,10 @@ the distance, along that field, of the tile that is waited for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Program
+from cake_ir.record import record
 from cake_verify.analyses.grid_access import touched
 from cake_verify.analyses.grid_cells import FLAG, READ
 from cake_verify.analyses.sites import Site, sites
@@ -22,7 +22,7 @@ _FIELD = "tile."
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Link:
     """A wait for another tile's word: the word less the own one is `distance`."""
 
@@ -32,7 +32,7 @@ class Link:
     distance: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class LeftOut:
     """Tiles that a condition around a wait leaves out although the tile that they would wait for exists: along `field`, `first` .. `last`
     (as offsets from the end of the axis where `from_end`)."""

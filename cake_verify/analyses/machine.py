@@ -68,8 +68,10 @@ class Machine:
         return effects_of(op, self.plan.program)
 
     def _compile(self, op: Op, role: str) -> Step | None:
-        parts: list[Step] = []
         effects = self._effects(op)
+        if not effects and not isinstance(op.type, ScalarT):  # between registers, as most are
+            return steps_registers.registers(self.plan, op, role in self.held)
+        parts: list[Step] = []
         if not any([isinstance(e, Issue) and e.engine in _HOLDING for e in effects]):
             registers = steps_registers.registers(self.plan, op, role in self.held)
             if registers is not None:
@@ -103,6 +105,8 @@ class Machine:
                 return synchronise.wait(plan, op, role)
             case Arrive():
                 return synchronise.arrive(plan, op, role)
+            case Issue():
+                return self._issue(op, role, effect)
             case Sync():
                 return synchronise.sync(plan, name, role)
             case ClusterSync():
@@ -119,8 +123,6 @@ class Machine:
                 return synchronise.commit_copies(op)
             case Commit():
                 return synchronise.commit_tensor(plan, op, role)
-            case Issue():
-                return self._issue(op, role, effect)
             case Touch(space="smem", proxy="generic"):
                 return self._touch(op, role, effect)
             case GridDependency(kind="wait"):

@@ -82,6 +82,8 @@ def partners(program: Program) -> list[Fault]:
 
 def _differ(program: Program, ring: str, a: str, b: str, found: dict[str, tuple[set[str], Span | None]]) -> Fault | None:
     one, other = set(found[a][0]), set(found[b][0])
+    if one == other:
+        return None
     for group in _tied(program):
         if one & group:
             one |= group

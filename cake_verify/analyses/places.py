@@ -112,7 +112,9 @@ def register_touches(program: Program, code: RoleCode) -> tuple[dict[str, Places
     for site in sites(program):
         op, mine = site.op, places[site.role]
         trees = code.ops[op.id].trees
-        touch = Touches()
+        touch = out[op.id] = Touches()
+        if not trees and not isinstance(site.stmt, Assign):
+            continue
         issue = next((e for e in effects_of(op, program) if isinstance(e, Issue) and any(t.space == "reg" for t in e.touches)), None)
         if issue is not None and issue.engine == "wgmma":
             touch.acc = _mask(mine, trees["acc"])
@@ -134,7 +136,6 @@ def register_touches(program: Program, code: RoleCode) -> tuple[dict[str, Places
                 touch.clears = mask
             else:
                 touch.writes = mask
-        out[op.id] = touch
     return places, out
 
 

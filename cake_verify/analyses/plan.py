@@ -156,7 +156,7 @@ class Plan:
             for turns in self.program.turns.values():
                 members = self.program.roles[turns.role].members
                 cta.turns[turns.name] = [[1 if i == 0 else 0, 0] for i in range(members)]
-            atoms = len(self.regions.masks)
+            atoms = len(self.regions.cells)
             cta.W, cta.G, cta.R, cta.O, cta.Y = [0] * atoms, [0] * atoms, [0] * atoms, [-1] * atoms, [None] * atoms
             world.ctas.append(cta)
 

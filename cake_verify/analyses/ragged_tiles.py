@@ -7,16 +7,16 @@ sequence ends where the offsets do, which is the end of the tensor where `lm.ass
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cake_ir.program import Expr, For, Param, Program
+from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import linear, prefix_tensors, resolver_of
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Ragged:
     """A coordinate that steps through a sequence of `offsets`: tiles of `tile` elements, the first one `late` elements behind the start."""
 
@@ -71,7 +71,7 @@ def _next(start: dict[str, int], end: dict[str, int]) -> bool:
     return len(start) == len(end) == 1 and set(start.values()) == set(end.values()) == {1} and start != end and _head(start) == _head(end) and "[" in next(iter(start))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Beyond:
     """An access of the last sequence that goes on behind its end, which is the tensor's: by `by` elements at least, or (None) by what a tile has more."""
 

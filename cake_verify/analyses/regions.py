@@ -18,6 +18,9 @@ from cake_ir.types import ViewT
 
 Region = list[int]
 """The atoms that an access touches; grows when one of them is split."""
+Cells = tuple[int, int]
+"""Granules: the first of them, and one bit each from there on. The first is there, so that a set of granules is said in one way, and as short
+as it is: memory of 200 KB that is read by elements has tens of thousands of granules."""
 
 
 _BLOCK = 8
@@ -71,6 +74,18 @@ def stage_mask(layout: ViewLayout, row: int, rows: int, col: int, cols: int, gra
     return mask
 
 
+@lru_cache(maxsize=4096)
+def _stage_cells(layout: ViewLayout, row: int, rows: int, col: int, cols: int, granule: int) -> Cells:
+    """What `stage_mask` says."""
+    return _cells(0, stage_mask(layout, row, rows, col, cols, granule))
+
+
+def _cells(base: int, bits: int) -> Cells:
+    """The granules of some bits that count from `base`."""
+    first = (bits & -bits).bit_length() - 1
+    return base + first, bits >> first
+
+
 def _run(start: int, end: int, granule: int) -> int:
     a, b = start // granule, -(-end // granule)
     return ((1 << (b - a)) - 1) << a
@@ -116,13 +131,11 @@ class Regions:
         self.tmem_base = base
         self.shift = {v.name: self.base[v.pool] for v in program.views.values()}
         self.strides = {name: stage_stride(layout) for name, layout in self.views.items()}
-        self.masks: list[int] = []
-        self.bounds: list[tuple[int, int]] = []
+        self.cells: list[Cells] = []
         self.holders: list[list[Region]] = []
-        self.known: dict[int, Region] = {}
-        self.union = 0
+        self.known: dict[Cells, Region] = {}
         self._near: dict[int, list[int]] = {}
-        self._rectangles: dict[tuple[str, int, int, int, int], int] = {}
+        self._rectangles: dict[tuple[str, int, int, int, int], Cells] = {}
         self.on_split: Callable[[int], None] = lambda atom: None
 
     def _granule(self, program: Program) -> int:
@@ -146,80 +159,66 @@ class Regions:
 
     def region(self, view: str, stage: int, row: int, rows: int, col: int, cols: int) -> Region:
         """The atoms of a rectangle. Raises `OutsideView`."""
-        mask = self._rectangles.get((view, row, rows, col, cols))
-        if mask is None:
+        cells = self._rectangles.get((view, row, rows, col, cols))
+        if cells is None:
             layout = self.views[view]
             if row < 0 or col < 0 or row + rows > layout.rows or col + cols > layout.cols:
                 raise OutsideView(view, row, rows, col, cols)
-            mask = self._rectangles[view, row, rows, col, cols] = stage_mask(layout, row, rows, col, cols, self.granule) << self.shift[view]
-        mask <<= stage * self.strides[view] // self.granule
-        found = self.known.get(mask)
-        if found is None:
-            found = self.known[mask] = self._add(mask)
-        return found
+            first, bits = _stage_cells(layout, row, rows, col, cols, self.granule)
+            cells = self._rectangles[view, row, rows, col, cols] = first + self.shift[view], bits
+        return self._of((cells[0] + stage * self.strides[view] // self.granule, cells[1]))
 
     def columns(self, first: int, count: int) -> Region:
         """The atoms of tensor-memory columns, behind all shared memory."""
-        mask = ((1 << count) - 1) << (self.tmem_base + first)
-        found = self.known.get(mask)
+        return self._of((self.tmem_base + first, (1 << count) - 1))
+
+    def mask(self, atom: int) -> int:
+        """The granules of an atom, as bits counted from the first pool's base."""
+        first, bits = self.cells[atom]
+        return bits << first
+
+    def _of(self, cells: Cells) -> Region:
+        found = self.known.get(cells)
         if found is None:
-            found = self.known[mask] = self._add(mask)
+            found = self.known[cells] = self._add(*cells)
         return found
 
-    def _add(self, mask: int) -> Region:
-        if not mask & self.union:  # bytes that nothing has touched yet
-            return self._whole(mask)
+    def _add(self, low: int, bits: int) -> Region:
         region: Region = []
-        low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
-        rest, masks = mask, self.masks
-        near = self._near
+        high, rest, near = low + bits.bit_length(), bits, self._near
         for atom in sorted({atom for block in range(low >> _BLOCK, (high - 1 >> _BLOCK) + 1) for atom in near.get(block, ())}):
-            a, b = self.bounds[atom]
-            if a >= high or b <= low:
+            first, own = self.cells[atom]
+            if first >= high:
                 continue
-            both = masks[atom] & mask
+            both = own & (bits << low - first if low >= first else bits >> first - low)  # counted from the atom's first
             if not both:
                 continue
-            rest &= ~both
-            if both != masks[atom]:
+            rest &= ~(both << first - low if first >= low else both >> low - first)
+            if both != own:
                 self._split(atom, both)
             region.append(atom)
             self.holders[atom].append(region)
-        if rest:
-            region.append(self._new(rest))
-            self.holders[-1].append(region)
+        if rest:  # bytes that nothing has touched yet
+            self._place(_cells(low, rest))
+            region.append(len(self.cells) - 1)
+            self.holders.append([region])
+            self.on_split(-1)
         return region
 
-    def _whole(self, mask: int) -> Region:
-        """A region that is one new atom."""
-        region = [self._new(mask)]
-        self.holders[-1].append(region)
-        return region
-
-    def _new(self, mask: int) -> int:
-        self.union |= mask
-        atom = self._place(mask)
-        self.holders.append([])
-        self.on_split(-1)
-        return atom
-
-    def _place(self, mask: int) -> int:
+    def _place(self, cells: Cells) -> None:
         """Number an atom, and put it where those who touch bytes nearby look for it."""
-        atom = len(self.masks)
-        low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
-        self.masks.append(mask)
-        self.bounds.append((low, high))
-        for block in range(low >> _BLOCK, (high - 1 >> _BLOCK) + 1):
+        atom, (low, bits) = len(self.cells), cells
+        self.cells.append(cells)
+        for block in range(low >> _BLOCK, (low + bits.bit_length() - 1 >> _BLOCK) + 1):
             self._near.setdefault(block, []).append(atom)
-        return atom
 
     def _split(self, atom: int, keep: int) -> None:
-        """`atom` keeps the granules of `keep`; the others become a new atom that every holder of the old one also holds."""
-        other = self.masks[atom] & ~keep
-        self.masks[atom] = keep
-        self.bounds[atom] = ((keep & -keep).bit_length() - 1, keep.bit_length())
-        new = self._place(other)
-        self.holders.append(list(self.holders[atom]))
-        for region in self.holders[atom]:
+        """`atom` keeps the granules of `keep`, counted from its first; the others become a new atom that every holder of the old one also holds."""
+        first, own = self.cells[atom]
+        self.cells[atom] = _cells(first, keep)
+        self._place(_cells(first, own & ~keep))
+        new, holders = len(self.cells) - 1, self.holders[atom]
+        self.holders.append(list(holders))
+        for region in holders:
             region.append(new)
         self.on_split(atom)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cake_ir.derive.clusters import guarded_loads
+from cake_ir.derive.mentions import words
 from cake_ir.derive.pairs import of_pair
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit, Drain, Issue, Sync, Touch, Turn, Wait
@@ -252,7 +253,7 @@ def start(machine: Machine, setting: Setting, prefix: frozenset[str]) -> World:
     world.values = reader(setting.lengths, prefix)
     extents = {
         (p.name, k): (e if isinstance(e, int) else int(setting.args.get(e, 1))) for p in program.tensors.values() for k, e in enumerate(p.extents)
-    }
+    } if "extent" in words(program) else {}
     machine.members(world, setting.args, tile_source(program, setting, prefix), extents, setting.cluster)
     return world
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import members_at
 from cake_ir.ops.effects import Issue
 from cake_ir.program import Op
+from cake_ir.record import record
 from cake_verify.analyses.replay import Replay
 from cake_verify.analyses.state import Bar, Member
 from cake_verify.analyses.words import line, who
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Blocked:
     """One blocked member: what it waits for in words, who could still give it, and the barrier object if it is one."""
 

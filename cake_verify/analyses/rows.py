@@ -6,20 +6,20 @@ obligation of the launcher. Reads past the end only bring rows that nobody uses;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cake_ir.fault import Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op, statements
+from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import edits, trips
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.state import Found, Member
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Range:
     """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant)."""
 

@@ -7,12 +7,13 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Sync
 from cake_ir.program import For, Program
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_verify.analyses import ranges
 from cake_verify.analyses.count_text import NotKnown
@@ -40,7 +41,7 @@ from cake_verify.analyses.wraps import came_round, never_round, said
 from cake_verify.rule import checks
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SafetyResult:
     """What the gate found: `faults`, `undecided` questions (severity note), `notes`, the events walked and the settings used."""
 

@@ -8,11 +8,11 @@ not run into each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from cake_ir.ops.scales import ATOM_ROWS, WORD, region_of
 from cake_ir.program import Expr, Op, Program
+from cake_ir.record import record
 from cake_ir.types import ScalesT, TmemT, ViewT
 from cake_verify.analyses.plan import view_type
 from cake_verify.analyses.positions import TooMany, arguments, parameters, positions
@@ -25,7 +25,7 @@ Cell = tuple[int, int]
 """First row and first element of K of what one load of an operand brings."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Misplaced:
     """Scales of operand `name` of a product, loaded at `load` from `places` for the parts of the operand that start at `cells`; `args` show it.
 

@@ -20,7 +20,7 @@ from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
-from cake_verify.analyses.goals import MOST_LAG, Goal, goals_of, off_tiles, off_trips
+from cake_verify.analyses.goals import MOST_LAG, UNEVEN, Goal, goals_of, off_tiles, off_trips, uneven
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
@@ -36,8 +36,6 @@ TRIALS = 20_000
 
 Profile = tuple[int, tuple[int, ...]]
 """What arguments give: cluster tiles in all, and the trips of every run-time loop."""
-
-UNEVEN = 10.0  # what an argument that is not a whole number of its blocks weighs against a trip too few or too many
 
 
 class Settings:
@@ -305,41 +303,43 @@ class Settings:
         """Coordinate descent from one tile and one iteration towards the goal, with one guard on the side that is wanted."""
         at = choice = self._begin(goal)
         profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
-        best, far = NEVER, bool(self.starts)
+        best, far, trials = NEVER, bool(self.starts), 0
         near: dict[tuple[int, ...], float] = {}
         tried: dict[str, tuple[Any, ...]] = {}
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
+        order = list(self.candidates.items()) if want is None else sorted(self.candidates.items(), key=lambda x: not x[0].startswith(LENGTH))
+        loose, loose_at = dict[str, float](), dict[str, int]()
         for _ in range(2):
             before = best
-            order = list(self.candidates.items()) if want is None else sorted(self.candidates.items(), key=lambda x: not x[0].startswith(LENGTH))
             for name, values in [("", [0]), *order]:  # first the start itself: all there is without arguments
-                others = sum([self._uneven(n, at[n], goal.over) for n in self.blocks if n != name])
+                if loose_at is not at:
+                    loose, loose_at = {n: uneven(b, at[n], goal.over) for n, b in self.blocks.items()}, at
+                others = sum(loose.values()) - loose.get(name, 0.0)
                 block, unit = self.blocks.get(name) or (1, 0)
                 if others >= best:
                     continue
                 even = unit * goal.over % block
-                if others + UNEVEN >= best:
+                if whole := others + UNEVEN >= best:
                     values = self._whole(name, values, block, even)
                 key = tuple(at.values())
                 head, tail = (key[: places[name]], key[places[name] + 1 :]) if name else (key, ())
                 if tried.get(name) == (head, tail):  # beside the same others none of them was better
-                    self.trials += len(values)
+                    trials += len(values)
                     continue
                 tried[name] = head, tail
                 least, here = 0.0, profiles.get(key)
                 if name and here and self.lasting is not None and name not in self.lasting:  # no value of this one makes a loop longer or shorter
                     least = off_trips(goal, here[1], far)
                 for value in values:
-                    penalty = others if value % block == even else others + UNEVEN
+                    penalty = others if whole or value % block == even else others + UNEVEN
                     if penalty >= best:
                         continue
-                    self.trials += 1
+                    trials += 1
                     if least + penalty >= best:
                         continue
                     met = (*head, value, *tail) if name else key
-                    if met in profiles:  # most are met at several goals
-                        got = profiles[met]
-                    else:
+                    got: Any = profiles.get(met, False)  # most are met at several goals
+                    if got is False:
                         got = profiles[met] = self._profile({**at, name: value} if name else at)
                     if got is None:
                         continue
@@ -354,10 +354,12 @@ class Settings:
                         trial = {**at, name: value} if name else at
                         best, choice, result = distance, trial, (trial, counts, total)
                         if best < 0.0005:
+                            self.trials += trials
                             return result
                 at = choice
             if best == before or best < 0.0015:
                 break
+        self.trials += trials
         return result if want is None or best < 1000 else None
 
     def _begin(self, goal: Goal) -> dict[str, int]:
@@ -376,16 +378,6 @@ class Settings:
         if found is None or found[0] is not values:
             found = self.wholes[name, even] = values, [v for v in values if v % block == even]
         return found[1]
-
-    def _uneven(self, name: str, value: int, over: int) -> float:
-        """A penalty for an argument that is not a whole number of its blocks, or just above (below) one.
-
-        It weighs more than trips, lest the search pick arguments that hide a difference between two roles' counts.
-        """
-        if name not in self.blocks:
-            return 0.0
-        c, u = self.blocks[name]
-        return UNEVEN if value % c != (u * over) % c else 0.0
 
     def setting(self, goal: Goal, choice: dict[str, int], counts: tuple[int, ...], total: int, *, last: bool = False) -> Setting:
         """The setting of a choice; of a grid with one CTA a tile the first is walked, or the `last`."""

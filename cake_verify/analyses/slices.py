@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cake_ir.program import Assign, Expr, Op, statements
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import ViewT
 from cake_verify.analyses.affine import Affine, affine
@@ -14,7 +14,7 @@ from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.trips import spoken
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Slice:
     """One `rows` or `cols` of a view operand: the operation, where the part starts, and what other operations of the role write instead."""
 

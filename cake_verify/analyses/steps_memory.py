@@ -161,7 +161,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(op, "view"),)
     share_bytes = t.rows * t.cols * DTYPES[t.dtype].bits // 8 // parts
     landings = plan.landings(str(op.attrs["barrier"]))
-    meets = hands_over(op)
+    meets, whole = hands_over(op), slices[0]
 
     def alone(m: Member, v: Values) -> Any:
         """The same as `step` where the copy stays in its CTA, as most do."""
@@ -173,7 +173,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         w, c = m.world, m.cta
         known, bar = m.K | m.E, c.bars[b][n % stages]
         if m.armed.get(key) == n:
-            region = slices[0][v[at]]
+            region = whole[v[at]]
             credit(bar, known)
         else:
             m.armed[key] = n
@@ -184,25 +184,30 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             bar.pend -= 1
             bar.tx += total
             m.cur = m.wcur = 0
-            region = slices[0][v[at]]
+            region = whole[v[at]]
         bit = bar.cb
         if not bit:
             bit = bar.cb = 1 << w.top
             w.top += 1
         bar.loaded |= 1 << bar.n
-        W, R, G, Y, by, unknown, unseen = c.W, c.R, c.G, c.Y, c.O, ~known, ~m.P
+        W, R, G = c.W, c.R, c.G
         for a in region:
-            if (W[a] | R[a]) & unknown:
-                raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
-            if G[a] & unseen:
-                raise Found("S006", cta=c, atom=a, missing=G[a], write=True)
-            if R[a]:
-                w.used.add(by[a])
+            reads = R[a]
+            if (W[a] | reads) & ~known:
+                raise Found("S003", cta=c, atom=a, missing=(W[a] | reads) & ~known)
+            if G[a]:
+                if G[a] & ~m.P:
+                    raise Found("S006", cta=c, atom=a, missing=G[a], write=True)
+                G[a] = 0
+            if reads:
+                w.used.add(c.O[a])
                 R[a] = 0
-            W[a], G[a], by[a], Y[a] = bit, 0, number, None
+            W[a] = bit
+            c.O[a] = number
+            c.Y[a] = None
         bar.ak |= known
-        bar.tx -= share_bytes
-        if not bar.pend and not bar.tx:
+        left = bar.tx = bar.tx - share_bytes
+        if not left and not bar.pend:
             bar.coords = {}
             complete(bar, w)
         w.wrote.add(number)
@@ -297,15 +302,17 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
     reads, acc, held = touch.reads, touch.acc, touch.held
     wgmma = effect.engine == "wgmma"
     joins = number not in mma_groups(plan.program).opens
-    fixed = None if callable(reads) or callable(acc) or callable(held) else (reads, acc, held)
     paired = of_pair(plan.program, op)
+
+    if wgmma and isinstance(reads, int) and isinstance(acc, int) and isinstance(held, int) and not paired:
+        return _group(number, views, (reads, acc, held), index.get("init"), fresh, joins)
 
     def step(m: Member, v: Values) -> Any:
         w = m.world
         bit = 1 << w.top
         w.top += 1
         if wgmma:
-            r, d, h = fixed if fixed is not None else (_now(reads, v), _now(acc, v), _now(held, v))
+            r, d, h = _now(reads, v), _now(acc, v), _now(held, v)
             if r & m.acc:
                 raise Found("S005", places=r & m.acc, write=False)
             if d & m.held:
@@ -334,6 +341,43 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
                     if not W[a] & known or G[a] & unseen:
                         read(c, a, known, m.P, number)
                     R[a] |= bit
+        return None
+
+    return step
+
+
+def _group(number: int, views: list[tuple[int, Lookup]], registers: tuple[int, int, int], init: int | None, fresh: bool, joins: bool) -> Step:
+    """A wgmma whose registers (those that it reads, its accumulator, what it holds) are the same whenever it is executed, as they nearly always are."""
+    reads, acc, held = registers
+
+    def step(m: Member, v: Values) -> Any:
+        w = m.world
+        bit = 1 << w.top
+        w.top += 1
+        if reads & m.acc:
+            raise Found("S005", places=reads & m.acc, write=False)
+        if acc & m.held:
+            raise Found("S005", places=acc & m.held, write=True)
+        need = reads if fresh or (init is not None and v[init]) else reads | acc
+        if need & ~m.defined:
+            raise Found("S029", places=need & ~m.defined)
+        m.defined |= acc
+        groups = m.mma
+        if joins and groups:
+            before = groups[-1]
+            groups[-1] = (before[0] | bit | m.waited, before[1] | acc, before[2] | held, number)
+        else:
+            groups.append((bit | m.waited, acc, held, number))
+        m.wcur = 0
+        m.acc |= acc
+        m.held |= held
+        c, known, unseen = m.cta, m.K, ~m.P
+        W, G, R = c.W, c.G, c.R
+        for i, atoms in views:
+            for a in atoms[v[i]]:
+                if not W[a] & known or G[a] & unseen:
+                    read(c, a, known, m.P, number)
+                R[a] |= bit
         return None
 
     return step

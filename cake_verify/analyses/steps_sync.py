@@ -18,7 +18,7 @@ Values = tuple[Any, ...]
 def wait(plan: Plan, op: Op, role: str) -> Step:
     """Wait for the phase that belongs to the slot; take what its contributors knew."""
     share = plan.share(op, role)
-    b, stages, offset = share.barrier, share.stages, share.offset
+    b, stages, before = share.barrier, share.stages, share.offset - 1
     sent = plan.sends.get(str(op.attrs["barrier"]))
     at = plan.code.ops[op.id].index.get("stage")
 
@@ -26,23 +26,23 @@ def wait(plan: Plan, op: Op, role: str) -> Step:
         n = 0 if at is None else v[at]
         if n < 0:
             raise Found("S031", slot=n)
-        k = n // stages - offset
-        bar = m.cta.bars[b][n % stages]
-        if bar.n <= k:
+        bar, k = m.cta.bars[b][n % stages], n // stages - before  # phase k is complete once k are
+        if bar.n < k:
             return BLOCKED
         bit = m.wcur or open_waits(m)
-        if k >= 0:
-            if k:
-                _, _, own, given = bar.phases[k - 1]
-                if not own & m.K and given & ~(m.K | m.L | m.E):
-                    raise Found("S019", bar=bar, phase=k)
-            known, visible, _, _ = bar.phases[k]
-            m.K |= known
-            m.P |= visible
-            if bar.waited <= k:
-                bar.waited = k + 1
-        if bar.n != k + 1:
-            raise Found("S020", bar=bar, phase=k + 1, missing=bit)
+        if k > 0:
+            known = m.K
+            if k > 1:
+                last = bar.phases[k - 2]
+                if not last[2] & known and last[3] & ~(known | m.L | m.E):
+                    raise Found("S019", bar=bar, phase=k - 1)
+            phase = bar.phases[k - 1]
+            m.K = known | phase[0]
+            m.P |= phase[1]
+            if bar.waited < k:
+                bar.waited = k
+        if bar.n != k:
+            raise Found("S020", bar=bar, phase=k, missing=bit)
         bar.wr |= bit
         if sent is not None and m.index == 0:
             announce(m, bar, sent)
@@ -74,6 +74,31 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
     joins = barrier.arrive == "warp" and plan.program.roles[role].member_warps == 1
     copies = barrier.arrive == "cp_async"
     alone = barrier.arrive in ("tx", "mma")  # one elected thread arrives, nothing makes the others meet it
+
+    def own(m: Member, v: Values) -> Any:
+        """The same as `step` where there is one CTA, as mostly."""
+        n = 0 if at is None else v[at]
+        if n < 0:
+            raise Found("S031", slot=n)
+        bar, bit = m.cta.bars[b][n % stages], m.cur or open_epoch(m)
+        known = m.K | m.E if alone else m.K | m.L | m.E
+        left = bar.pend - units
+        if left < 0:
+            raise Found("S022", bar=bar, phase=bar.n, units=units)
+        credit(bar, known)
+        bar.pend = left
+        bar.ak |= known
+        bar.ap |= m.P if alone else m.P | m.F
+        bar.cm |= bit
+        if not left and not bar.tx:
+            complete(bar, m.world)
+        m.cur = m.wcur = 0
+        if joins:
+            join_lanes(m)
+        return None
+
+    if plan.ranks == 1 and not copies:
+        return own
 
     def step(m: Member, v: Values) -> Any:
         n = 0 if at is None else v[at]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
 from operator import is_
 
 from cake_ir.derive.structure import listed, sites
@@ -210,6 +209,8 @@ def canonical(e: Expr) -> str:
     if text is None:
         text = _canonical(e)
         if len(text) > _TEXT:
+            from hashlib import blake2b  # here, not above: it loads OpenSSL, for what hardly any schedule has
+
             text = f"#{blake2b(text.encode()).hexdigest()}"
         e.canonical = text  # type: ignore[misc]  # the one thing of an expression that is set later
     return text  # type: ignore[no-any-return]  # a text, see above

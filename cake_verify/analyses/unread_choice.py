@@ -6,10 +6,9 @@ any run reads lies on one side of n, the other value is lost: n is off, or a rea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Op
+from cake_ir.record import record
 from cake_verify.analyses import edits
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.sites import sites
@@ -17,7 +16,7 @@ from cake_verify.analyses.trips import spoken
 from cake_verify.analyses.unread_parts import Written
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Lost:
     """The side of a choice that nobody reads: the selecting operation, its condition, the value, where it starts or ends, and what is read."""
 

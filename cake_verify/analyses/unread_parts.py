@@ -15,6 +15,7 @@ from typing import Any
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Expr, For, If, Op
+from cake_ir.record import record
 from cake_ir.types import ViewT
 from cake_verify.analyses import trips
 from cake_verify.analyses.affine import affine
@@ -55,7 +56,7 @@ class Written:
     fills: list[Fill] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Unread:
     """Slices of a view that `op` writes and nobody reads, those that are read, and the read that should have come by: `odd` where it takes
     one that others take, else one that stops early."""
@@ -205,7 +206,7 @@ class Parts:
                     fill = self.owner.get((rank, a))
                     if fill is None:
                         continue
-                    self.written[fill.op].read |= plan.regions.masks[a]
+                    self.written[fill.op].read |= plan.regions.mask(a)
                     if id(fill) not in seen:
                         seen.add(id(fill))
                         key = (rect, m.number, number)

@@ -9,10 +9,10 @@ distance from the diagonal; a tile whose elements all pass needs no mask.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
+from cake_ir.record import record
 from cake_ir.types import FragT, ScalarT
 from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import Label, moved
@@ -33,7 +33,7 @@ Key = tuple[str, str, str, str, int]
 """Role, axis, the tensors of rows and columns, and the side of the diagonal that is masked."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Passed:
     """An operation under which columns up to `by` elements beyond their row pass, where it masks them (or, unmasked, reaches so far)."""
 

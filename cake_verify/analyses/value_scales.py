@@ -15,6 +15,7 @@ from typing import Any
 
 from cake_ir.ops.scales import ATOM_ROWS, WORD
 from cake_ir.program import Expr, Op
+from cake_ir.record import record
 from cake_ir.types import ViewT
 from cake_verify.analyses.labels import Label, Tile
 from cake_verify.analyses.plan import Plan
@@ -28,7 +29,7 @@ Word = tuple[int, int, Place | None]
 """One word of scales of a product: rows and elements of K by which what it scales lies behind the operand's first, and its place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Use:
     """One word of scales as one product took it: for elements from (`row`, `k`) on, the last of `row` the number, in accumulation `sum`."""
 
@@ -40,7 +41,7 @@ class Use:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ScaleClash(Clash):
     """Scales that are not those of the elements of operand `name`.
 

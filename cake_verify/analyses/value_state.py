@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Op
+from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fragment_paths import ZERO, Leaf, Paths, offset
 from cake_verify.analyses.labels import (
@@ -38,7 +39,7 @@ Cell = tuple[str, Label, Label, Axes, Any, int, int]
 (for a copy its tensor and coordinates, else the number of the write), the operation that wrote and the slot count for which it did."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Clash:
     """Two things that do not fit (`sure` is False where that may be meant, as in a copy that rearranges): `kind` is `contraction`, `transposed`, `stored`, `added`, `stale`, `mask` or `twice`; labels of both sides."""
 
@@ -130,6 +131,13 @@ class ValueState:
         """By place the names that it is computed from."""
         return sources_of(self.plan)
 
+    @cached_property
+    def followed(self) -> frozenset[str]:
+        """Names of places that products add to, or that are computed from themselves: of others nobody asks whether they were read."""
+        trees = (self.plan.code.ops[s.op.id].trees.get("acc") for s in self.plan.sites.values() if s.op.name == "mma")
+        added = {leaf.name for tree in trees if tree is not None for leaf in self.plan.paths(tree).leaves}
+        return frozenset(added.union([name for (_, name), read in self.sources.items() if name in read]))
+
     def _fresh(self) -> int:
         """A number that nothing else has."""
         self._clock += 1
@@ -160,7 +168,7 @@ class ValueState:
 
     def _read_only(self, op: Op) -> Handler | None:
         """An operation of which only matters what it reads."""
-        keys = keys_of(leaf for p in self._trees(op) for leaf in p.leaves)
+        keys = keys_of(leaf for p in self._trees(op) for leaf in p.leaves if leaf.name in self.followed)
         if not keys:
             return None
         return lambda m, v: self._reads(m, v, keys)
@@ -182,7 +190,7 @@ class ValueState:
         if tree is None:
             return lambda m, v: CONSTANT
         p = self.plan.paths(tree)
-        used = keys_of(leaf for leaf in p.leaves if leaf.name not in own)
+        used = keys_of(leaf for leaf in p.leaves if leaf.name not in own and leaf.name in self.followed)
         keys = keys_of(p.leaves)
         from_ = lambda o: o if o != ZERO else None  # noqa: E731 - most places are read from their start
         sides = [(leaf.row, from_(leaf.row_from), leaf.col, from_(leaf.col_from)) for leaf in p.leaves]
@@ -191,7 +199,7 @@ class ValueState:
             (only, *_), (row_side, _, col_side, _) = keys[0], sides[0]
 
             def copied(m: Member, v: tuple[Any, ...]) -> Tile:
-                if self._sums or self.updated:
+                if used and (self._sums or self.updated):
                     self._reads(m, v, used)
                 tile = self._frags.get(m.number, _NONE).get(only, NOTHING)
                 return (start if row_side is None else join(start, tile[row_side]), start if col_side is None else join(start, tile[col_side]), tile[2])  # type: ignore[return-value]  # 0 or 1: labels

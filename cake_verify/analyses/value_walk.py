@@ -133,6 +133,7 @@ class ValueWalk(TensorValues):
         keys, number = [(name, k) for name in targets for k in range(stages)], op.id
         fresh = [key for key in keys if key[0] not in own]
         kept = list(targets) if self.multiplies and not fresh else []  # what a product may throw away
+        fresh = [key for key in fresh if key[0] in self.followed]
 
         def bind(m: Member, v: tuple[Any, ...]) -> None:
             self._set(m, keys, source(m, v), same(m, v) if same is not None else None)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from cake_ir.record import record
 from cake_verify.proposals.source import Placed, Proposal, Source, called, option
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Flag:
     """A wait for a word, or a signal of one."""
 
@@ -22,7 +22,7 @@ class _Flag:
     value: ast.expr
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Handed:
     """A tensor that one statement stores and another one loads, and the coordinate in which the two differ (empty texts: none)."""
 

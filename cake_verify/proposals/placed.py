@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from cake_ir.record import record
 
 Around = tuple[ast.For | ast.If, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Placed:
     """A statement of a role block: the statements it stands among, its place there, the loops and branches around it."""
 

@@ -10,11 +10,12 @@ from functools import cached_property
 
 from cake_ir.fault import Edit, Fix, Grade
 from cake_ir.program import Program
+from cake_ir.record import record
 from cake_ir.span import Span
 from cake_verify.proposals.placed import Placed, called, declarations, option, placed
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Proposal:
     """An edit that might mend something: what kind of edit, and how far from where the fault was seen (0 is there)."""
 

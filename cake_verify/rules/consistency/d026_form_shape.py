@@ -32,7 +32,7 @@ def check(program: Program) -> Iterator[Fault]:
     for site in sites(program).ops:
         warps = site.role.member_warps
         here = seen.setdefault(warps, set())
-        for e in (*found[site.op.id], None):  # every node of its operands, then its result
+        for e in (*[n for n in found[site.op.id] if id(n.type) not in here], None):  # every node of its operands, then its result
             t = site.op.type if e is None else e.type
             if id(t) in here or (e is None and isinstance(t, PairT)):
                 continue

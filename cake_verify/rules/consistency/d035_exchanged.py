@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from cake_ir.fact import fact
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT, ViewT
@@ -33,12 +34,13 @@ _Form = tuple[int, dict[str, int]]
 
 
 def check(program: Program) -> Iterator[Fault]:
+    known: dict[int, _Form] = {}  # of resolved coordinates, by identity: the resolver keeps them
     for site in sites(program).of(*_COPIES):
         coords, tensor = site.op.operands.get("coords"), program.tensors.get(str(site.op.attrs.get("tensor")))
         if tensor is None or not isinstance(coords, tuple) or len(coords) < 2 or any(isinstance(e.type, FragT) for e in coords):
             continue
         resolve = resolver_of(program, site.role.name)
-        forms = [linear(resolve(e)) for e in coords]
+        forms = [known.get(id(e)) or known.setdefault(id(e), linear(e)) for e in map(resolve, coords)]
         sizes = _sizes(site, len(coords))
         across = _across(program, site, tensor, forms) if sizes is not None else None
         if across is not None:
@@ -114,7 +116,11 @@ def _counted(program: Program, site: Site, term: str) -> str:
     if "[" in term:
         stated = declared_values(program, term.partition("[")[0])
         return _tiles_of(resolver_of(program, "")(stated.hi)) if stated is not None and stated.lo.attrs.get("value") == 0 else ""
-    field = term.removeprefix("tile.")
+    return _counted_by_field(program, term.removeprefix("tile."))
+
+
+@fact
+def _counted_by_field(program: Program, field: str) -> str:
     found = (d for d in program.schedulers.values() if d.kind != "grouped" and field in d.names)
     return next((_tiles_of(resolver_of(program, "")(d.tiles[d.names.index(field)])) for d in found), "")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag
 from cake_ir.program import Expr, For, If, Program
+from cake_ir.record import record
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import Affine, affine
@@ -33,7 +34,7 @@ PAGE = Page(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Term:
     """One source of repetition: its stride along an axis, how many values it takes (None: not known)."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import words
+from cake_ir.derive.mentions import mentions, words
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
+from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
 from cake_ir.types import SlotT
 from cake_verify.analyses import ranges
 from cake_verify.rule import Page
@@ -30,7 +30,9 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     if words(program).isdisjoint(_LOOKS):
         return
-    looking = frozenset(op.id for op, found in zip(program.ops, nodes(program), strict=True) if not _LOOKS.isdisjoint([n.op for n in found]))
+    looking = frozenset[int]()
+    if not _LOOKS.isdisjoint(mentions(program)):
+        looking = frozenset(op.id for op, found in zip(program.ops, nodes(program), strict=True) if not _LOOKS.isdisjoint([n.op for n in found]))
     for block in program.body:
         yield from _Steps(program, block.role, looking).run(block.body)
 
@@ -50,6 +52,7 @@ class _Steps:
         self.done: dict[str, int] = {}
         self.least: dict[str, int] = {}
         self.rings: dict[str, str] = {}
+        self.bound: list[str] = []
         self.free = program.rings.keys() - {b.pipeline for b in program.barriers.values()}
         self.guards = 0
         self.found: dict[tuple[int, int], Fault] = {}
@@ -61,6 +64,7 @@ class _Steps:
     def body(self, body: tuple[Stmt, ...]) -> None:
         for s in body:
             if isinstance(s, Assign):
+                self.bound += s.targets
                 if isinstance(s.value, Op):
                     self.operands(s.value)
                 else:
@@ -85,14 +89,14 @@ class _Steps:
             self.expr(value)
 
     def loop(self, s: For) -> None:
-        before = dict(self.done)
+        before, first = dict(self.done), len(self.bound)
         self.body(s.body)
         trips = self.trips(s)
         stepped = {ring: n - before.get(ring, 0) for ring, n in self.done.items() if n != before.get(ring)}
         for ring, per in stepped.items():
             self.done[ring] = before.get(ring, 0) + per * trips
         if stepped and trips > 1:  # behind the loop names are the slots of its last iteration
-            for name in {t for x in statements(s.body) if isinstance(x, Assign) for t in x.targets}:
+            for name in set(self.bound[first:]):
                 ring = self.rings.get(name, "")
                 if ring in stepped:
                     self.least[name] += stepped[ring] * (trips - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
@@ -68,10 +69,10 @@ def _apart(program: Program, every: list[Site]) -> list[list[Site]]:
     coords = [c for s in every if isinstance(c := s.op.operands.get("coords"), tuple)]
     if len(coords) != len(every) or len({len(c) for c in coords}) != 1:
         return [every]
-    fixed = [[_constant(program, s, c[k]) for s, c in zip(every, coords, strict=True)] for k in range(len(coords[0]))]
+    fixed = [list(takewhile(lambda v: v is not None, (_constant(program, s, c[k]) for s, c in zip(every, coords, strict=True)))) for k in range(len(coords[0]))]
     by: dict[tuple[int | None, ...], list[Site]] = {}
     for i, s in enumerate(every):
-        by.setdefault(tuple(values[i] for values in fixed if None not in values), []).append(s)
+        by.setdefault(tuple(values[i] for values in fixed if len(values) == len(every)), []).append(s)
     return list(by.values())
 
 
