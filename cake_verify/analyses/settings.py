@@ -25,6 +25,7 @@ from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.setting import Setting, own_index
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
@@ -49,7 +50,7 @@ class Settings:
         self.scheduler = self._main_scheduler()
         self.integers = [p.name for p in program.scalars.values() if DTYPES[p.dtype or "i32"].is_integer]
         self.ones: dict[str, Any] = {**dict.fromkeys(program.scalars, 1.0), "ld": own_index, "tile": {}}
-        self.prefix = trips.prefix_tensors(program)
+        self.prefix = prefix_tensors(program)
         self.read = self._tensors_read()
         self.branched = read_guards.only_branched(self)
         self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
@@ -110,8 +111,7 @@ class Settings:
 
     def _functions(self) -> None:
         """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
-        resolve = trips.resolver_of(self.program, "")
-        program = self.program
+        program, resolve = self.program, trips.resolver_of(self.program, "")
         assumed = [resolve(a.cond) for a in program.assumes]
         self._assumed = [e for e, text in zip(assumed, texts(program, [[e] for e in assumed]), strict=True) if text is not None]
         lengths = [trips.lengths(program, loop) for loop in self.loops]

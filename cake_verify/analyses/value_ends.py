@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cake_verify.analyses import trips
+from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.state import Member
 
 if TYPE_CHECKING:
@@ -28,9 +30,10 @@ def _divider(walk: ValueWalk, label: Any) -> str | None:
     coords, tensor = op.operands.get("coords"), plan.program.tensors.get(str(op.attrs.get("tensor")))
     if not isinstance(coords, tuple) or tensor is None or label[0] not in tensor.axes:
         return None
-    prefix = trips.prefix_tensors(plan.program)
+    prefix = prefix_tensors(plan.program)
     at = coords[len(tensor.axes) - 1 - tensor.axes.index(label[0])]
-    found = (n for n in trips.resolver_of(plan.program, plan.sites[op.id].role)(at).parts() if n.op == "ld" and n.attrs["tensor"] in prefix)
+    # What only says where to read a number (the entries of a row of CSR, whose numbers are blocks) divides another axis.
+    found = (n for n in outside_reads(trips.resolver_of(plan.program, plan.sites[op.id].role)(at)) if n.op == "ld" and n.attrs["tensor"] in prefix)
     return next((str(n.attrs["tensor"]) for n in found), None)
 
 

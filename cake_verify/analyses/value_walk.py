@@ -14,7 +14,6 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses import trips
 from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import (
     CONSTANT,
@@ -32,6 +31,7 @@ from cake_verify.analyses.labels import (
     moved,
 )
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_alias import overwritten, shared
 from cake_verify.analyses.value_beside import misplaced
@@ -330,7 +330,7 @@ def _watches(program: Program) -> list[Watch]:
     needed = {
         mask_end: "where" in said, numbering: "argmin" in said or "argmax" in said, fills: selects(program),
         relations: not COMPARISONS.isdisjoint(said),
-        collected: reduces(program), beyond: bool(trips.prefix_tensors(program)), overwritten: bool(shared(program)),
+        collected: reduces(program), beyond: bool(prefix_tensors(program)), overwritten: bool(shared(program)),
     }  # fmt: skip
     return [watch for watch, wanted in needed.items() if wanted]
 
