@@ -262,7 +262,7 @@ class Settings:
         if go_farther(self, choices, most):
             found, choices, most = self._cover()
         if found:
-            i = min(range(len(found)), key=lambda i: (found[i].mixed, read_guards.kept_out(self, choices[i]), abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
+            i = min(range(len(found)), key=lambda i: (found[i].mixed, read_guards.kept_out(self, choices[i]), sum([n < 2 for n in found[i].trips]), abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
             told = telling(self, found[i], choices[i])
             if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
                 found.append(told)  # as few tiles a block would not bring it back to a slot

@@ -48,4 +48,18 @@ def end_of(walk: ValueWalk, m: Member, label: Any) -> int | None:
     return extent if isinstance(extent, int) and label[1] < extent else None
 
 
-__all__ = ["divided_by", "end_of"]
+_FOLLOWED = frozenset({"add", "sub", "mul", "param", "const", "var", "field", "role_index", "cta_rank", "cta_id"})
+
+
+def follows_coordinates(walk: ValueWalk, label: Any) -> bool:
+    """Whether a copy reads along its axis where sums of counts say, so that tiles lie as far apart as their numbers: no table and no remainder chooses places along any of its axes."""
+    op = walk.plan.program.ops[label[2]]
+    coords, tensor = op.operands.get("coords"), walk.plan.program.tensors.get(str(op.attrs.get("tensor")))
+    if not isinstance(coords, tuple) or tensor is None or label[0] not in tensor.axes:
+        return False
+    prefix, resolve = prefix_tensors(walk.plan.program), trips.resolver_of(walk.plan.program, walk.plan.sites[op.id].role)
+    own = coords[len(tensor.axes) - 1 - tensor.axes.index(label[0])]
+    return all((at is not own or n.op in _FOLLOWED) if n.op != "ld" else n.attrs["tensor"] in prefix for at in coords for n in outside_reads(resolve(at)))
+
+
+__all__ = ["divided_by", "end_of", "follows_coordinates"]
