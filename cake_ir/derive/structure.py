@@ -105,18 +105,53 @@ def members_at(program: Program, site: Site) -> tuple[int, ...]:
     return tuple(i for i in range(program.roles[site.role].members) if reached(i))
 
 
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
 def conjuncts(e: Expr) -> list[Expr]:
-    """The distinct conditions that hold where `e` does."""
+    """The distinct conditions that hold where `e` does, each as a comparison with its numbers on the right, however it is written: `not K <= 0`, `0 < K`, `64 * G == K`."""
     found: dict[int, Expr] = {}
     _conjuncts(e, found)
-    return [c for c in found.values() if c.op != "and"]
+    return [_plain(c) for c in found.values() if c.op != "and"]
 
 
 def _conjuncts(e: Expr, found: dict[int, Expr]) -> None:
     if id(e) not in found:
+        if e.op == "not" and (turned := _denied(e.args[0])) is not None:
+            _conjuncts(turned, found)
+            return
         found[id(e)] = e
         for a in e.args if e.op == "and" else ():
             _conjuncts(a, found)
+
+
+def _denied(e: Expr) -> Expr | None:
+    """What holds where `e` does not, if that can be said without a `not` in front."""
+    if e.op in _OPPOSITE and not _has_fractions(e):
+        return Expr(_OPPOSITE[e.op], e.args, e.attrs, e.type, e.span)
+    if e.op == "or":
+        return Expr("and", tuple(Expr("not", (a,), {}, e.type, a.span) for a in e.args), {}, e.type, e.span)
+    return e.args[0] if e.op == "not" else None
+
+
+def _has_fractions(e: Expr) -> bool:
+    """Whether a comparison is one of floats, of which NaN makes both sides false."""
+    return any(getattr(a.type, "dtype", "").startswith(("f", "b")) for a in e.args)
+
+
+def _plain(c: Expr) -> Expr:
+    """A comparison with a number that stands alone, or multiplies, on the right."""
+    if c.op not in _TURNED:
+        return c
+    left, right = (_scaled(a) for a in c.args)
+    if left.op == "const" and right.op != "const":
+        return Expr(_TURNED[c.op], (right, left), c.attrs, c.type, c.span)
+    return c if left is c.args[0] and right is c.args[1] else Expr(c.op, (left, right), c.attrs, c.type, c.span)
+
+
+def _scaled(e: Expr) -> Expr:
+    return Expr("mul", e.args[::-1], e.attrs, e.type, e.span) if e.op == "mul" and e.args[0].op == "const" and e.args[1].op != "const" else e
 
 
 def definitions(lets: Mapping[str, Let], e: Expr) -> list[Let]:

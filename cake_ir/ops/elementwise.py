@@ -100,7 +100,7 @@ def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
             continue
         if (dtype, other) not in _WIDENS:
             raise FaultError(Fault("D003", f"`{name}` combines {dtype} and {other}", span, ((found.span, dtype), (a.span, other)),
-                                   help=f"convert one with `lm.cast(.., lm.{dtype})`", facts={"expected": dtype, "found": other}))  # fmt: skip
+                                   help=_meeting(found, a), facts={"expected": dtype, "found": other}))  # fmt: skip
         found, dtype = a, other
     if len(typed) == len(args):
         return dtype
@@ -110,6 +110,16 @@ def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
                                ((found.span, dtype), (fraction.span, "floating point")), help="convert with `lm.cast(.., lm.f32)`, or write an integer",
                                facts={"expected": dtype, "found": "f32"}))  # fmt: skip
     return dtype
+
+
+def _meeting(a: Expr, b: Expr) -> str:
+    """How two operands of different dtypes can meet: as floating point where one of them is, and a vector that only starts as an integer from the start."""
+    floats = [x for x in (a, b) if dtype_of(x.type) in DTYPES and DTYPES[dtype_of(x.type)].kind == "float"]
+    to = dtype_of((floats or [a])[0].type)
+    whole = b if floats and floats[0] is a else a
+    if len(floats) == 1 and to == "f32" and whole.op == "var" and isinstance(whole.type, FragT) and whole.type.form in ("rowvec", "colvec") and whole.type.dtype == "i32":
+        return f"an integer `init` makes i32: start `{whole.attrs['name']}` with `init=0.0` if it holds f32, else convert it with `lm.cast(.., lm.f32)`"
+    return f"convert one with `lm.cast(.., lm.{to})`"
 
 
 def dtype_of(t: Type) -> str:

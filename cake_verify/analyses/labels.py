@@ -14,6 +14,7 @@ from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import trips
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.running_offsets import prefix_tensors
 
 Label = tuple[str, int, int] | tuple[()] | None
 """(axis, first element, operation that read it); None says nothing (a constant), the empty tuple that nothing is known."""
@@ -114,7 +115,7 @@ def _axis(plan: Plan, op: Op, axes: tuple[str | int, ...], coords: tuple[Expr, .
 
 def _looked_up(program: Program, role: str, e: Expr) -> bool:
     """Whether a coordinate comes from a table in memory: any order of tiles may be meant."""
-    sorted_ = trips.prefix_tensors(program)
+    sorted_ = prefix_tensors(program)
     return any(n.op == "ld" and n.attrs.get("tensor") not in sorted_ for n in trips.resolver_of(program, role)(e).parts())
 
 

@@ -19,6 +19,7 @@ from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, decode_gro
 from cake_verify.analyses import ranges
 from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.sites import Site
 from cake_verify.analyses.tape import LEAVES, Tape, evaluate, plain_tape, tape
 from cake_verify.analyses.trips import resolver_of, written
@@ -34,7 +35,7 @@ class TooMany(Exception):
 @record(eq=False)
 class Position:
     """One execution: run-time scalars, loop variables (tiles as their fields by name), the member; `high` says which end of its declared
-    values an index tensor gives, `tile` which tile of the schedule it is."""
+    values an index tensor gives, `apart` that running offsets share all there is evenly, `tile` which tile of the schedule it is."""
 
     program: Program
     args: Mapping[str, int]
@@ -43,6 +44,7 @@ class Position:
     high: bool = False
     tile: tuple[int, ...] = ()
     inside: bool = True
+    apart: bool = False
 
     def value(self, e: Expr) -> Any:
         """The value of a resolved expression, None where something in it is not known."""
@@ -63,14 +65,27 @@ class Position:
         if op == "field":
             tile = self.names.get(str(e.args[0].attrs.get("name")))
             return tile.get(str(e.attrs["name"])) if isinstance(tile, dict) else None
-        return self.member if op == "role_index" else self._read(str(e.attrs["tensor"]))
+        return self.member if op == "role_index" else self._read(str(e.attrs["tensor"]), e)
 
-    def _read(self, tensor: str) -> int | None:
+    def _read(self, tensor: str, e: Expr) -> int | None:
         stated = declared_values(self.program, tensor)
         if stated is None:
             return None
+        if self.apart and tensor in prefix_tensors(self.program):
+            return self._offset(tensor, stated, e)
         end = evaluate(self.program, stated.hi if self.high else stated.lo, self.args)
         return None if end is None else int(end) - 1 if self.high else int(end)
+
+    def _offset(self, tensor: str, stated: AssumeValues, e: Expr) -> int | None:
+        """An element of running offsets that go from the least value that is stated to the greatest in even steps."""
+        extents = self.program.tensors[tensor].extents
+        count = extents[0] if len(extents) == 1 else None
+        count = self.args.get(count) if isinstance(count, str) else count
+        lo, end = (evaluate(self.program, x, self.args) for x in (stated.lo, stated.hi))
+        i = self.value(e.args[0])
+        if not isinstance(count, int) or not isinstance(lo, int) or not isinstance(end, int) or not isinstance(i, int) or not 0 <= i < count or count < 2:
+            return None
+        return lo + (end - 1 - lo) * i // (count - 1)
 
     def shown(self, names: Iterable[str]) -> str:
         """The arguments by name and where the operation stands, for a message."""
@@ -169,16 +184,16 @@ def around(site: Site, program: Program) -> list[Expr]:
     return [resolve(e) for e in out]
 
 
-def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False, free: bool = False) -> tuple[Position, ...]:
+def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False, free: bool = False, apart: bool = False) -> tuple[Position, ...]:
     """Every execution of an operation for `args`, worked out once for all operations of its block. Raises `TooMany`.
 
     With `free` a condition on nothing but what memory holds may hold and may not: some memory lets the operation run.
     """
-    key = (positions, site.role.name, *map(id, site.path), site.arms, *sorted(args.items()), high, free)
+    key = (positions, site.role.name, *map(id, site.path), site.arms, *sorted(args.items()), high, free, apart)
     found = program.facts.get(key)
     if found is None:
         try:
-            found = tuple(_positions(program, site, args, high, free))
+            found = tuple(_positions(program, site, Position(program, args, {}, 0, high, apart=apart), free))
         except TooMany as many:
             found = many
         program.facts[key] = found
@@ -187,11 +202,11 @@ def positions(program: Program, site: Site, args: Mapping[str, int], high: bool 
     return found  # type: ignore[return-value]  # what was put in under this key
 
 
-def _positions(program: Program, site: Site, args: Mapping[str, int], high: bool, free: bool) -> Iterator[Position]:
+def _positions(program: Program, site: Site, first: Position, free: bool) -> Iterator[Position]:
     resolve = resolver_of(program, site.role.name)
     left = MOST
     for member in range(site.role.members):
-        for p in _inner(program, site, 0, 0, Position(program, args, {}, member, high), resolve, free):
+        for p in _inner(program, site, 0, 0, Position(program, first.args, {}, member, first.high, apart=first.apart), resolve, free):
             left -= 1
             if left < 0:
                 raise TooMany
@@ -208,7 +223,7 @@ def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, reso
             yield from _inner(program, site, depth + 1, arm + 1, p, resolve, free)
         return
     for v, tile, inside in _values(program, s, p, resolve):
-        at = Position(program, p.args, {**p.names, s.var: v}, p.member, p.high, tile or p.tile, p.inside and inside)
+        at = Position(program, p.args, {**p.names, s.var: v}, p.member, p.high, tile or p.tile, p.inside and inside, p.apart)
         yield from _inner(program, site, depth + 1, arm, at, resolve, free)
 
 

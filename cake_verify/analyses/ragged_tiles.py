@@ -12,8 +12,9 @@ from cake_ir.program import Expr, For, Param, Program
 from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.sites import Site, covered
-from cake_verify.analyses.trips import linear, prefix_tensors, resolver_of
+from cake_verify.analyses.trips import linear, resolver_of
 
 
 @record()

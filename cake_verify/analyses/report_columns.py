@@ -28,6 +28,9 @@ def told_column(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, Any]) ->
         message = f"this mask compares positions of rows and columns whose bases do not fit: rows start at `{axis}` = {c.one[1]}, columns at {c.other[1]}"
         return Fault("S034", message, at, ((source.span, "the rows"), (other.span, "the columns")), "the base of each `lm.iota` is where its rows or columns start", (),
                      {**facts, "axis": axis})  # fmt: skip
+    if c.kind == "strays":
+        message = f"the columns of this mask come from `{axis}` = {c.one[1]} and then from {c.other[1]}, and the base of their `lm.iota` has not moved as far against that of the rows"
+        return Fault("S034", message, at, ((source.span, "the columns"),), "the base of `lm.iota(.., axis=1, base=b)` is where the tile's columns start", (), {**facts, "axis": axis})
     offsets = divided_by(walk, c.one)
     if c.kind == "behind":
         return _behind(plan, c, str(offsets), facts)

@@ -58,7 +58,7 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return halves(plan, c, facts)
     if c.passed is not None:
         return off_diagonal(plan, c, facts)
-    if c.kind in ("mask", "numbered", "filled", "related", "behind"):
+    if c.kind in ("mask", "numbered", "filled", "related", "behind", "strays"):
         return told_column(plan, walk, c, facts)
     if c.kind == "contraction":
         return _contraction(plan, c, facts)
@@ -66,6 +66,10 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         return _transposed(plan, c, facts)
     if c.kind == "beside":
         return _beside(plan, c, facts)
+    if c.kind == "drifting":
+        assert c.one and c.other
+        message = f"what was loaded at {place(c.one)} is combined with what was loaded at {place(c.other)}, and in other rounds the two lie at another distance"
+        return Fault("S034", message, span_at(plan, c.one), ((c.op.span, "combined here"), *sources(plan, c)), "load what belongs to the same rows and columns in every round", (), facts)
     if c.kind == "summed":
         return _summed(plan, c, facts)
     return _misplaced(plan, walk, c, facts)

@@ -16,6 +16,8 @@ from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import edits, trips
 from cake_verify.analyses.plan import Plan, Step
+from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.state import Found, Member
 
 
@@ -60,12 +62,12 @@ def guarded(plan: Plan, op: Op) -> Range | None:
     coords = op.operands.get("coords")
     if not isinstance(coords, tuple) or not _writes_tensor(op, plan) or op.operands.get("mask") is not None or op.attrs.get("clip"):
         return None
-    prefix = trips.prefix_tensors(plan.program)
+    prefix = prefix_tensors(plan.program)
     if not prefix:
         return None
     resolve = trips.resolver_of(plan.program, plan.sites[op.id].role)
     for k, e in enumerate(coords):
-        for n in resolve(e).parts():
+        for n in outside_reads(resolve(e)):
             if n.op == "ld" and n.attrs["tensor"] in prefix:
                 extent = _extent(op, k)
                 if extent is None:

@@ -22,6 +22,7 @@ from cake_verify.analyses.grid_walk import walks
 from cake_verify.analyses.guards import unreached
 from cake_verify.analyses.left_out import left_out, part_left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
+from cake_verify.analyses.no_rounds import without_rounds
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
@@ -85,7 +86,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         why = f"not decided: how many tiles `{d.name}` has is computed in more steps than are followed"
         return SafetyResult(tuple(static), (Fault("S090", why, d.span, severity="note", help="state it in fewer steps, or as an argument"),), 0, ())
     settings, lost = search.find()
-    faults: list[Fault] = []
+    failures: list[tuple[Setting, Fault]] = []
     undecided: list[Fault] = []
     events = 0
     used: set[int] = set()
@@ -124,8 +125,8 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         came |= came_round(plan, world.ctas)
         if failed:
             fault = report(replay(machine, setting, search.prefix))
-            if fault is not None and not any(_same(fault, f) for f in faults):
-                faults.append(fault)
+            if fault is not None and not any(_same(fault, f) for _, f in failures):
+                failures.append((setting, fault))
             continue
         if values is not None:
             told = setting, values, log
@@ -139,6 +140,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         wrote |= world.wrote
         short |= world.short
         exact |= world.exact
+    faults = without_rounds(program, search.loops, failures, settings)
     if not faults and not undecided:
         faults += [_dead(plan, op) for op in sorted(wrote - used)]
         faults += [_cut_short(plan, op, *short[op]) for op in sorted(short) if op not in exact][:1]

@@ -25,6 +25,7 @@ from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.setting import Setting, own_index
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
@@ -47,7 +48,7 @@ class Settings:
         self.scheduler = self._main_scheduler()
         self.integers = [p.name for p in program.scalars.values() if DTYPES[p.dtype or "i32"].is_integer]
         self.ones: dict[str, Any] = {**dict.fromkeys(program.scalars, 1.0), "ld": own_index, "tile": {}}
-        self.prefix = trips.prefix_tensors(program)
+        self.prefix = prefix_tensors(program)
         self.read = self._tensors_read()
         self.branched = read_guards.only_branched(self)
         self.bounds = {t: stated for t in self.branched if (stated := declared_values(program, t)) is not None}
@@ -108,8 +109,7 @@ class Settings:
 
     def _functions(self) -> None:
         """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
-        resolve = trips.resolver_of(self.program, "")
-        program = self.program
+        program, resolve = self.program, trips.resolver_of(self.program, "")
         assumed = [resolve(a.cond) for a in program.assumes]
         self._assumed = [e for e, text in zip(assumed, texts(program, [[e] for e in assumed]), strict=True) if text is not None]
         lengths = [trips.lengths(program, loop) for loop in self.loops]
@@ -260,7 +260,7 @@ class Settings:
         if go_farther(self, choices, most):
             found, choices, most = self._cover()
         if found:
-            i = min(range(len(found)), key=lambda i: (found[i].mixed, read_guards.kept_out(self, choices[i]), abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
+            i = min(range(len(found)), key=lambda i: (found[i].mixed, read_guards.kept_out(self, choices[i]), sum([n < 2 for n in found[i].trips]), abs(max(found[i].trips, default=3) - max(3, self.stages + 1))))
             told = telling(self, found[i], choices[i])
             if told.tiles < found[i].tiles and self.stages + 1 > max(found[i].trips, default=0) * told.tiles:
                 found.append(told)  # as few tiles a block would not bring it back to a slot

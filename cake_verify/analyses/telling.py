@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from cake_verify.analyses import trips
+from cake_ir.scheduler import TileOrder, cta_tile
+from cake_verify.analyses.blocks import LENGTH
+from cake_verify.analyses.read_guards import reads
+from cake_verify.analyses.trips import NO_VALUE, resolver_of
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Setting, Settings
@@ -16,7 +20,7 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     s = search.scheduler
     if s is None or search.counts is None or s.kind == "grouped":
         return replace(setting, telling=True)
-    resolve = trips.resolver_of(search.program, "")
+    resolve = resolver_of(search.program, "")
     several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
     for k, e in enumerate(s.tiles):
         names = [str(n.attrs["name"]) for n in resolve(e).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
@@ -35,6 +39,10 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         less, more = ({**choice, name: choice[name] + by * search.units.get(name, 1)} for by in (-1, 1))
         if less[name] > 0 and search.profile(less) == search.profile(choice) != search.profile(more):
             choice = less
+    if s.kind == "grid" and search.read:
+        choice, cluster = _at_work(search, setting, choice)
+    else:
+        cluster = None
     profile = search.profile(choice)
     if profile is None:
         return replace(setting, telling=True)
@@ -44,9 +52,49 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     if search.bounds and not setting.mixed:  # what is read keeps to bounds that other arguments may have moved
         setting = replace(setting, lengths=search.lengths_of(choice, env))
     if s.kind == "grid":
-        return replace(setting, args=args, clusters=max(1, total), cluster=max(0, total - 1), telling=True)
+        if search.read and not setting.mixed:
+            setting = replace(setting, lengths=search.lengths_of(choice, env), trips=profile[1])
+        return replace(setting, args=args, clusters=max(1, total), cluster=max(0, total - 1) if cluster is None else cluster, telling=True)
     clusters = 1 if total < 4 else 2 if total == 6 else (total // 3) | 1  # a stride that meets odd and even tiles of each axis
     return replace(setting, args=args, clusters=clusters, cluster=0 if s.raster == "heavy_first" else min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
+
+
+LENGTHS, MOST = 12, 64
+"""Numbers to be read that are tried for one tensor, and for all of them together."""
+
+
+def _at_work(search: Settings, setting: Setting, choice: dict[str, int]) -> tuple[dict[str, int], int | None]:
+    """Numbers in memory that give the last tile of a grid something to do, else the last tile that has something to do with what is there.
+
+    A tile behind the end of its sequence says nothing about where the others read and write.
+    """
+    if setting.mixed or _works(search, setting, choice, -1):
+        return choice, None
+    names = [LENGTH + t for t in search.read]
+    longer = [sorted({v for v in search.candidates[n] if v >= choice[n]})[:LENGTHS] for n in names]
+    for values in islice(product(*longer), MOST * len(names)):
+        trial = {**choice, **dict(zip(names, values, strict=True))}
+        if _works(search, setting, trial, -1):
+            return trial, None
+    total = (search.profile(choice) or (0,))[0]
+    return choice, next((i for i in range(total - 1, max(-1, total - MOST), -1) if _works(search, setting, choice, i)), None)
+
+
+def _works(search: Settings, setting: Setting, choice: dict[str, int], cluster: int) -> bool:
+    """Whether the tile of a cluster (the last one for -1) passes the conditions on memory, and has the loops that the first tile has."""
+    s = search.scheduler
+    assert s is not None and search.counts is not None
+    try:
+        if (profile := search.profile(choice)) is None:
+            return False
+        env = search.environment(choice)
+        order = TileOrder(search.counts(env), s.names, s.raster, s.swizzle, s.cluster, s.deal)
+        at = cta_tile(order, cluster if cluster >= 0 else profile[0] - 1)
+        env["tile"] = dict(zip(s.fields, at, strict=True))
+        sides, rounds = search.guards(env), search.trips(env)
+    except NO_VALUE:
+        return False
+    return all(side for side, c in zip(sides, search.guard_conditions, strict=True) if reads(c)) and all(r or not n for r, n in zip(rounds, setting.trips, strict=True))
 
 
 def _count(search: Settings, choice: dict[str, int], k: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from operator import is_
 
-from cake_ir.derive.structure import listed, sites
+from cake_ir.derive.structure import listed
 from cake_ir.fact import fact
 from cake_ir.fault import LEFT_OUT
 from cake_ir.program import Assign, Expr, For, If, Op, Program
@@ -340,31 +340,6 @@ def _part(e: Expr, known: dict[int, str]) -> str:
 
 def _inner(text: str) -> str:
     return f"({text})" if " " in text and not text.endswith(")") else text
-
-
-@fact
-def prefix_tensors(program: Program) -> frozenset[str]:
-    """Tensors of running offsets: somewhere both element i and element i + 1 are read."""
-    seen: dict[str, set[str]] = {}
-    for site in sites(program):
-        if site.op.name == "ld" and "tensor" in site.op.attrs:
-            i = site.op.operands["i"]
-            assert isinstance(i, Expr)
-            seen.setdefault(str(site.op.attrs["tensor"]), set()).add(canonical(resolver_of(program, site.role)(i)))
-    out = {s.offsets for s in program.schedulers.values() if s.offsets}
-    for tensor, forms in seen.items():
-        for t in forms:
-            if f"({t}+1)" in forms or (t.startswith("(") and any(_plus_one(t) == u for u in forms)):
-                out.add(tensor)
-    return frozenset(out)
-
-
-def _plus_one(text: str) -> str:
-    inner = text[1:-1].split("+")
-    if inner[-1].lstrip("-").isdigit():
-        n = int(inner[-1]) + 1
-        return "(" + "+".join([*inner[:-1], str(n)] if n else inner[:-1]) + ")"
-    return f"({text[1:-1]}+1)"
 
 
 @fact

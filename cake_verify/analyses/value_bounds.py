@@ -14,6 +14,7 @@ from cake_ir.types import FragT, ScalarT
 from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.state import Member
 
 Limit = tuple[int | None, int | None]
@@ -199,7 +200,7 @@ class Bounds:
         """Whether a condition reads only tensors that no loop is as long as, and of which `lm.assume_values` says what runs keep to."""
         read = {str(n.attrs["tensor"]) for n in cond.parts() if n.op == "ld" and "tensor" in n.attrs}
         lengths = {str(n.attrs.get("tensor")) for x in trips.loops(self.plan.program) for e in (x.lo, x.hi) for n in e.parts() if n.op == "ld"}
-        prefix = trips.prefix_tensors(self.plan.program)
+        prefix = prefix_tensors(self.plan.program)
         return bool(read) and all(t not in lengths and t not in prefix and declared_values(self.plan.program, t) is not None for t in read)
 
     def _read(self, role: str, e: Expr, depth: int = 16) -> bool:

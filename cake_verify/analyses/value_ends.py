@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cake_verify.analyses import trips
+from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.state import Member
 
 if TYPE_CHECKING:
@@ -28,9 +30,10 @@ def _divider(walk: ValueWalk, label: Any) -> str | None:
     coords, tensor = op.operands.get("coords"), plan.program.tensors.get(str(op.attrs.get("tensor")))
     if not isinstance(coords, tuple) or tensor is None or label[0] not in tensor.axes:
         return None
-    prefix = trips.prefix_tensors(plan.program)
+    prefix = prefix_tensors(plan.program)
     at = coords[len(tensor.axes) - 1 - tensor.axes.index(label[0])]
-    found = (n for n in trips.resolver_of(plan.program, plan.sites[op.id].role)(at).parts() if n.op == "ld" and n.attrs["tensor"] in prefix)
+    # What only says where to read a number (the entries of a row of CSR, whose numbers are blocks) divides another axis.
+    found = (n for n in outside_reads(trips.resolver_of(plan.program, plan.sites[op.id].role)(at)) if n.op == "ld" and n.attrs["tensor"] in prefix)
     return next((str(n.attrs["tensor"]) for n in found), None)
 
 
@@ -45,4 +48,18 @@ def end_of(walk: ValueWalk, m: Member, label: Any) -> int | None:
     return extent if isinstance(extent, int) and label[1] < extent else None
 
 
-__all__ = ["divided_by", "end_of"]
+_FOLLOWED = frozenset({"add", "sub", "mul", "param", "const", "var", "field", "role_index", "cta_rank", "cta_id"})
+
+
+def follows_coordinates(walk: ValueWalk, label: Any) -> bool:
+    """Whether a copy reads along its axis where sums of counts say, so that tiles lie as far apart as their numbers: no table and no remainder chooses places along any of its axes."""
+    op = walk.plan.program.ops[label[2]]
+    coords, tensor = op.operands.get("coords"), walk.plan.program.tensors.get(str(op.attrs.get("tensor")))
+    if not isinstance(coords, tuple) or tensor is None or label[0] not in tensor.axes:
+        return False
+    prefix, resolve = prefix_tensors(walk.plan.program), trips.resolver_of(walk.plan.program, walk.plan.sites[op.id].role)
+    own = coords[len(tensor.axes) - 1 - tensor.axes.index(label[0])]
+    return all((at is not own or n.op in _FOLLOWED) if n.op != "ld" else n.attrs["tensor"] in prefix for at in coords for n in outside_reads(resolve(at)))
+
+
+__all__ = ["divided_by", "end_of", "follows_coordinates"]

@@ -14,6 +14,7 @@ from cake_ir.program import Assign, Expr, Op
 from cake_verify.analyses import trips
 from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import moved
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_ends import divided_by, end_of
@@ -87,7 +88,7 @@ def _bounded_by(walk: ValueWalk, role: str, e: Expr) -> Iterator[str]:
         yield next(iter(live))
     elif sorted(live.values()) == [-1, 1]:  # one offset less the one before it: the length of a sequence
         heads = {t.partition("[")[0] for t in live}
-        yield from heads & trips.prefix_tensors(walk.plan.program) if len(heads) == 1 else ()
+        yield from heads & prefix_tensors(walk.plan.program) if len(heads) == 1 else ()
 
 
 # ------------------------------------------------------------------ numbers of columns

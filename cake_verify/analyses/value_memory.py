@@ -94,18 +94,18 @@ class MemoryValues(ValueState):
                     continue
                 to_row, to_col = labels_at(box, v[coords], number)
                 if _across(row, to_row, to_col, product) or _across(col, to_col, to_row, product):
-                    self._clash("transposed", op, m, v, 0, row or col, to_row or to_col)
+                    self.clash("transposed", op, m, v, 0, row or col, to_row or to_col)
                     continue
                 gone = next((to for label, to in ((row, to_row), (col, to_col)) if product and not label and to and SUMMED + to[0] in product and to[0] not in product), None)
                 if gone is not None:
-                    self._clash("summed", op, m, v, 0, gone, gone)
+                    self.clash("summed", op, m, v, 0, gone, gone)
                     continue
                 for axis, label, to, n in ((0, row, to_row, box.rows), (1, col, to_col, box.cols)):
                     by = apart(label, to)
                     if by is not None and label:
                         self.moves.setdefault((number, axis), {}).setdefault(label[2], set()).add(by)
                     if by and (product or abs(by) >= n):
-                        self._clash("stored", op, m, v, axis, label, to, bool(product) or self._past(label, by, n))
+                        self.clash("stored", op, m, v, axis, label, to, bool(product) or self._past(label, by, n))
 
         return store
 

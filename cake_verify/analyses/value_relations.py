@@ -17,7 +17,7 @@ from cake_ir.types import FragT, ScalarT
 from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import Label, moved
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.value_ends import end_of
+from cake_verify.analyses.value_ends import end_of, follows_coordinates
 
 if TYPE_CHECKING:
     from cake_verify.analyses.value_walk import ValueWalk
@@ -106,7 +106,11 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
                     continue
                 row, col = walk.held(m, leaf, v)[:2]
                 row, col = moved(row, offset(leaf.row_from, v)), moved(col, offset(leaf.col_from, v))
-                if not row or not col or row[0] != col[0]:
+                if not row or not col:
+                    continue
+                if row[0] != col[0]:
+                    if len({x[0] for x in found}) == 1 and follows_coordinates(walk, col):
+                        _follow(walk, op, m, v, row, col, found[0][0] - col[1] + row[1])
                     continue
                 apart = col[1] - row[1]
                 if any(x[0] != apart for x in found):
@@ -118,6 +122,14 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
                         _far(walk, _key(walk, role, row, col, side), m, row, rows, col, cols)
 
     return step
+
+
+def _follow(walk: ValueWalk, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label, shift: int) -> None:
+    """Rows and columns along axes of their own: where position 0 lies is anybody's guess, but for one tile of rows it stays where it is."""
+    assert row and col
+    known, first = walk.shifts.setdefault((op.id, m.number, row, col[0], col[2]), (shift, col))
+    if known != shift:
+        walk.strays(op, m, v, first, col)
 
 
 def _shape(e: Expr) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from cake_verify.analyses.labels import (
 )
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.value_apart import mixed
 from cake_verify.analyses.value_bounds import Bounds
 from cake_verify.analyses.value_feeding import Place, Selection, sources_of
 from cake_verify.analyses.value_relations import Compared, Passed
@@ -107,9 +108,12 @@ class ValueState:
         self._sums: dict[tuple[int, Any], Sum] = {}
         self._clock = 0
         self.relations: dict[tuple[int, str], tuple[Compared, ...]] = {}
+        self.shifts: dict[tuple[Any, ...], tuple[int, Label]] = {}
         self.diagonals: dict[Side, dict[int, dict[int, Passed]]] = {}
         self.reached: dict[Side, Passed] = {}
         self.beside: dict[tuple[int, int, str, str], dict[tuple[int, int], list[Beside]]] = {}
+        self.distances: dict[tuple[int, int, int, str, str], dict[int, Beside]] = {}
+        self.together: set[tuple[int, int, int]] = set()
         self.ends: dict[Side, dict[tuple[int, int], int | None]] = {}
         self.kept: set[tuple[int, str]] = set()
         self.taken: frozenset[Place] | None = None
@@ -222,33 +226,25 @@ class ValueState:
                     label = tile[row_side] if row_from is None else moved(tile[row_side], offset(row_from, v))  # type: ignore[arg-type]  # 0 or 1: a label
                     if label is not row:
                         old, row = row, join(row, label)
-                        if product and old and label and row == UNKNOWN:
-                            row = self._mixed(op, m, v, 0, old, label, product)
+                        if old and label:
+                            if row == UNKNOWN:
+                                row = mixed(self, op, m, v, 0, old, label, product)
+                            elif not product:
+                                self.together.add((op.id, m.number, 0))
                 if col_side is not None:
                     label = tile[col_side] if col_from is None else moved(tile[col_side], offset(col_from, v))  # type: ignore[arg-type]  # 0 or 1: a label
                     if label is not col:
                         old, col = col, join(col, label)
-                        if product and old and label and col == UNKNOWN:
-                            col = self._mixed(op, m, v, 1, old, label, product)
+                        if old and label:
+                            if col == UNKNOWN:
+                                col = mixed(self, op, m, v, 1, old, label, product)
+                            elif not product:
+                                self.together.add((op.id, m.number, 1))
             return row, col, product
 
         return read
 
-    def _mixed(self, op: Op, m: Member, v: tuple[Any, ...], axis: int, old: Label, label: Label, product: Axes) -> Label:
-        """Elements that are combined one by one and lie at two places of one axis, or along two axes of a product; of a product and something
-        along an axis of its own, as its scales may be, the product says where they are."""
-        assert old and label
-        if old[0] == label[0]:
-            self._clash("added", op, m, v, axis, old, label)
-        elif old[0] in product and label[0] in product:
-            self._clash("transposed", op, m, v, axis, old, label)
-        elif old[0] in product or label[0] in product:
-            one, other = (old, label) if old[0] in product else (label, old)
-            self.beside.setdefault((op.id, axis, one[0], other[0]), {}).setdefault((m.cta.rank, m.index), []).append((one, other, m, v))
-            return one
-        return UNKNOWN
-
-    def _clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
+    def clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
         if len(self.clashes) < 64:
             self.clashes.append(Clash(kind, op, m, v, axis, one, other, sure))
 
@@ -272,27 +268,31 @@ class ValueState:
 
     def covered_over(self, op: Op, m: Member, v: tuple[Any, ...], view: str, by: int) -> None:
         """Bytes that are read once more have been written through another view since."""
-        self._clash("covered", op, m, v, 0, (view, 0, op.id), ("", 0, by))
+        self.clash("covered", op, m, v, 0, (view, 0, op.id), ("", 0, by))
 
     def masked(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A mask lets one element through that was filled in."""
-        self._clash("mask", op, m, v, 1, label, label)
+        self.clash("mask", op, m, v, 1, label, label)
 
     def filled(self, op: Op, m: Member, v: tuple[Any, ...], label: Label) -> None:
         """A selection takes what was filled in for elements."""
-        self._clash("filled", op, m, v, 1, label, label)
+        self.clash("filled", op, m, v, 1, label, label)
 
     def behind(self, op: Op, m: Member, v: tuple[Any, ...], row: Label) -> None:
         """A running value takes in a row of the next sequence."""
-        self._clash("behind", op, m, v, 0, row, row)
+        self.clash("behind", op, m, v, 0, row, row)
 
     def related(self, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label) -> None:
         """A mask compares positions that are not those of the rows and columns."""
-        self._clash("related", op, m, v, 0, row, col)
+        self.clash("related", op, m, v, 0, row, col)
+
+    def strays(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
+        """The base of a mask's columns does not follow the tile from which they come."""
+        self.clash("strays", op, m, v, 1, one, other)
 
     def elsewhere(self, op: Op, axis: int, at: Beside) -> None:
         """What a product is combined with lies at another distance from it than for other members, or whole tiles away."""
-        self._clash("beside", op, at[2], at[3], axis, at[0], at[1])
+        self.clash("beside", op, at[2], at[3], axis, at[0], at[1])
 
     def off_diagonal(self, kind: str, wide: Passed, narrow: Passed) -> None:
         """One tile's mask lets columns pass that another tile's does not, or a tile has none."""
@@ -300,7 +300,7 @@ class ValueState:
 
     def numbered(self, op: Op, m: Member, v: tuple[Any, ...], one: Label, other: Label) -> None:
         """Columns of two tiles get the same numbers."""
-        self._clash("numbered", op, m, v, 1, one, other)
+        self.clash("numbered", op, m, v, 1, one, other)
 
     def uneven(self, c: Clash) -> bool:
         """Whether a store moves by different distances what different loads have brought: then one of them brings another tile."""
@@ -311,7 +311,7 @@ class ValueState:
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
         if cell[5] in self.plan.set_of or self.plan.program.ops[cell[5]].name == "cp_async":
-            self._clash("outdated", op, m, v, 0, ("", cell[6], cell[5]), ("", slot, op.id))
+            self.clash("outdated", op, m, v, 0, ("", cell[6], cell[5]), ("", slot, op.id))
 
     def _from_view(self, op: Op, operand: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
         """The labels of a rectangle as it is read, transposition applied; constants of the view's origin are added."""

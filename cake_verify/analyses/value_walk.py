@@ -14,7 +14,6 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses import trips
 from cake_verify.analyses.fragment_paths import offset
 from cake_verify.analyses.labels import (
     CONSTANT,
@@ -32,8 +31,10 @@ from cake_verify.analyses.labels import (
     moved,
 )
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_alias import overwritten, shared
+from cake_verify.analyses.value_apart import drifting
 from cake_verify.analyses.value_beside import misplaced
 from cake_verify.analyses.value_beyond import beyond
 from cake_verify.analyses.value_bounds import Bounds
@@ -82,6 +83,8 @@ class ValueWalk(TensorValues):
         self.clashes += [c for s, other in pairs if (c := s.judged(other)) is not None]
         for op, axis, at in misplaced(self) if self.beside else ():
             self.elsewhere(op, axis, at)
+        for op, axis, odd in drifting(self) if self.distances else ():
+            self.clash("drifting", op, odd[2], odd[3], axis, odd[0], odd[1])
         self.handlers.clear()  # they hold the walk, which would hold them
 
     # ------------------------------------------------------------ compiling
@@ -229,10 +232,10 @@ class ValueWalk(TensorValues):
             ends = ends_of(m)
             (first, which), (second, other) = (right(end, v) for end in ends)
             if first[1] and second[1] and first[1] != second[1] and first[1][:2] != second[1][:2]:
-                self._clash("contraction", op, m, v, 1, first[1], second[1])
+                self.clash("contraction", op, m, v, 1, first[1], second[1])
             by = apart(second[0], first[0])
             if by == 0:
-                self._clash("halves", op, m, v, 0, first[0], second[0])
+                self.clash("halves", op, m, v, 0, first[0], second[0])
             whole = first[0] if by == width // 2 else UNKNOWN
             for end in ends:
                 product(end, v, left(end, v), ((whole, first[1], first[2] | second[2]), None if which is None or other is None else (which, other)))
@@ -242,18 +245,18 @@ class ValueWalk(TensorValues):
             if a[1] and b[1]:
                 if a[1][0] == b[1][0]:
                     if a[1][1] != b[1][1]:
-                        self._clash("contraction", op, m, v, 1, a[1], b[1])
+                        self.clash("contraction", op, m, v, 1, a[1], b[1])
                     else:
                         found = covered.get((a[1][0], a[1][2], b[1][2]))
                         if found is None:
                             found = covered[a[1][0], a[1][2], b[1][2]] = contracted(a[1][0], a[1], b[1])
                         found.add((a[1][1], depth))
                 elif (b[0] and b[0][0] == a[1][0]) or (a[0] and a[0][0] == b[1][0]):
-                    self._clash("transposed", op, m, v, 1, a[1], b[1])
+                    self.clash("transposed", op, m, v, 1, a[1], b[1])
             elif a[1] and apart(a[1], b[0]) == 0:
-                self._clash("transposed", op, m, v, 1, a[1], b[0])
+                self.clash("transposed", op, m, v, 1, a[1], b[0])
             elif b[1] and apart(a[0], b[1]) == 0:
-                self._clash("transposed", op, m, v, 1, a[0], b[1])
+                self.clash("transposed", op, m, v, 1, a[0], b[1])
             if not whole and tmem is None:  # a part of an accumulator: of the whole nothing is known any more
                 for fixed, array, slot, stages in places:
                     key = fixed or (array, v[slot] % stages)
@@ -267,7 +270,7 @@ class ValueWalk(TensorValues):
                 key, owner = region[0], -1 - m.cta.rank
                 cell = self._cells.get(m.cta.rank, {}).get(region[0])
                 if cell is not None and cell[0] != tmem.tmem and not begins:  # type: ignore[union-attr]  # columns come with tensor memory
-                    self._clash("clobbered", op, m, v, 0, UNKNOWN, ("", 0, cell[5]))
+                    self.clash("clobbered", op, m, v, 0, UNKNOWN, ("", 0, cell[5]))
                 old: Tile = NOTHING if cell is None else (cell[1], moved(cell[2], v[at]), cell[3])
             else:
                 fixed, array, slot, stages = places[0]
@@ -293,12 +296,12 @@ class ValueWalk(TensorValues):
                 old = CONSTANT
             if which_a is not None and which_b is not None:
                 if part in total.parts:
-                    self._clash("twice", op, m, v, 0, a[1], b[1])
+                    self.clash("twice", op, m, v, 0, a[1], b[1])
                 total.parts.add(part)
             if total.read and not begins:
                 for axis, was, now in ((0, old[0], a[0]), (1, old[1], b[0])):
                     if apart(was, now):
-                        self._clash("stale", op, m, v, axis, was, now)
+                        self.clash("stale", op, m, v, axis, was, now)
             total.unread, total.read, total.member = number, False, m.index
             total.count += 1
             self.made[number] = self.made.get(number, 0) + 1
@@ -307,9 +310,9 @@ class ValueWalk(TensorValues):
                 if not was:
                     continue
                 if abs(apart(was, now) or 0) >= n:
-                    self._clash("mixed", op, m, v, axis, was, now)
+                    self.clash("mixed", op, m, v, axis, was, now)
                 elif now and across and was[0] != now[0] and (was[0] == across[0] or now[0] == across[0]):
-                    self._clash("transposed", op, m, v, axis, was, now)
+                    self.clash("transposed", op, m, v, axis, was, now)
             axes = frozenset([x[0] for x in (a[0], b[0]) if x]) or _SOME
             if not a[1] or not b[1]:
                 axes |= _summed(a, b) | _summed(b, a)
@@ -331,7 +334,7 @@ def _watches(program: Program) -> list[Watch]:
     needed = {
         mask_end: "where" in said, numbering: "argmin" in said or "argmax" in said, fills: selects(program),
         relations: not COMPARISONS.isdisjoint(said),
-        collected: reduces(program), beyond: bool(trips.prefix_tensors(program)), overwritten: bool(shared(program)),
+        collected: reduces(program), beyond: bool(prefix_tensors(program)), overwritten: bool(shared(program)),
     }  # fmt: skip
     return [watch for watch, wanted in needed.items() if wanted]
 

@@ -96,6 +96,7 @@ BY_CAUSE: dict[Cause | None, tuple[str, ...]] = {
     "next sequence": ("guard", "condition"),  # the tile is right, and too much of it is used
     "own copies": ("insert-sync", "swap"),
     "vector laid across": (),  # its elements need coordinates of their own, which no exchange gives them
+    "no round": (),  # what follows the loop is right where it has one
     "copied behind the wait": ("slot-back", "slot", "insert-copy-wait", "later"),
 }
 """Kinds of edits for a fault that says which of several mistakes it is."""

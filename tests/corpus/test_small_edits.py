@@ -30,6 +30,15 @@ EDITS = [
     ("attention_window", "col <= row and", "col <= row + 1 and", "D037"),
     ("retrieve_topk", "base=j * BN) < NK, acc", "base=j * BN) < NK + 1, acc", "D010"),
     ("attention_paged_decode", "if work.index == 0:", "if work.index != 0:", "Q001"),
+    ("vocab_lse", "lm.iota(z, 1, base=v * VB)", "lm.iota(z, 1, base=v)", "D010"),
+    ("prefill_varlen_sm120", "lm.iota(p, 1, base=j * BN)", "lm.iota(p, 1, base=0)", "S034"),
+    ("prefill_varlen_sm120", "sv[u].T.ldmatrix(form=\"b\"))", "sv[u].T.ldmatrix(form=\"b\"), init=True)", "S035"),
+    ("prefill_varlen_sm120", "sv.tma_load(V, coords=(t.h // GROUP * D, k0 + j * BN)", "sv.tma_load(V, coords=(t.h // GROUP * D, k0 + (j + 1) * BN)", "S034"),
+    ("awq_split_k", "coords=((g + ST - 1) * TK // 2, t.n * TN)", "coords=((g + ST - 1) * TK // 2, (t.n + 1) * TN)", "S034"),
+    ("skinny_fixup", "ws[u].ldmatrix(form=\"b\", like=o))", "ws[u].ldmatrix(form=\"b\", like=o), init=True)", "S035"),
+    ("skinny_fixup", "coords=((k + ST - 1) * TK, t.n * TN)", "coords=((k + ST - 1) * TK, (t.n + 1) * TN)", "S034"),
+    ("skinny_fixup", "if t.p < PARTS - 1:", "if t.p <= PARTS - 1:", "Q008"),
+    ("blocksparse_prefill", "if i + 1 < end:", "if i + 1 <= end:", "D031"),
 ]
 
 

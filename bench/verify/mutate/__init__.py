@@ -21,7 +21,9 @@ from bench.verify.mutate import (
     drop_init,
     drop_step,
     drop_sync,
+    drop_tail,
     drop_turn,
+    drop_update,
     drop_wait,
     drop_write,
     duplicate,
@@ -32,7 +34,9 @@ from bench.verify.mutate import (
     multicast,
     named_participants,
     operand_swap,
+    outside_loop,
     pdl,
+    plain_store,
     pool_size,
     primed_flip,
     reduction_scratch,
@@ -53,6 +57,7 @@ from bench.verify.mutate import (
     wrong_scales,
     wrong_slice,
     wrong_stage,
+    wrong_start,
     wrong_tile,
     wrong_view,
 )  # fmt: skip
@@ -64,14 +69,16 @@ MAKERS = (
     named_participants, arrive_kind, primed_flip, scope_flip, multicast, register_pool, pool_size, misaligned_view, swizzle, rows_tail,
     drop_bounds, drop_fill_mask, mma_init, operand_swap, wrong_tile, drop_write, drop_copy, duplicate, wrong_view, wrong_slice,
     reduction_scratch, tensor_memory, drop_init, wrong_base, pdl, skip_wait, drop_all_syncs, wrong_flag,
-    wrong_scales,
+    wrong_scales, outside_loop, plain_store, drop_tail, drop_update, wrong_start,
 )  # fmt: skip
 
-VALUES = frozenset({"drop-output", "wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product", "wrong-scales"})
+VALUES = frozenset({"drop-output", "wrong-tile", "wrong-slice", "operand-swap", "drop-fill-mask", "wrong-base", "wrong-trips", "wrong-guard", "duplicate-product", "wrong-scales",
+                    "drop-tail", "drop-update", "wrong-start"})
 """Classes that change what is computed and nothing else: a schedule with other coordinates is another schedule, and only the numbers tell.
 They are measured apart."""
 
 IMPOSSIBLE: dict[str, str] = {
+    "element type": "a view of another type of the same width than its tensor, its operands or its registers is refused at construction",
     "parity flip": "waits name slots; parities come from running counts (`primed` is the only choice left: class primed-flip)",
     "wrong expect_tx bytes": "bytes are the sum of the boxes that name the barrier and the slot",
     "expect_tx after the copy, or twice": "one announcement is placed before the first copy of a set",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
-from cake_ir.types import ViewT
+from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.rule import Page
@@ -22,7 +22,7 @@ PAGE = Page(
     failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
     passing=NEAREST,
     limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), E no known multiple of B. A mask "
-    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` or `lm.in_bounds` on the way "
+    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it) or `lm.in_bounds` on the way "
     "counts as one that is right.",
     sources=("HW048",),
 )
@@ -84,8 +84,10 @@ class _Flow:
         self.program, self.role, self.ragged = program, role, ragged
         self.state: dict[str, tuple[str, Span] | None] = {}
         self.found: list[Fault] = []
-        # Names bound to a masked value somewhere in the role: a name keeps one meaning in practice.
-        self.infinite = {t for s in sites(program).of_role(role) for t in s.targets if s.op.name == "compute" and _is_mask(s.op.operands["value"])}
+        computed = [(s.targets, s.op.operands["value"]) for s in sites(program).of_role(role) if s.op.name == "compute"]
+        # Names bound to positions or to a masked value somewhere in the role: a name keeps one meaning in practice.
+        self.positions = {t for targets, value in computed for t in targets if isinstance(value, Expr) and _numbers(value)}
+        self.infinite = {t for targets, value in computed for t in targets if isinstance(value, Expr) and value.op == "where" and self.by_position(value.args[0])}
 
     def run(self, body: tuple[Stmt, ...], loops: tuple[str, ...] = ()) -> list[Fault]:
         for s in body:
@@ -123,7 +125,7 @@ class _Flow:
         """The copy whose fill may show in `e`; reports where a selection runs over it."""
         if e.op == "var":
             return self.state.get(str(e.attrs["name"]))
-        if e.op in ("where", "select") and any(x.op in ("iota", "in_bounds") for x in e.args[0].parts()):
+        if e.op in ("where", "select") and self.by_position(e.args[0]):
             return None
         parts = [self.value(a, loops) for a in e.args]
         if e.op in _SELECTS:
@@ -145,11 +147,16 @@ class _Flow:
     def masked(self, e: Expr) -> bool:
         """Whether `e` is infinite exactly where it was masked, so that a sum with it is too."""
         if e.op == "where":
-            return any(x.op in ("iota", "in_bounds") for x in e.args[0].parts()) and any(
+            return self.by_position(e.args[0]) and any(
                 x.op == "const" and abs(float(x.attrs["value"])) == float("inf") for x in e.args[1:]  # type: ignore[arg-type]  # a number by its type
             )
         return e.op == "var" and e.attrs["name"] in self.infinite
 
+    def by_position(self, mask: Expr) -> bool:
+        """Whether a mask speaks of positions, by `lm.iota`, `lm.in_bounds` or a name that holds the former."""
+        return any(x.op in ("iota", "in_bounds") or (x.op == "var" and x.attrs["name"] in self.positions) for x in mask.parts())
 
-def _is_mask(e: object) -> bool:
-    return isinstance(e, Expr) and e.op == "where" and any(x.op in ("iota", "in_bounds") for x in e.args[0].parts())
+
+def _numbers(e: Expr) -> bool:
+    """Whether an expression holds numbers of rows or columns."""
+    return isinstance(e.type, FragT) and e.type.dtype == "i32" and any(x.op == "iota" for x in e.parts())

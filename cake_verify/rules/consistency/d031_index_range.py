@@ -9,6 +9,7 @@ from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
@@ -79,7 +80,9 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         names = parameters(program, decisive) | ({extent} if isinstance(extent, str) else set())
         if isinstance(extent, str):
             names |= parameters(program, [Expr("param", (), {"name": extent})])
-        found = _outside(program, site, e, extent, covered(site.op, axis), names, bool(read))
+        offsets = prefix_tensors(program)
+        shared = bool(offsets) and site.op.name == "ld" and any(n.op == "ld" and n.attrs["tensor"] in offsets for x in around(site, program) for n in x.parts())
+        found = _outside(program, site, e, extent, covered(site.op, axis), names, bool(read), shared)
         if found:
             return _fault(program, site, tensor, entry, found, names, values[0].span if values else None)
     return None
@@ -97,13 +100,14 @@ def _gather(program: Program, site: Site, tensor: Param, entry: Expr) -> Fault |
     return None
 
 
-def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool) -> tuple[Position, int, int | None] | None:
+def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool, shared: bool) -> tuple[Position, int, int | None] | None:
     """A position at which the coordinate leaves the tensor: (where, the coordinate, the extent)."""
     for args in arguments(program, names, limit=8):
         size = args.get(extent) if isinstance(extent, str) else extent
-        for high in (False, True) if reads else (False,):
+        # Memory holds the least values that are stated, or the greatest; offsets around the access may also share all there is.
+        for high, apart in ((False, False), *(((True, False),) if reads else ()), *(((True, True),) if shared else ())):
             try:
-                for p in positions(program, site, args, high):
+                for p in positions(program, site, args, high, apart=apart):
                     v = p.value(e)
                     if isinstance(v, int) and (v < 0 or (size is not None and v + n > size)):
                         return p, v, size

@@ -39,6 +39,17 @@ def test_a_mask_reaches_as_far_as_the_fill_or_is_told(mask: str, passes: bool) -
     assert "lm.where" in text.split("\n")[found[0].span.line - 1]
 
 
+@pytest.mark.parametrize(("compare", "passes"), [("col < NK", True), ("col <= NK", False), ("col < NK + 1", False)])
+def test_a_mask_may_be_made_with_numbers_that_have_a_name(compare: str, passes: bool) -> None:
+    text = edit(NEAREST, (f"score = {MASK}", f"col = lm.iota(acc, axis=1, base=k * 128)\n                score = lm.where({compare}, acc, -lm.inf)"))
+    assert [d.code for d in errors(text)] == ([] if passes else ["D010"])
+
+
+def test_a_masked_value_is_no_number_of_a_column() -> None:
+    text = edit(NEAREST, (f"score = {MASK}", f"some = {MASK}\n                score = lm.where(some > 0.0, acc, -1.0)"))
+    assert [d.code for d in errors(text)] == ["D010"]
+
+
 def test_an_extent_that_is_a_multiple_of_the_tile_needs_no_mask() -> None:
     text = edit(NEAREST, (MASK, "acc * 1.0")).replace('    lm.launch(grid="tiles")\n', '    lm.launch(grid="tiles")\n    lm.assume(NK % 128 == 0)\n')
     assert not errors(text)
