@@ -4,16 +4,15 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, GROUP=1, ONCE=False, STAGED=False, SPLIT=0, SKIP=False,
-              LAG=False, MARGIN=24.0, POLY=0, LATE=False, SHORT=False, DEAL=0, REGS=232, LOAD_REGS=40):
+              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, STAGED=False, SPLIT=0, SKIP=False,
+              LAG=False, MARGIN=24.0, POLY=0, DEAL=0, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     With LAG weights are taken relative to a reference that only moves where a score outgrows it by MARGIN (in powers of two), which a vote
     over signs finds: no row maximum, no shuffle and no rescaling in an ordinary block. Any reference gives the same quotient.
-    Tiles of GROUP heads run together, so that their keys and values stay in the second-level cache. With a causal mask a unit of work is
-    the n-th tile of a head from the end and the n-th from the start: all units take equally long. With ONCE a CTA lives for one unit.
+    With a causal mask a unit of work is the n-th tile of a head from the end and the n-th from the start: all units take equally long.
     """
-    lm.launch(grid="tiles" if ONCE else "persistent")
+    lm.launch(grid="persistent")
     lm.assume(S > 0)
     lm.assume(HK > 0 and H % HK == 0)
     BM = 64 * MEMBERS
@@ -43,7 +42,6 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     own = lm.named_barrier(math, per_member=True)
     mt = lm.cdiv(S, BM)
     units = lm.cdiv(mt, 2) if CAUSAL else mt
-    kind = "grid" if ONCE else "static"
     group = H // HK
     if DEAL:
         odd = mt % 2
@@ -51,9 +49,9 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
         late = lm.min(heads, lm.cdiv(DEAL, units))
         pairs = (heads - late) * units
         items = pairs + late * mt
-        sched = lm.scheduler(kind=kind, tiles=(items,), names=("w",), deal=None if ONCE else "snake")
+        sched = lm.scheduler(kind="static", tiles=(items,), names=("w",), deal="snake")
     else:
-        sched = lm.scheduler(kind=kind, tiles=(units, H, B), raster="h" if GROUP > 1 else None, swizzle=GROUP, names=("m", "h", "b"))
+        sched = lm.scheduler(kind="static", tiles=(units, H, B), names=("m", "h", "b"))
 
     with load:
         for t in lm.tiles(sched):
@@ -153,8 +151,6 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 else:
                     pa = lm.cast(p, lm.bf16, form="a")
 
-                if LATE and not LAGS:
-                    fix = lm.rowvec(sc, init=1.0)
                 for j in lm.range(1, mine):
                     sv = lm.at(kv)                                              # V of the block before
                     s = lm.step(kv)
@@ -162,10 +158,6 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     if PINGPONG:
                         lm.wait(turn)
                     lm.mma(sc, q, smem_k[s], init=True)
-                    if PINGPONG and SHORT:
-                        lm.arrive(turn)
-                    if LATE and not LAGS:
-                        o = o * fix                                             # under the product that was just issued
                     lm.wait(v_full, stage=sv)
                     if SPLIT:
                         with lm.mma_group():
@@ -175,7 +167,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                                 lm.mma(o, pc, smem_v[sv].rows(BN - TAIL, TAIL).T)
                     else:
                         lm.mma(o, pa, smem_v[sv].T)
-                    if PINGPONG and not SHORT:
+                    if PINGPONG:
                         lm.arrive(turn)                                         # another member issues while this one does its softmax
                     lm.mma_wait(pending=1)                                      # the scores are there, P V still runs
                     lm.arrive(k_empty, stage=s)
@@ -224,8 +216,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                             lm.arrive(v_empty, stage=sv)
                             p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT) * scale_log2 - m_new * scale_log2)
                             l = l + lm.reduce(p2, "add", axis=1, partial=True)
-                            if not LATE:
-                                o = o * fix
+                            o = o * fix
                             pa = lm.cast(p1, lm.bf16, form="a")
                             pb = lm.cast(p2, lm.bf16, form="a")
                         else:
@@ -233,16 +224,13 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                             l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
                             lm.mma_wait(pending=0)
                             lm.arrive(v_empty, stage=sv)
-                            if not LATE:
-                                o = o * fix
+                            o = o * fix
                             pa = lm.cast(p, lm.bf16, form="a")
                     if not LAGS:
                         m = m_new
 
                 if STAGED:
                     lm.arrive(q_empty, stage=sq)
-                if LATE and not LAGS:
-                    o = o * fix
                 s = lm.at(kv)
                 lm.wait(v_full, stage=s)
                 if SPLIT:
