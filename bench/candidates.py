@@ -163,12 +163,6 @@ def _gemm_llm() -> Iterator[BenchCandidate]:
         for end, more in (("", {}), ("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
             yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", "hopper", params={**params, **more}, main=main and end in ("", "_early"), shapes=shapes)
     yield BenchCandidate("cake_gemm_share_128x160", "gemm", "hopper_share", params={"STAGES": 6}, shapes=("m256_n5120_*",))
-    for name, schedule, params, shapes in (
-        ("tall_share2_256x128", "hopper_tall_share", {"SPLIT": 2, "BN": 128}, ("m256_n8192_*",)), ("wide_share2_128x256", "hopper_wide_share", {"SPLIT": 2}, ("m256_n8192_*",)),
-        ("tall_share2_256x160", "hopper_tall_share", {"SPLIT": 2}, ("m256_n10240_*",)),
-    ):
-        for end, more in (("", {}), ("_stream", {"STREAM": True})):
-            yield BenchCandidate(f"cake_gemm_{name}{end}", "gemm", schedule, params={**params, **more}, main=False, shapes=shapes)
     for end, more in (("_early", {"EARLY": True}), ("_c2_early", {"EARLY": True, "CLUSTER": 2})):
         yield BenchCandidate(f"cake_gemm{end}", "gemm", "hopper", params=more, main=False, shapes=("square_*", "m2048_*", "m4096_*"))
 
@@ -188,12 +182,7 @@ def _gemm_nn() -> Iterator[BenchCandidate]:
         ("_bn176p64", "hopper", w176, ("m256_n57344_*",), True), ("_bn176p64_c2_early", "hopper", {**w176, **pair}, ("m256_n57344_*",), True),
         ("_bn176p16", "hopper", {**w176, "PANEL": 16}, ("m256_n57344_*",), True), ("_bn224p32_c2_early", "hopper", {"BN": 224, "CW": 32, "PANEL": 32, **pair}, ("m256_n57344_*",), True),
         ("_share_128x160p64", "hopper_share", {}, ("m256_n5120_*",), True), ("_share_128x160p32", "hopper_share", {"PANEL": 32, "STAGES": 6}, ("m256_n5120_*",), True),
-        ("_share_128x192p64", "hopper_share", {"BN": 192}, ("m256_n5120_*",), True),
-        ("_lines_share_128x160", "hopper_lines_share", {}, ("m256_n5120_*",), True), ("_lines_share_128x160_stream", "hopper_lines_share", {"STREAM": True}, ("m256_n5120_*",), True),
-        ("_tall_share2_256x128", "hopper_tall_share", {"SPLIT": 2, "BN": 128, "PANEL": 64}, ("m256_n8192_*",), True),
-        ("_tall_share2_256x128_stream", "hopper_tall_share", {"SPLIT": 2, "BN": 128, "PANEL": 64, "STREAM": True}, ("m256_n8192_*",), True),
-        ("_wide_share2_128x256", "hopper_wide_share", {"SPLIT": 2}, ("m256_n8192_*",), True), ("_wide_share2_128x256_stream", "hopper_wide_share", {"SPLIT": 2, "STREAM": True}, ("m256_n8192_*",), True),
-        ("_tall_share2_256x160p32", "hopper_tall_share", {"SPLIT": 2}, ("m256_n10240_*",), True),
+        ("_lines_share_128x160", "hopper_lines_share", {}, ("m256_n5120_*",), True),
         ("_depth0", "hopper", {"DEPTH": 0}, ("square_4096",), False), ("_group16", "hopper", {"GROUP": 16}, ("square_4096",), False),
     ):  # fmt: skip
         yield BenchCandidate(f"cake_gemm_nn{name}", "gemm_nn", schedule, params=params, main=main, shapes=shapes)

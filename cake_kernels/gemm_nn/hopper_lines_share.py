@@ -3,7 +3,7 @@
 
 @cake.schedule(target="sm_90a")
 def gemm_nn_lines_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16, "K", "N"].const, C: LM.tma2d[LM.bf16, "M", "N"],
-                        M: LM.i32, N: LM.i32, K: LM.i32, *, STAGES=6, STREAM=False, EARLY=True):
+                        M: LM.i32, N: LM.i32, K: LM.i32, *, STAGES=6, EARLY=True):
     """Tiles of 128 x 160; CTA t.k of a cluster multiplies `share` steps of K from t.k * share on and stores half t.k of either part.
 
     160 columns are two lines and a half. Tiles 2 i and 2 i + 1 halve the line between them: 128 columns and 32, then 32 and 128, and no line is asked for twice by a copy.
@@ -43,8 +43,8 @@ def gemm_nn_lines_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16,
             for k in lm.range(share):
                 s = lm.step(ab)
                 lm.wait(empty, stage=s)
-                smem_w.tma_load(B, coords=(t.pair * 320 + 192 * t.odd, (t.k * share + k) * BK), stage=s, barrier=full, cache="stream" if STREAM else None)
-                smem_n.tma_load(B, coords=(t.pair * 320 + 128 + 32 * t.odd, (t.k * share + k) * BK), stage=s, barrier=full, cache="stream" if STREAM else None)
+                smem_w.tma_load(B, coords=(t.pair * 320 + 192 * t.odd, (t.k * share + k) * BK), stage=s, barrier=full)
+                smem_n.tma_load(B, coords=(t.pair * 320 + 128 + 32 * t.odd, (t.k * share + k) * BK), stage=s, barrier=full)
 
     with load_a:
         lm.pdl_wait()                                                            # weights do not change, activations come from the kernel before
@@ -52,7 +52,7 @@ def gemm_nn_lines_share(lm, A: LM.tma2d[LM.bf16, "M", "K"], B: LM.tma2d[LM.bf16,
             for k in lm.range(share):
                 s = lm.step(ab)
                 lm.wait(empty, stage=s)
-                smem_a.tma_load(A, coords=((t.k * share + k) * BK, t.m * BM), stage=s, barrier=full, cache="keep" if STREAM else None)
+                smem_a.tma_load(A, coords=((t.k * share + k) * BK, t.m * BM), stage=s, barrier=full)
 
     with math:
         if EARLY:
