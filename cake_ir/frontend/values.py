@@ -101,15 +101,16 @@ def _constant(el: Elaboration, node: ast.Constant) -> Any:
 
 def _name(el: Elaboration, node: ast.Name) -> Any:
     v = el.env.get(node.id, _MISSING)
+    if type(v) is Named:  # what is declared stays what it is, whatever loop reads it
+        if isinstance(v.record, Param) and v.record.kind == "scalar":
+            return Expr("param", (), {"name": node.id}, ScalarT(v.record.dtype or "i32"), el.span(node))
+        return v
     rounds = el.rounds
     if rounds and node.id not in rounds[-1].read:  # who read it before has told the loops around
         note_read(el, node.id)
     if type(v) is Local:
         return Expr("var", (), {"name": v.ir_name}, v.type, el.span(node))
-    if isinstance(v, Named):
-        if isinstance(v.record, Param) and v.record.kind == "scalar":
-            return Expr("param", (), {"name": node.id}, ScalarT(v.record.dtype or "i32"), el.span(node))
-    elif isinstance(v, Lost):
+    if isinstance(v, Lost):
         if not v.reason:
             raise Poisoned
         el.fail("N027", f"`{node.id}` {v.reason}", node, related=((v.span, "bound here"),) if v.span else ())

@@ -7,10 +7,10 @@ of each execution are evaluated for a few small arguments, with the conditions a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
-from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions
 from cake_verify.analyses.sites import Site, covered
@@ -23,7 +23,7 @@ _OTHER = {"lt": "<=", "le": "<", "gt": ">=", "ge": ">"}
 _STRICTER = {"le": "lt", "ge": "gt"}
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class Outside:
     """One execution that leaves its tensor: along `axis` it touches element `last` of `extent`; `given` says where and for what.
 

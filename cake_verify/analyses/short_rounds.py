@@ -7,18 +7,18 @@ in. A loop of fewer than `lm.cdiv(n, T)` rounds never comes to it, and where not
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import nodes
 from cake_ir.program import Expr, For, Op, Program
-from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class Short:
     """A loop whose last tile is not the one that is cut: what cuts it, where, and how many rounds are missing."""
 
@@ -46,8 +46,9 @@ def short_rounds(program: Program) -> Iterator[Short]:
 def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
     """By what an operation is cut, what is left of that, and the elements of its tile."""
     rows = s.op.operands.get("rows")
+    resolve = resolver_of(program, s.role.name)
     if s.op.name in ("tma_store", "bulk_store") and isinstance(rows, Expr):
-        e = resolver_of(program, s.role.name)(rows)
+        e = resolve(rows)
         if e.op == "min" and len(e.args) == 2:
             for a, b in (e.args, e.args[::-1]):
                 if a.op == "const" and isinstance(a.attrs["value"], int):
@@ -61,19 +62,19 @@ def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
         iota = mask.args[0]
         if iota.attrs.get("axis") == 1 and isinstance(x.type, FragT) and not isinstance(mask.args[1].type, FragT):
             base = iota.args[1] if len(iota.args) > 1 else Expr("const", (), {"value": 0})
-            resolve = resolver_of(program, s.role.name)
             yield str(linear(resolve(mask.args[1]))), Expr("sub", (resolve(mask.args[1]), resolve(base))), x.type.cols, mask.span if mask.span.line else s.op.span
 
 
 def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short | None:
     """The loop around a cut, if it ends before its last tile."""
+    resolve = resolver_of(program, s.role.name)
     terms = linear(left)[1]
     for loop in s.loops:
         if terms.get(f"?{loop.var}", 0) != -tile or loop.lo is None or loop.hi is None:
             continue
         length = Expr("add", (left, Expr("mul", (Expr("const", (), {"value": tile}), Expr("var", (), {"name": loop.var})))))
         rounds = linear(Expr("cdiv", (length, Expr("const", (), {"value": tile}))))
-        hi = linear(resolver_of(program, s.role.name)(loop.hi))
+        hi = linear(resolve(loop.hi))
         if hi[1] == rounds[1] and hi[0] < rounds[0] and not linear(length)[0]:
             return Short(s.op, s.role.name, loop, at, length, rounds[0] - hi[0])
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from cake_ir.fact import fact
 from cake_ir.ops.vectors import rows_placed
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Role, Stmt
@@ -13,7 +15,7 @@ from cake_ir.types import FragT, ViewT
 class Site:
     """One operation in its place. `path` lists the enclosing loops and branches from the outside in; `order` counts within the role.
 
-    `loops` are the loops of the path; `arms` says for each of its branches which arm the operation is in (True: then).
+    `loops` are the loops of the path; `arms` says for each of its branches which arm the operation is in (True: then). `number` counts all of the text.
     """
 
     op: Op
@@ -22,7 +24,11 @@ class Site:
     loops: tuple[For, ...]
     arms: tuple[bool, ...]
     order: int
+    number: int
     targets: tuple[str, ...] = ()
+
+
+_NUMBER = attrgetter("number")
 
 
 @record(eq=False)
@@ -54,7 +60,7 @@ class Sites:
         here = self.named.keys() & names
         if len(here) < 2:
             return self.named[here.pop()] if here else ()
-        return tuple([s for s in self.ops if s.op.name in here])
+        return tuple(sorted([s for name in here for s in self.named[name]], key=_NUMBER))
 
 
 @fact
@@ -120,10 +126,10 @@ class _Finder:
         mine = self.by_role[role.name]
         for s in body:
             if isinstance(s, Do):
-                self.site(Site(s.op, role, path, loops, arms, len(mine)), mine)
+                self.site(Site(s.op, role, path, loops, arms, len(mine), len(self.ops)), mine)
             elif isinstance(s, Assign):
                 if isinstance(s.value, Op):
-                    found = Site(s.value, role, path, loops, arms, len(mine), s.targets)
+                    found = Site(s.value, role, path, loops, arms, len(mine), len(self.ops), s.targets)
                     self.site(found, mine)
                     for name in s.targets:
                         self.results.setdefault((role.name, name), []).append(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
@@ -24,6 +25,9 @@ PAGE = Page(
 )
 
 
+_TYPE = attrgetter("type")
+
+
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[FragT, int]] = set()
     seen: dict[int, set[int]] = {}  # the same by identity, which is quicker: most nodes share the type of a name
@@ -32,7 +36,8 @@ def check(program: Program) -> Iterator[Fault]:
     for site in sites(program).ops:
         warps = site.role.member_warps
         here = seen.setdefault(warps, set())
-        for e in (*[n for n in found[site.op.id] if id(n.type) not in here], None):  # every node of its operands, then its result
+        inside = () if here.issuperset(map(id, map(_TYPE, found[site.op.id]))) else found[site.op.id]
+        for e in (*inside, None):  # every node of its operands, then its result
             t = site.op.type if e is None else e.type
             if id(t) in here or (e is None and isinstance(t, PairT)):
                 continue

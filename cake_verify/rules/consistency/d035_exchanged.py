@@ -34,13 +34,12 @@ _Form = tuple[int, dict[str, int]]
 
 
 def check(program: Program) -> Iterator[Fault]:
-    known: dict[int, _Form] = {}  # of resolved coordinates, by identity: the resolver keeps them
     for site in sites(program).of(*_COPIES):
         coords, tensor = site.op.operands.get("coords"), program.tensors.get(str(site.op.attrs.get("tensor")))
         if tensor is None or not isinstance(coords, tuple) or len(coords) < 2 or any(isinstance(e.type, FragT) for e in coords):
             continue
         resolve = resolver_of(program, site.role.name)
-        forms = [known.get(id(e)) or known.setdefault(id(e), linear(e)) for e in map(resolve, coords)]
+        forms = [linear(resolve(e)) for e in coords]
         sizes = _sizes(site, len(coords))
         across = _across(program, site, tensor, forms) if sizes is not None else None
         if across is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
-from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.analyses.left_out import without_offset
@@ -69,7 +69,7 @@ _SELECTS = frozenset({"argmin", "argmax", "topk", "reduce"})
 _MASKING = frozenset({"where", "select"})
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class _Columns:
     """Columns of a product made in `loop`, and the masks that they went through; `other`: a mask that is not read."""
 
