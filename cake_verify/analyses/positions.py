@@ -11,7 +11,7 @@ from itertools import islice, product
 from operator import lt
 from typing import Any
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import conjuncts, stated
 from cake_ir.fact import fact
 from cake_ir.program import AssumeValues, Expr, For, If, Program, Scheduler
 from cake_ir.record import record
@@ -143,7 +143,7 @@ def _assumed(program: Program) -> tuple[Expr, ...]:
 @fact
 def _tied(program: Program, wanted: tuple[str, ...]) -> tuple[list[str], list[str], list[Tape], Tape]:
     """Which of some arguments can be chosen, which follow from those, how, and the assumptions that are about no others."""
-    facts = [c for cond in _assumed(program) for c in conjuncts(cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
+    facts = [c for cond in _assumed(program) for c in stated(cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
     defined = definitions(facts, wanted)
     return [n for n in wanted if n not in defined], list(defined), [plain_tape(program, (e,)) for e in defined.values()], plain_tape(program, tuple(facts))
 

@@ -4,7 +4,7 @@ import pytest
 
 from bench.verify.cases import CASES
 from cake_ir import parse, specialise
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import stated
 from cake_verify import verify_text
 from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.rules.examples import edit
@@ -95,11 +95,11 @@ def scaled(lm, X: LM.gmem2d[LM.f32, "R", "QW"], Y: LM.gmem2d[LM.f32, "R", "KW"],
 
 
 @pytest.mark.parametrize(("written", "op"), [("not K <= 0", "gt"), ("0 < K", "gt"), ("not (not (K >= 1))", "ge"), ("8 == K", "eq"), ("not K == 0", "ne")])
-def test_conjuncts_are_comparisons_with_their_numbers_on_the_right(written: str, op: str) -> None:
+def test_what_is_stated_are_comparisons_with_their_numbers_on_the_right(written: str, op: str) -> None:
     text = BLOCKS.replace("lm.assume(NP == lm.cdiv(S, B) + 1)", f"lm.assume({written.replace('K', 'S')})")
     program = specialise(parse(text, "test").schedules[0], {}, None).program
     assert program is not None
-    (c,) = conjuncts(program.assumes[0].cond)
+    (c,) = stated(program.assumes[0].cond)
     assert (c.op, c.args[0].op, c.args[1].op) == (op, "param", "const")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cake_ir.derive.mentions import beside
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
@@ -58,6 +59,9 @@ _LOADS = ("tma_load", "cp_async", "load")
 
 def _unread(program: Program) -> Iterator[Fault]:
     """Tensors of which no load comes to what is left behind the last whole tile."""
+    counts = (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values()))
+    if not any(n.op == "floordiv" for e in counts for n in e.parts()) and not any(n.op == "floordiv" for n in beside(program)):
+        return  # nothing is rounded down
     loads: dict[str, list[Site]] = {}
     for s in sites(program).of(*_LOADS):
         if s.op.attrs.get("tensor") in program.tensors and isinstance(s.op.operands.get("coords"), tuple):
@@ -65,9 +69,9 @@ def _unread(program: Program) -> Iterator[Fault]:
     for name, found in loads.items():
         tensor = program.tensors[name]
         for axis, extent in enumerate(reversed(tensor.extents)):
-            cut = [_rounded_down(program, s, axis, extent) for s in found if len(s.op.operands["coords"]) == len(tensor.extents)]  # type: ignore[arg-type]  # tuples, see above
-            if len(cut) == len(found) and all(cut) and cut[0] is not None:
-                step, count, span = cut[0]
+            cut = _rounded_down(program, found[0], axis, extent) if isinstance(extent, str) else None
+            if cut is not None and all([_rounded_down(program, s, axis, extent) for s in found[1:]]):
+                step, count, span = cut
                 names = parameters(program, [Expr("param", (), {"name": extent})])
                 if not any(args[str(extent)] % step for args in arguments(program, names, limit=12)):
                     continue  # what is assumed leaves nothing behind the last tile
@@ -80,7 +84,7 @@ def _unread(program: Program) -> Iterator[Fault]:
 def _rounded_down(program: Program, s: Site, axis: int, extent: str | int) -> tuple[int, str, Span] | None:
     """The step, the count and where it is written, of a load that steps through an axis by whole tiles only."""
     coords = s.op.operands["coords"]
-    line = affine(program, s.role.name, coords[axis]) if isinstance(coords, tuple) else None
+    line = affine(program, s.role.name, coords[axis]) if isinstance(coords, tuple) and axis < len(coords) and coords[axis].op != "const" else None
     if line is None or line.constant or len(line.terms) != 1 or line.open or line.blurred:
         return None
     ((name, stride),) = line.terms.items()
