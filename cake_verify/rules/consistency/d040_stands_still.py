@@ -11,7 +11,7 @@ from cake_verify.analyses.sites import Site, sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
-_LARGEST = """
+LARGEST = """
 @cake.schedule(target="sm_80")
 def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], M: LM.i32, N: LM.i32):
     lm.launch(grid="tiles")
@@ -36,8 +36,8 @@ PAGE = Page(
     title="a running value that stands still",
     statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere.",
     why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
-    failing=edit(_LARGEST, ("                most = top\n", "")),
-    passing=_LARGEST,
+    failing=edit(LARGEST, ("                most = top\n", "")),
+    passing=LARGEST,
     limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars and "
     "tiles are left alone.",
 )
