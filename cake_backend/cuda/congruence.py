@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from cake_ir.derive.structure import conjuncts, definitions
+from cake_ir.derive.structure import definitions, stated
 from cake_ir.program import Expr, Program
 
 _LARGE = 1 << 128
@@ -38,7 +38,7 @@ def assumed_divisor(program: Program, name: str) -> int:
     """The largest divisor of a scalar parameter that `lm.assume(x % c == 0)` states."""
     found = 1
     for assume in program.assumes:
-        for c in conjuncts(assume.cond):
+        for c in stated(assume.cond):
             if c.op != "eq":
                 continue
             for left, right in (c.args, c.args[::-1]):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import stated
 from cake_ir.program import Assume, Expr
 
 
 def assumed(assumes: tuple[Assume, ...], name: str) -> tuple[float, float, int]:
     """The least and the greatest value that assumptions leave a scalar, and a number that divides it; ends that nothing bounds are infinite."""
     lo, hi, mod = -math.inf, math.inf, 1
-    for c in (c for a in assumes for c in conjuncts(a.cond)):
+    for c in (c for a in assumes for c in stated(a.cond)):
         if len(c.args) != 2:
             continue
         left, right = c.args

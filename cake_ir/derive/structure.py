@@ -110,20 +110,34 @@ _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne
 
 
 def conjuncts(e: Expr) -> list[Expr]:
-    """The distinct conditions that hold where `e` does, each as a comparison with its numbers on the right, however it is written: `not K <= 0`, `0 < K`, `64 * G == K`."""
+    """The distinct conditions that hold where `e` does."""
     found: dict[int, Expr] = {}
     _conjuncts(e, found)
-    return [_plain(c) for c in found.values() if c.op != "and"]
+    return [c for c in found.values() if c.op != "and"]
 
 
 def _conjuncts(e: Expr, found: dict[int, Expr]) -> None:
     if id(e) not in found:
-        if e.op == "not" and (turned := _denied(e.args[0])) is not None:
-            _conjuncts(turned, found)
-            return
         found[id(e)] = e
         for a in e.args if e.op == "and" else ():
             _conjuncts(a, found)
+
+
+def stated(e: Expr) -> list[Expr]:
+    """The conditions of an assumption, each as a comparison with its numbers on the right, however it is written: `not K <= 0`, `0 < K`, `64 * G == K`."""
+    found: dict[int, Expr] = {}
+    _stated(e, found)
+    return [_plain(c) for c in found.values() if c.op != "and"]
+
+
+def _stated(e: Expr, found: dict[int, Expr]) -> None:
+    if id(e) not in found:
+        if e.op == "not" and (turned := _denied(e.args[0])) is not None:
+            _stated(turned, found)
+            return
+        found[id(e)] = e
+        for a in e.args if e.op == "and" else ():
+            _stated(a, found)
 
 
 def _denied(e: Expr) -> Expr | None:
@@ -142,9 +156,9 @@ def _has_fractions(e: Expr) -> bool:
 
 def _plain(c: Expr) -> Expr:
     """A comparison with a number that stands alone, or multiplies, on the right."""
-    if c.op not in _TURNED:
+    if c.op not in _TURNED or (c.args[1].op == "const" and c.args[0].op in ("param", "mod")):
         return c
-    left, right = (_scaled(a) for a in c.args)
+    left, right = _scaled(c.args[0]), _scaled(c.args[1])
     if left.op == "const" and right.op != "const":
         return Expr(_TURNED[c.op], (right, left), c.attrs, c.type, c.span)
     return c if left is c.args[0] and right is c.args[1] else Expr(c.op, (left, right), c.attrs, c.type, c.span)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import stated
 from cake_ir.program import Expr
 from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.count_text import compiled, texts
@@ -95,7 +95,7 @@ def _remainders(conditions: list[Expr]) -> list[tuple[int, int]]:
 
 def _assumed(search: Settings) -> list[Expr]:
     resolve = trips.resolver_of(search.program, "")
-    return [c for a in search.program.assumes for c in conjuncts(resolve(a.cond))]
+    return [c for a in search.program.assumes for c in stated(resolve(a.cond))]
 
 
 def _test(search: Settings, conditions: list[Expr]) -> Callable[[dict[str, float]], bool]:

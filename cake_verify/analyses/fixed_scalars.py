@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from operator import is_
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import stated
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
 from cake_verify.analyses.count_text import texts
@@ -14,7 +14,7 @@ from cake_verify.analyses.count_text import texts
 def fixed_scalars(program: Program, integers: list[str]) -> tuple[dict[str, str], dict[str, Expr]]:
     """The fixed ones with the Python text of their value, and the value itself: an expression of scalars that are free."""
     resolve = trips.resolver_of(program, "")
-    defined = definitions([n for a in program.assumes for n in conjuncts(resolve(a.cond))], integers)
+    defined = definitions([n for a in program.assumes for n in stated(resolve(a.cond))], integers)
     found = {name: text[0] for name, text in zip(defined, texts(program, [[value] for value in defined.values()]), strict=True) if text}
     return found, {n: defined[n] for n in found}
 

@@ -11,7 +11,7 @@ from itertools import islice, product
 from operator import lt
 from typing import Any
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import conjuncts, stated
 from cake_ir.fact import fact
 from cake_ir.program import AssumeValues, Expr, For, If, Program, Scheduler
 from cake_ir.record import record
@@ -103,7 +103,7 @@ def declared_values(program: Program, tensor: str) -> AssumeValues | None:
 def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
     """Run-time integers that the values of `exprs` depend on, and those that `lm.assume` ties to them."""
     found = {str(n.attrs["name"]) for e in exprs for n in e.parts() if n.op == "param"}
-    facts = [{str(n.attrs["name"]) for n in a.cond.parts() if n.op == "param"} for a in program.assumes]
+    facts = [{str(n.attrs["name"]) for n in cond.parts() if n.op == "param"} for cond in _assumed(program)]
     grown = True
     while grown:
         grown = False
@@ -114,11 +114,11 @@ def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
     return found
 
 
-def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24) -> Iterator[dict[str, int]]:
-    """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try."""
+def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24, ragged: Iterable[int] = ()) -> Iterator[dict[str, int]]:
+    """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try, `ragged` such with a bit more."""
     free, defined, values, facts = _tied(program, tuple(sorted(names)))
     tried = 0
-    for chosen in islice(product(*(_candidates(program, n, sizes) for n in free)), 4 * limit):
+    for chosen in islice(product(*(_candidates(program, n, sizes, ragged) for n in free)), 4 * limit):
         args = dict(zip(free, chosen, strict=True))
         for name, value in zip(defined, values, strict=True):
             (v,) = value.given(args)
@@ -134,18 +134,25 @@ def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (),
 
 
 @fact
+def _assumed(program: Program) -> tuple[Expr, ...]:
+    """What is assumed, names of the declarations put out of the way."""
+    resolve = resolver_of(program, "")
+    return tuple([resolve(a.cond) for a in program.assumes])
+
+
+@fact
 def _tied(program: Program, wanted: tuple[str, ...]) -> tuple[list[str], list[str], list[Tape], Tape]:
     """Which of some arguments can be chosen, which follow from those, how, and the assumptions that are about no others."""
-    facts = [c for a in program.assumes for c in conjuncts(a.cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
+    facts = [c for cond in _assumed(program) for c in stated(cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
     defined = definitions(facts, wanted)
     return [n for n in wanted if n not in defined], list(defined), [plain_tape(program, (e,)) for e in defined.values()], plain_tape(program, tuple(facts))
 
 
-def _candidates(program: Program, name: str, sizes: Iterable[int]) -> list[int]:
+def _candidates(program: Program, name: str, sizes: Iterable[int], ragged: Iterable[int]) -> list[int]:
     """A block and one more, a single element, and `sizes` blocks, within what is assumed of the parameter."""
     r = ranges.of(program, None, Expr("param", (), {"name": name}))
     block = _blocks(program).get(name, 1)
-    raw = [block + 1, 1, *(block * n for n in sizes)]
+    raw = [block + 1, 1, *(block * n + 1 for n in ragged), *(block * n for n in sizes)]
     mod = max(r.mod, 1)
     out: list[int] = []
     for v in raw:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from cake_ir.derive.structure import conjuncts, listed
+from cake_ir.derive.structure import listed, stated
 from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
@@ -182,7 +182,7 @@ class Settings:
         """What each argument is assumed to be a multiple of."""
         found: dict[str, int] = {}
         for a in self.program.assumes:
-            for n in conjuncts(trips.resolver_of(self.program, "")(a.cond)):
+            for n in stated(trips.resolver_of(self.program, "")(a.cond)):
                 if n.op == "eq" and n.args[0].op == "mod" and n.args[1].op == "const" and n.args[1].attrs["value"] == 0:
                     x, c = n.args[0].args
                     if x.op == "param" and c.op == "const":

@@ -4,7 +4,7 @@ import pytest
 
 from bench.verify.cases import CASES
 from cake_ir import parse, specialise
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import stated
 from cake_verify import verify_text
 from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.rules.examples import edit
@@ -95,11 +95,11 @@ def scaled(lm, X: LM.gmem2d[LM.f32, "R", "QW"], Y: LM.gmem2d[LM.f32, "R", "KW"],
 
 
 @pytest.mark.parametrize(("written", "op"), [("not K <= 0", "gt"), ("0 < K", "gt"), ("not (not (K >= 1))", "ge"), ("8 == K", "eq"), ("not K == 0", "ne")])
-def test_conjuncts_are_comparisons_with_their_numbers_on_the_right(written: str, op: str) -> None:
+def test_what_is_stated_are_comparisons_with_their_numbers_on_the_right(written: str, op: str) -> None:
     text = BLOCKS.replace("lm.assume(NP == lm.cdiv(S, B) + 1)", f"lm.assume({written.replace('K', 'S')})")
     program = specialise(parse(text, "test").schedules[0], {}, None).program
     assert program is not None
-    (c,) = conjuncts(program.assumes[0].cond)
+    (c,) = stated(program.assumes[0].cond)
     assert (c.op, c.args[0].op, c.args[1].op) == (op, "param", "const")
 
 
@@ -107,3 +107,33 @@ def test_a_running_sum_that_starts_as_an_integer_is_told_how_to_start() -> None:
     wrong = BLOCKS.replace("init=-lm.inf", "init=0")
     found = verify_text(wrong).errors[0]
     assert found.code == "D003" and "`best`" in found.help and "init=0.0" in found.help
+
+
+ROUNDED = """
+@cake.schedule(target="sm_90a")
+def total(lm, X: LM.gmem2d[LM.f32, "R", "C"], Y: LM.gmem1d[LM.f32, "R"], R: LM.i32, C: LM.i32, G: LM.i32, *, B=128):
+    lm.launch(grid="tiles")
+    {assume}
+    blocks = C // B
+    w = lm.role(warps=range(0, 1))
+    sched = lm.scheduler(kind="grid", tiles=(R,), names=("r",))
+    with w:
+        for t in lm.tiles(sched):
+            x = lm.frag(shape=(128,), dtype=lm.f32, form="vec", init=0.0)
+            for b in lm.range(blocks):
+                x = x + lm.load(X, coords=(b * B, t.r), shape=(128,), form="vec", like=x)
+            {tail}
+            lm.store(Y, lm.reduce(x, "add"), coords=(t.r,))
+"""
+TAIL = "x = x + lm.load(X, coords=(blocks * B, t.r), shape=(128,), form=\"vec\", like=x, clip=True)"
+
+
+@pytest.mark.parametrize(("assume", "tail", "codes"), [
+    ("lm.assume(C > 0)", "pass", ["Q012"]),
+    ("lm.assume(C % 128 == 0)", "pass", []),
+    ("lm.assume(G * 128 == C)", "pass", []),
+    ("lm.assume(128 * G == C)", "pass", []),
+    ("lm.assume(C > 0)", TAIL, []),
+])  # fmt: skip
+def test_what_is_left_behind_the_last_whole_tile_is_read_or_there_is_nothing(assume: str, tail: str, codes: list[str]) -> None:
+    assert [d.code for d in verify_text(ROUNDED.format(assume=assume, tail=tail)).errors] == codes

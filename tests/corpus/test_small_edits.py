@@ -38,6 +38,16 @@ EDITS = [
     ("skinny_fixup", "ws[u].ldmatrix(form=\"b\", like=o))", "ws[u].ldmatrix(form=\"b\", like=o), init=True)", "S035"),
     ("skinny_fixup", "coords=((k + ST - 1) * TK, t.n * TN)", "coords=((k + ST - 1) * TK, (t.n + 1) * TN)", "S034"),
     ("skinny_fixup", "if t.p < PARTS - 1:", "if t.p <= PARTS - 1:", "Q008"),
+    ("vocab_lse", "                m = top\n", "                pass\n", "D040"),
+    ("vocab_lse", "acc * lm.exp2((m - top) * 1.4426950408889634) + lm.reduce(", "acc + lm.reduce(", "D041"),
+    ("mla_decode_split", "o = o * fix", "pass", "D041"),
+    ("nsa_selected", "o = o * fix", "pass", "D041"),
+    ("lora_shrink", "lm.cdiv(R, WARPS)", "R // WARPS", "Q012"),
+    ("column_sums", "lm.cdiv(M, BM)", "M // BM", "Q012"),
+    ("gemm_multicast_2x2", "lm.cdiv(M, 128)", "M // 128", "Q012"),
+    ("gemm_grouped", "lm.cdiv(N, BN)", "N // BN", "Q012"),
+    ("nvfp4_bmm_umma", "tiles=(lm.cdiv(M, 128)", "tiles=(M // 128", "Q012"),
+    ("histogram", "lm.atomic(COUNT, bins.load(form=\"vec\", like=zero), coords=(0,), op=\"add\")", "lm.store(COUNT, bins.load(form=\"vec\", like=zero), coords=(0,))", "Q001"),
     ("blocksparse_prefill", "if i + 1 < end:", "if i + 1 <= end:", "D031"),
 ]
 

@@ -139,6 +139,8 @@ def _names(program: Program, s: Site, e: Expr) -> set[str]:
                 deeper += [x for operand in operands for x in (operand if isinstance(operand, tuple) else (operand,)) if isinstance(x, Expr)]
             elif node.op == "slot_index":
                 out.add("slot")
+            elif node.op == "cta_id":
+                out.add("block")
             elif node.op == "cta_rank":  # a block's place in its cluster is part of its tile's place along the cluster's axes
                 for loop in s.loops:
                     if loop.kind == "tiles" and isinstance(loop.var_type, TileT):
@@ -170,6 +172,10 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
             if f"{loop.var}.{name}" not in seen and ranges.of(program, None, d.tiles[k]).exact != 1:
                 return Fault("Q001", f"tiles along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{written(loop.var)}.{name}` runs here"),),
                              f"let a coordinate depend on `{written(loop.var)}.{name}`", (), {"axis": name, "tensor": str(s.op.attrs["tensor"])})  # fmt: skip
+    if _every_block(program, s) and "block" not in seen:
+        tensor = s.op.attrs["tensor"]
+        return Fault("Q001", f"every block of the persistent grid writes the same place of `{tensor}`", span, (),
+                     "let one block through, `if lm.cta_id() == 0:`, or add up what they have: `lm.atomic(..)`", (), {"tensor": str(tensor)})  # fmt: skip
     if s.role.members > 1 and "member" not in seen:
         return Fault("Q001", f"the {s.role.members} members of `{s.role.name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((s.role.span, f"{s.role.members} members"),),
                      f"let a coordinate depend on `{s.role.name}.index`, or store under `if {s.role.name}.index == 0:`", (), {"members": s.role.members})  # fmt: skip
@@ -180,6 +186,15 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
                      f"let one of them through: `{s.role.name}.index == {several[0]}`, or let a coordinate depend on `{s.role.name}.index`",
                      (edits.replace(guard.cond.span, f"{s.role.name}.index == {several[0] if len(several) == s.role.members else 0}"),), {"members": several})  # fmt: skip
     return None
+
+
+def _every_block(program: Program, s: Site) -> bool:
+    """Whether a store behind the tiles of its role is done once by every block of as many as fit, with what its own tiles or its shared memory gave."""
+    if program.launch is None or program.launch.grid != "persistent" or any(x.kind == "tiles" for x in s.loops):
+        return False
+    own = {t for x in sites(program).of_role(s.role.name) if "view" in x.op.operands or any(loop.kind == "tiles" for loop in x.loops) for t in x.targets}
+    value = s.op.operands.get("x")
+    return any(loop.kind == "tiles" for x in sites(program).of_role(s.role.name) for loop in x.loops) and ("view" in s.op.operands or (isinstance(value, Expr) and not own.isdisjoint(_names(program, s, value))))
 
 
 def _let_through(program: Program, s: Site) -> list[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from cake_ir.derive.mentions import beside
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
@@ -12,7 +13,7 @@ from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import fixes
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.short_rounds import Short, short_rounds
-from cake_verify.analyses.sites import Site, covered, stores_by_tensor
+from cake_verify.analyses.sites import Site, covered, sites, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.trips import resolver_of, spoken
@@ -23,11 +24,11 @@ from cake_verify.rules.safety.texts import NAMED
 PAGE = Page(
     code="Q012",
     title="tiles that end before the tensor does",
-    statement="Where one store writes a tensor, and its coordinate steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent. A loop over tiles that a length cuts comes to the tile in which that ends.",
+    statement="Where the coordinate of every store of a tensor steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent. A loop over tiles that a length cuts comes to the tile in which that ends, and some load comes to what is left behind the last whole tile of a tensor.",
     why="A count that rounds down, or divides by another tile than the one that is stored, leaves the rest of the output as it was: right for multiples of the tile, wrong for everything else.",
     failing=edit(NAMED, ("tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128))", "tiles=(M // 64, lm.cdiv(N, 128))")),
     passing=NAMED,
-    limits="Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables. Tensors that the launch also reads, or that several stores write, are left alone.",
+    limits="Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables. Tensors that the launch also reads are left alone; extents that are numbers are decided where one store writes the tensor.",
 )
 
 
@@ -35,20 +36,65 @@ def check(program: Program) -> Iterator[Fault]:
     yield from (_cut(found) for found in short_rounds(program))
     told: set[Span] = set()  # rounds that end early leave out a part of every tensor that they store
     for stores in stores_by_tensor(program):
-        s = stores[0]
-        tensor = program.tensors[str(s.op.attrs["tensor"])]
-        coords = s.op.operands["coords"]
-        if len(stores) > 1 or tensor.name in read_tensors(program) or not isinstance(coords, tuple) or len(tensor.extents) != len(coords):
+        tensor = program.tensors[str(stores[0].op.attrs["tensor"])]
+        coords = [c for s in stores if isinstance(c := s.op.operands["coords"], tuple)]
+        if tensor.name in read_tensors(program) or len(coords) < len(stores) or any(len(tensor.extents) != len(c) for c in coords):
             continue
-        for axis, e in enumerate(coords):
-            extent = tensor.extents[len(tensor.extents) - 1 - axis]
+        for axis, extent in enumerate(reversed(tensor.extents)):
             size = extent if isinstance(extent, int) else program.tunables.get(extent)
-            fault = _fixed(program, s, tensor, axis, e, size) if isinstance(size, int) else _axis(program, s, tensor, axis, e, str(extent))
+            if isinstance(size, int):
+                fault = _fixed(program, stores[0], tensor, axis, coords[0][axis], size) if len(stores) == 1 else None
+            else:
+                fault = _all(_axis(program, s, tensor, axis, c[axis], extent, len(stores) > 1) for s, c in zip(stores, coords, strict=True))
             if fault is not None:
                 if fault.span not in told:
                     yield fault
                 told.add(fault.span)
                 break
+    yield from (fault for fault in _unread(program) if fault.span not in told)
+
+
+_LOADS = ("tma_load", "cp_async", "load")
+
+
+def _unread(program: Program) -> Iterator[Fault]:
+    """Tensors of which no load comes to what is left behind the last whole tile."""
+    counts = (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values()))
+    if not any(n.op == "floordiv" for e in counts for n in e.parts()) and not any(n.op == "floordiv" for n in beside(program)):
+        return  # nothing is rounded down
+    loads: dict[str, list[Site]] = {}
+    for s in sites(program).of(*_LOADS):
+        if s.op.attrs.get("tensor") in program.tensors and isinstance(s.op.operands.get("coords"), tuple):
+            loads.setdefault(str(s.op.attrs["tensor"]), []).append(s)
+    for name, found in loads.items():
+        tensor = program.tensors[name]
+        for axis, extent in enumerate(reversed(tensor.extents)):
+            cut = _rounded_down(program, found[0], axis, extent) if isinstance(extent, str) else None
+            if cut is not None and all([_rounded_down(program, s, axis, extent) for s in found[1:]]):
+                step, count, span = cut
+                names = parameters(program, [Expr("param", (), {"name": extent})])
+                if not any(args[str(extent)] % step for args in arguments(program, names, limit=12)):
+                    continue  # what is assumed leaves nothing behind the last tile
+                at = found[0].op.spans.get("coords", found[0].op.span)
+                yield Fault("Q012", f"nothing reads `{name}` along `{extent}` behind the last whole {step}: `{count}` rounds down", span, ((at, "loaded here"), (tensor.span, f"`{extent}` is declared here")),
+                            f"round up, `lm.cdiv({extent}, {step})`, or state `lm.assume({extent} % {step} == 0)`", (), {"axis": axis, "expected": extent, "found": count})  # fmt: skip
+                return
+
+
+def _rounded_down(program: Program, s: Site, axis: int, extent: str | int) -> tuple[int, str, Span] | None:
+    """The step, the count and where it is written, of a load that steps through an axis by whole tiles only."""
+    coords = s.op.operands["coords"]
+    line = affine(program, s.role.name, coords[axis]) if isinstance(coords, tuple) and axis < len(coords) and coords[axis].op != "const" else None
+    if line is None or line.constant or len(line.terms) != 1 or line.open or line.blurred:
+        return None
+    ((name, stride),) = line.terms.items()
+    count = counted(program, s, name)
+    if count is None or not isinstance(count[0], Expr) or count[0].op != "floordiv" or count[1] != 1:
+        return None
+    x, n = count[0].args
+    if x.op != "param" or x.attrs["name"] != extent or n.attrs.get("value") != stride or stored(s, axis) > stride:
+        return None
+    return stride, spoken(count[0]), count[2]
 
 
 def _cut(found: Short) -> Fault:
@@ -80,9 +126,20 @@ def _longer(s: Site, name: str, reached: int, size: int, stride: int) -> tuple[F
     return fixes(next((x for x in s.loops if x.var == name), None), (reached, size), stride)
 
 
-def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: str) -> Fault | None:
+def _all(faults: Iterable[Fault | None]) -> Fault | None:
+    """Of several stores of a tensor the fault of the one that comes farthest; None where one of them may come to the end."""
+    farthest: Fault | None = None
+    for fault in faults:
+        if fault is None:
+            return None
+        if farthest is None or fault.facts["found"] > farthest.facts["found"]:
+            farthest = fault
+    return farthest
+
+
+def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: str, several: bool) -> Fault | None:
     line = affine(program, s.role.name, e)
-    if line is None or line.constant or not line.terms or any(c <= 0 for c in line.terms.values()) or s.op.operands.get("rows") is not None:
+    if line is None or line.constant < 0 or (line.constant and not several) or not line.terms or any(c <= 0 for c in line.terms.values()) or (axis and s.op.operands.get("rows") is not None):
         return None
     counts: list[tuple[int, Expr | int, int]] = []
     at: Span | None = None
@@ -101,12 +158,13 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
         return None
     last = reached = stored(s, axis)
     for stride, count, _ in sorted(counts, key=lambda c: c[0]):
-        if stride > reached:
+        if stride > reached and not several:
             return None  # a gap between neighbours, which Q001 tells
         reached = stride * count if isinstance(count, int) else 1 << 62
     names = parameters(program, [c for _, c, _ in counts if isinstance(c, Expr)]) | {extent}
-    for args in arguments(program, names, (3, 2 * max(line.terms.values()) + 1), limit=12):
-        end = last
+    whole = max(rounded for _, _, rounded in counts)  # where tiles are rounded up to clusters, one tile and a bit says nothing
+    for args in arguments(program, names, (3, 2 * max(line.terms.values()) + 1), 12, () if whole == 1 else (whole,)):
+        end = last + line.constant
         for stride, count, rounded in counts:
             n = count if isinstance(count, int) else plain_tape(program, (count,)).given(args)[0]
             if not isinstance(n, int) or n < 1:
@@ -148,10 +206,12 @@ def counted(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span
         var, _, field = name.partition(".")
         loop = next((x for x in s.loops if x.var == var), None)
         d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
+        if d is not None and d.kind == "grouped" and field == "n":  # the tiles along n are the same for every group
+            return resolver_of(program, "")(d.tiles[-1]), d.cluster[1], d.spans.get("tiles", d.span)
         if d is None or d.kind == "grouped" or field not in d.names:
             return None
         k = d.names.index(field)
-        return resolver_of(program, "")(d.tiles[k]), d.cluster[k] if k < len(d.cluster) else 1, d.spans.get("tiles", d.span)
+        return resolver_of(program, "")(d.tiles[k]), d.cluster[k] if k < len(d.cluster) else 1, _written(program, d.tiles[k], d.spans.get("tiles", d.span))
     loop = next((x for x in s.loops if x.var == name), None)
     if loop is None or loop.lo is None or loop.hi is None or affine(program, s.role.name, loop.lo) is None:
         return None
@@ -159,4 +219,10 @@ def counted(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span
     lo = resolve(loop.lo)
     if lo.op != "const" or lo.attrs["value"] != 0:
         return None
-    return resolve(loop.hi), 1, loop.head
+    return resolve(loop.hi), 1, _written(program, loop.hi, loop.head)
+
+
+def _written(program: Program, e: Expr, here: Span) -> Span:
+    """Where a count is written: where it has a name, at the declaration of the name."""
+    let = program.lets.get(str(e.attrs.get("name"))) if e.op == "var" else None
+    return here if let is None else let.value.span

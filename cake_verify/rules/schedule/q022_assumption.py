@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Program
 from cake_verify.analyses.tape import evaluate
@@ -25,7 +25,7 @@ PAGE = Page(
 def check_extents(program: Program, extents: Mapping[str, Any]) -> Iterator[Fault]:
     """Assumptions that are false for `extents` (values of run-time scalars by name)."""
     for a in program.assumes:
-        for c in conjuncts(a.cond):
+        for c in stated(a.cond):
             if evaluate(program, c, extents) is False:
                 named = ", ".join(f"{x.attrs['name']} = {extents[str(x.attrs['name'])]}" for x in c.parts() if x.op == "param")
                 yield Fault("Q022", f"this assumption does not hold for {named or 'any arguments'}", c.span, (), "the launcher refuses these arguments", (), {"extents": dict(extents)},

@@ -1,0 +1,91 @@
+"""D040: a running value is brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.derive.mentions import mentions
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, For, Program
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+
+LARGEST = """
+@cake.schedule(target="sm_80")
+def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], M: LM.i32, N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(M % 64 == 0 and N % 64 == 0)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(M // 64,), names=("m",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, t.m * 64), shape=(64, 64), form="acc")
+            most = lm.rowvec(x, init=-lm.inf)
+            total = lm.rowvec(x, init=0.0)
+            for k in lm.range(N // 64):
+                x = lm.load(X, coords=(k * 64, t.m * 64), shape=(64, 64), form="acc")
+                top = lm.max(most, lm.reduce(x, "max", axis=1))
+                total = total * lm.exp(most - top) + lm.sum(lm.exp(x - top), axis=1)
+                most = top
+            lm.store(S, total, coords=(t.m * 64,))
+"""
+
+PAGE = Page(
+    code="D040",
+    title="a running value that stands still",
+    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere.",
+    why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
+    failing=edit(LARGEST, ("                most = top\n", "")),
+    passing=LARGEST,
+    limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars and "
+    "tiles are left alone.",
+)
+
+_STARTS = frozenset({"rowvec", "colvec"})
+_MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"})
+
+
+def check(program: Program) -> Iterator[Fault]:
+    if _STARTS.isdisjoint(mentions(program)):
+        return
+    found = sites(program)
+    for (role, name), bound in found.results.items():
+        start = bound[0].op.operands.get("value")
+        if len(bound) > 1 or not isinstance(start, Expr) or start.op not in _STARTS or (role, name) in found.bindings:
+            continue
+        after = [s for s in found.of_role(role) if s.order > bound[0].order]
+        if any(_updates(s, name) for s in after):
+            continue
+        use = next((s for s in after if _behind_a_loop(bound[0], s, after) and any(_computed(e, name) for e in _operands(s))), None)
+        if use is not None:
+            yield Fault("D040", f"`{name}` never changes: wherever it is read it holds {start.attrs['init']}, with which it started", use.op.span, ((bound[0].op.span, "started here, and nothing else is assigned to it"),),
+                        f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
+
+
+def _behind_a_loop(start: Site, use: Site, after: list[Site]) -> bool:
+    """Whether a loop that begins behind the start lies around the use, or in front of it."""
+    own = set(map(id, start.loops))
+    if any(id(x) not in own for x in use.loops):
+        return True
+    return any(isinstance(x, For) and id(x) not in own for s in after if s.order < use.order for x in s.loops)
+
+
+def _operands(s: Site) -> Iterator[Expr]:
+    for key, o in s.op.operands.items():
+        if key == "like" or (key == "x" and s.op.name != "compute" and isinstance(o, Expr) and o.op == "var"):
+            continue  # a model, or what is stored as it is
+        yield from (x for x in (o if isinstance(o, tuple) else (o,)) if isinstance(x, Expr))
+
+
+def _computed(e: Expr, name: str) -> bool:
+    """Whether an expression computes with a name: more than copies it, chooses it or takes it for a model."""
+    if e.op == "var":
+        return False  # a copy, or a place that an operation writes: whoever writes it is asked before
+    return any(x.op == "var" and x.attrs["name"] == name for n in e.parts() for i, x in enumerate(n.args) if not (n.op in _MODELS or n.op == "pair" or (n.op == "where" and i > 0)))
+
+
+def _updates(s: Site, name: str) -> bool:
+    """Whether an operation writes a vector in place."""
+    acc = s.op.operands.get("acc")
+    return isinstance(acc, Expr) and acc.op == "var" and acc.attrs["name"] == name

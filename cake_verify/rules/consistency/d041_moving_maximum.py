@@ -1,0 +1,132 @@
+"""D041: what is summed relative to a running maximum follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.derive.mentions import mentions
+from cake_ir.fault import Fault, Fix
+from cake_ir.program import Expr, For, If, Program
+from cake_ir.types import FragT
+from cake_verify.analyses import edits
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.rule import Page
+from cake_verify.rules.consistency.d040_stands_still import LARGEST
+from cake_verify.rules.examples import edit
+
+PAGE = Page(
+    code="D041",
+    title="a sum relative to a maximum that has moved",
+    statement="A sum that a loop carries, of exponentials less a running maximum, is multiplied in every round by the exponential of what the maximum has moved by.",
+    why="Earlier rounds were summed relative to an earlier maximum: without the factor, a later and larger maximum leaves them too heavy. Online softmax is right only as long as the first block holds the largest score.",
+    failing=edit(LARGEST, ("total * lm.exp(most - top) + lm.sum", "total + lm.sum")),
+    passing=LARGEST,
+    limits="Looked for where the running maximum is `lm.max` of a vector that the loop carries, the exponential is of a difference with it, and sum and factor stand under no condition of their own.",
+)
+
+_EXP = ("exp", "exp2", "exp2_fma")
+
+
+def check(program: Program) -> Iterator[Fault]:
+    said = mentions(program).keys()
+    if "max" not in said or said.isdisjoint(_EXP):
+        return
+    for role in program.roles:
+        for loop in {id(x): x for s in sites(program).of_role(role) for x in s.loops if x.kind != "tiles"}.values():
+            yield from _Round(program, role, loop).faults()
+
+
+class _Round:
+    """One loop of a role: what it carries, its running maxima, and what is relative to them."""
+
+    def __init__(self, program: Program, role: str, loop: For) -> None:
+        own = sites(program).of_role(role)
+        self.program = program
+        self.inside = [s for s in own if any(x is loop for x in s.loops)]
+        self.depth = next((s.path.index(loop) for s in self.inside), 0)
+        before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
+        self.free = [s for s in self.inside if not any(isinstance(x, If) for x in s.path[self.depth :])]
+        self.doubtful = {t for s in self.inside if s not in self.free for t in (*s.targets, *_places(s))}
+        self.carried = before & {t for s in self.inside for t in (*s.targets, *_places(s))} - self.doubtful
+        self.maxima: set[str] = set()
+        for s in self.computed():
+            e = s.op.operands["value"]
+            if any(n.op == "max" and any(_named(a) in self.carried for a in n.args) for n in e.parts()) or (e.op == "where" and any(_named(a) in self.maxima for a in e.args[1:])):  # type: ignore[union-attr]  # an expression, see `computed`
+                self.maxima |= set(s.targets) - self.doubtful
+
+    def computed(self) -> list[Site]:
+        return [s for s in self.free if s.op.name == "compute" and isinstance(s.op.operands.get("value"), Expr)]
+
+    def faults(self) -> Iterator[Fault]:
+        weights: dict[str, str] = {}  # names of what is relative to a running maximum, with that
+        factors: dict[str, str] = {}
+        for s in self.computed() if self.maxima - self.carried else ():
+            e = s.op.operands["value"]
+            assert isinstance(e, Expr)
+            for t in s.targets:
+                if self._factor(e, factors):
+                    factors[t] = self._factor(e, factors)
+                elif (relative := self._relative(e, weights)) and t not in self.carried:
+                    weights[t] = relative
+        scaled = {t for s in self.computed() for t in s.targets if any(n.op == "mul" and any(self._factor(a, factors) for a in n.args) for n in s.op.operands["value"].parts())}  # type: ignore[union-attr]  # as above
+        for s in self.free:
+            place, most = self._adds(s, weights)
+            if place and place not in scaled:
+                factor = next((f for f, m in factors.items() if m == most), None)
+                fixes: tuple[Fix, ...] = (edits.before(s.op.span, f"{place} = {place} * {factor}"),) if factor is not None and s.op.name == "mma" else ()
+                moved = next(x for x in self.inside if most in x.targets)
+                message = f"`{place}` keeps what earlier rounds have summed relative to another maximum than `{most}`, and nothing multiplies it by the exponential of the difference"
+                yield Fault("D041", message, s.op.span, ((moved.op.span, f"`{most}` moves here"),), f"multiply `{place}` by the exponential of the old maximum less `{most}` first", fixes, {"name": place})
+                return
+
+    def _adds(self, s: Site, weights: dict[str, str]) -> tuple[str, str]:
+        """The carried sum to which an operation adds something relative to a maximum, and that maximum."""
+        if s.op.name == "mma":
+            acc, init = s.op.operands["acc"], s.op.operands.get("init")
+            place = _named(acc) if isinstance(acc, Expr) else ""
+            most = next((r for k in ("a", "b") if isinstance(x := s.op.operands[k], Expr) and (r := self._relative(x, weights))), "")
+            return (place, most) if place in self.carried and most and (init is None or (isinstance(init, Expr) and init.op == "const" and not init.attrs["value"])) else ("", "")
+        e = s.op.operands.get("value") if s.op.name == "compute" else None
+        if not isinstance(e, Expr) or e.op != "add" or len(s.targets) != 1 or s.targets[0] not in self.carried:
+            return "", ""
+        sides = [(a, b) for a, b in (e.args, e.args[::-1]) if _named(a) == s.targets[0]]
+        return (s.targets[0], self._relative(sides[0][1], weights)) if sides and self._relative(sides[0][1], weights) else ("", "")
+
+    def _relative(self, e: Expr, weights: dict[str, str]) -> str:
+        """The running maximum less which an expression is an exponential, or a sum of such."""
+        if e.op == "var":
+            return weights.get(str(e.attrs["name"]), "")
+        if e.op in _EXP:
+            return self._less(e, False)
+        if e.op in ("reduce", "sum", "finish", "cast"):
+            return self._relative(e.args[0], weights)
+        return self._relative(e.args[1], weights) if e.op == "where" else ""
+
+    def _factor(self, e: Expr, factors: dict[str, str]) -> str:
+        """The running maximum to which an expression brings what is relative to another one."""
+        return factors.get(str(e.attrs["name"]), "") if e.op == "var" else self._less(e, True) if e.op in _EXP else self._factor(e.args[1], factors) or self._factor(e.args[2], factors) if e.op == "where" else ""
+
+    def _less(self, e: Expr, vector: bool) -> str:
+        """The running maximum that is subtracted under an exponential: from a vector, or from a tile."""
+        if not isinstance(e.type, FragT) or (e.type.form in ("rowvec", "colvec")) is not vector:
+            return ""
+        x = _unscaled(e.args[0])
+        name = _named(_unscaled(x.args[1])) if x.op == "sub" else ""
+        return name if name in self.maxima else ""
+
+
+def _unscaled(e: Expr) -> Expr:
+    """What a number or a scalar multiplies."""
+    while e.op == "mul" and any(not isinstance(a.type, FragT) for a in e.args) and any(isinstance(a.type, FragT) for a in e.args):
+        e = next(a for a in e.args if isinstance(a.type, FragT))
+    return e
+
+
+def _named(e: Expr) -> str:
+    return str(e.attrs["name"]) if e.op == "var" else ""
+
+
+def _places(s: Site) -> tuple[str, ...]:
+    """Places that an operation writes without an assignment."""
+    acc = s.op.operands.get("acc")
+    return (_named(acc),) if isinstance(acc, Expr) and acc.op == "var" else ()
