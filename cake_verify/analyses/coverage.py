@@ -16,7 +16,7 @@ from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, loop_values, parameters
-from cake_verify.analyses.runs import defined, run_of
+from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.tape import tape
 from cake_verify.analyses.trips import resolver_of
@@ -71,7 +71,7 @@ class _Store:
 
 def hole(program: Program, stores: Sequence[Site], tensor: Param) -> Hole | None:
     """An element that none of the stores of a tensor covers; None where there is none, or too much is not known."""
-    if all(_plain(program, s) for s in stores) and len(stores) == 1:
+    if len(stores) == 1 and _plain(program, stores[0]):
         return None  # its strides and counts decide (Q001, Q012)
     extents = list(reversed(tensor.extents))
     read = [_read(program, s, len(extents)) for s in stores]
@@ -104,10 +104,12 @@ def hole(program: Program, stores: Sequence[Site], tensor: Param) -> Hole | None
 
 
 def _plain(program: Program, s: Site) -> bool:
-    """Whether nothing but tiles and numbers decides how often a store runs, and nothing cuts it."""
+    """Whether nothing but tiles and numbers decides how often a store runs, nothing cuts it, and it moves."""
     if any(isinstance(p, If) for p in s.path) or s.op.operands.get("mask") is not None or s.op.operands.get("rows") is not None:
         return False
-    if any(isinstance(c.type, FragT) for c in s.op.operands["coords"]):  # type: ignore[union-attr]  # stores have a tuple of coordinates
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)  # as of every store
+    if any(isinstance(c.type, FragT) for c in coords) or all(c.op == "const" for c in coords):
         return False
     resolve = resolver_of(program, s.role.name)
     bounds = [resolve(e) for loop in s.loops for e in (loop.lo, loop.hi) if e is not None]
@@ -135,9 +137,9 @@ def _read(program: Program, s: Site, rank: int) -> _Store | None:
         counted[1] = rank
         exprs.append(_bound(resolve(rows)))
     only = []
-    for axis, e in _mask(program, s, coords):
+    for axis, e in mask_ends(program, s)[0]:
         only.append((axis, len(exprs)))
-        exprs.append(e)
+        exprs.append(_bound(e))
     return _Store(s, tuple(exprs), length, counted, only)
 
 
@@ -149,28 +151,6 @@ def _boxed(s: Site, rank: int) -> list[int]:
     if isinstance(t, ViewT):
         return [t.cols, t.rows if t.rank == 2 else 1, *[1] * rank][:rank]
     return [covered(s.op, k) for k in range(rank)]
-
-
-def _mask(program: Program, s: Site, coords: tuple[Expr, ...]) -> Iterator[tuple[int, Expr]]:
-    """By axis the local position at which the elements that a mask lets through end, where it says so."""
-    mask, x = s.op.operands.get("mask"), s.op.operands.get("x")
-    if not isinstance(mask, Expr) or not isinstance(x, Expr) or not isinstance(x.type, FragT):
-        return
-    role, resolve = s.role.name, resolver_of(program, s.role.name)
-    across = next((k for k, c in enumerate(coords) if isinstance(c.type, FragT) and c.type.form == "rowvec"), 1)
-    vector = x.type.rank == 1 or x.type.form in ("rowvec", "colvec")
-    places = next((k for k, c in enumerate(coords) if isinstance(c.type, FragT)), 0) if vector else None
-    for part in conjuncts(defined(program, role, mask)):
-        m = defined(program, role, part)
-        if m.op == "in_bounds" and len(m.args) == 3:
-            yield (places if places is not None else across), _bound(resolve(m.args[1]))
-            yield (places or 0), _bound(resolve(m.args[2]))
-        elif m.op in ("lt", "le") and not isinstance(m.args[1].type, FragT) and (run := run_of(program, role, m.args[0])) is not None:
-            one = Expr("const", (), {"value": 1 if m.op == "le" else 0})
-            end = Expr("add", (Expr("sub", (resolve(m.args[1]), run[0])), one))
-            t = m.args[0].type
-            rows = isinstance(t, FragT) and t.form == "rowvec"
-            yield (places if places is not None else across if rows else 0), _bound(end)
 
 
 # ------------------------------------------------------------------ slots of persistent loops

@@ -1,13 +1,15 @@
-"""Coordinates that are fragments of consecutive numbers: `base + lm.iota(x, axis)`, in whatever order it is written and under whatever name."""
+"""Fragments of consecutive numbers, `base + lm.iota(x, axis)` in whatever order it is written and under whatever name: as coordinates, and in masks."""
 
 from __future__ import annotations
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.sites import sites
+from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import resolver_of
 
 _DEPTH = 12
+_ALL = frozenset(range(5))
 
 
 def run_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
@@ -48,4 +50,31 @@ def _first(program: Program, role: str, e: Expr, depth: int) -> Expr | None:
     return None
 
 
-__all__ = ["defined", "run_of"]
+def mask_ends(program: Program, s: Site) -> tuple[list[tuple[int, Expr]], frozenset[int]]:
+    """By axis of the tensor, how many of an access's elements from the first on its mask lets through at most (resolved), and the axes along which
+    something else decides too."""
+    mask, x, coords = s.op.operands.get("mask"), s.op.operands.get("x"), s.op.operands.get("coords")
+    t = x.type if isinstance(x, Expr) else s.op.type
+    if not isinstance(mask, Expr) or not isinstance(t, FragT) or not isinstance(coords, tuple):
+        return [], frozenset() if mask is None else _ALL
+    role, resolve = s.role.name, resolver_of(program, s.role.name)
+    placed = next((k for k, c in enumerate(coords) if isinstance(c.type, FragT)), 0)
+    one_line = t.rank == 1 or t.form in ("rowvec", "colvec")
+    down, right = (placed, placed) if one_line else (next((k for k, c in enumerate(coords) if isinstance(c.type, FragT) and c.type.form == "rowvec"), 1), 0)
+    out: list[tuple[int, Expr]] = []
+    unknown: set[int] = set()
+    for part in conjuncts(defined(program, role, mask)):
+        m = defined(program, role, part)
+        if m.op == "in_bounds":
+            out += [(down, resolve(m.args[1])), (right, resolve(m.args[2]))]
+        elif m.op in ("lt", "le") and not isinstance(m.args[1].type, FragT) and (run := run_of(program, role, m.args[0])) is not None:
+            end = Expr("sub", (resolve(m.args[1]), run[0]), {}, run[0].type)
+            rows = isinstance(m.args[0].type, FragT) and m.args[0].type.form == "rowvec"
+            out.append((down if rows else right, Expr("add", (end, Expr("const", (), {"value": 1}))) if m.op == "le" else end))
+        else:
+            form = m.type.form if isinstance(m.type, FragT) else ""
+            unknown |= {down} if form == "rowvec" else {right} if form == "colvec" else _ALL
+    return out, frozenset(unknown)
+
+
+__all__ = ["defined", "mask_ends", "run_of"]

@@ -13,6 +13,7 @@ from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
+from cake_verify.analyses.runs import run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.analyses.words import call
@@ -47,9 +48,14 @@ def check(program: Program) -> Iterator[Fault]:
         if ragged is not None:
             yield _behind(site, tensor, ragged)
             continue
-        if op.operands.get("mask") is not None or op.attrs.get("clip"):
+        if op.attrs.get("clip"):
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
+        if op.operands.get("mask") is not None:
+            let = outside(program, site, tensor) if not grouped or op.name == "load" else None  # whose rows a grouped store writes is for Q001
+            if let is not None:
+                _gather(through, site, tensor, let)
+            continue
         bounds = {n.op for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts()}
         told = "ld" in bounds
         if grouped or told or "field" in bounds or any(isinstance(s, If) for s in site.path):  # rounds counted from the tile keep accesses inside as a branch does
@@ -59,11 +65,13 @@ def check(program: Program) -> Iterator[Fault]:
             if found is not None or not (grouped or told):
                 continue
         for axis, e in enumerate(entries):
-            if isinstance(e, Expr) and not isinstance(e.type, FragT):
-                fault = _axis(program, site, tensor, axis, e)
-                if fault:
-                    yield fault
-                    break
+            if not isinstance(e, Expr):
+                continue
+            run = (e, covered(op, axis)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e)
+            fault = _axis(program, site, tensor, axis, *run) if run is not None else None
+            if fault:
+                yield fault
+                break
     yield from through.values()
 
 
@@ -108,7 +116,7 @@ def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
                  {"role": site.role.name, "tensor": tensor.name, "axis": found.axis, "expected": found.extent, "found": found.last})  # fmt: skip
 
 
-def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
+def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr, n: int) -> Fault | None:
     r = ranges.of(program, site.role.name, e)
     span = site.op.spans.get("coords", site.op.spans.get("i", site.op.span))
     if r.hi < 0 or (r.tight and r.lo < 0):
@@ -116,7 +124,6 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fa
     if not tensor.extents or axis >= len(tensor.extents):
         return None
     extent = tensor.extents[len(tensor.extents) - 1 - axis]
-    n = covered(site.op, axis)
     if isinstance(extent, int):
         last = r.hi if r.tight else r.lo
         if last + n > extent:
@@ -131,6 +138,8 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     line = affine(program, site.role.name, e)
     if line is None or extent not in program.scalars:
         return None
+    if not line.terms:
+        return _longer(program, site, tensor, axis, line.constant + n, extent)
     fields = [(name, c) for name, c in line.terms.items() if "." in name]
     if len(fields) != 1:
         return None
@@ -148,3 +157,12 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     return Fault("S033", f"the last tile along `{field}` reaches past `{extent}`, the end of `{tensor.name}`, unless {stride} divides it", site.op.span,
                  ((tensor.span, f"extent `{extent}`"), (d.spans.get("tiles", d.span), f"tiles of {stride}")),
                  f"mask the access, use `clip=True`, or state `lm.assume({extent} % {stride} == 0)`", (), {"axis": axis, "extent": extent, "tile": stride})  # fmt: skip
+
+
+def _longer(program: Program, site: Site, tensor: Param, axis: int, end: int, extent: str) -> Fault | None:
+    """An access at a number that ends behind an extent which may be shorter."""
+    r = ranges.of(program, None, Expr("param", (), {"name": extent}))
+    if not 1 <= r.lo < end:  # nothing is said of extents of which nothing is assumed
+        return None
+    return Fault("S033", f"elements up to {end - 1} along axis {axis} are touched, `{tensor.name}` may have {int(r.lo)}, the least `{extent}`", site.op.span, ((tensor.span, f"extent `{extent}`"),),
+                 f"mask the access, use `clip=True`, or state `lm.assume({extent} >= {end})`", (), {"axis": axis, "expected": int(r.lo), "found": end})  # fmt: skip

@@ -148,6 +148,8 @@ def counted(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span
         var, _, field = name.partition(".")
         loop = next((x for x in s.loops if x.var == var), None)
         d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
+        if d is not None and d.kind == "grouped" and field == "n":  # the last axis, the only one that is counted
+            return resolver_of(program, "")(d.tiles[-1]), d.cluster[1] if len(d.cluster) > 1 else 1, d.spans.get("tiles", d.span)
         if d is None or d.kind == "grouped" or field not in d.names:
             return None
         k = d.names.index(field)
