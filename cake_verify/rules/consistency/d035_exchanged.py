@@ -44,11 +44,12 @@ def check(program: Program) -> Iterator[Fault]:
         resolve = resolver_of(program, site.role.name)
         sizes = _sizes(site, len(coords))
         at = [resolve(e) for e in coords]
-        if any(isinstance(e.type, FragT) for e in coords):
+        wide = any([isinstance(e.type, FragT) for e in coords])
+        if wide:
             runs = [run_of(program, site.role.name, e) or (_NUMBERS, 0) if isinstance(e.type, FragT) else (x, n) for e, x, n in zip(coords, at, sizes, strict=True)]
             at, sizes = [x for x, _ in runs], [n for _, n in runs]
         forms = [linear(e) for e in at]
-        across = _across(program, site, tensor, forms) if not any(isinstance(e.type, FragT) for e in coords) else None
+        across = _across(program, site, tensor, forms) if not wide else None
         if across is not None:
             yield _vector(site, tensor, coords, across)
             continue
@@ -142,10 +143,11 @@ def _beside(program: Program) -> Iterator[Fault]:
     by: dict[tuple[str, str, str], list[Site]] = {}
     for s in sites(program).of("load", "store"):
         coords = s.op.operands.get("coords")
-        if isinstance(coords, tuple) and len(coords) > 1 and not any(isinstance(e.type, FragT) for e in coords) and covered(s.op, 0) > 1:
+        if isinstance(coords, tuple) and len(coords) > 1 and not any([isinstance(e.type, FragT) for e in coords]) and covered(s.op, 0) > 1:
             by.setdefault((s.op.name, str(s.op.attrs.get("tensor")), s.role.name), []).append(s)
     for (_, name, role), found in by.items():
-        if len(found) < 2 or name not in program.tensors:
+        still = [s.op.operands["coords"][0].op == "const" for s in found]  # type: ignore[index,union-attr]  # tuples, as asked above
+        if all(still) or not any(still) or name not in program.tensors:
             continue
         resolve = resolver_of(program, role)
         forms = [[linear(resolve(e)) for e in s.op.operands["coords"]] for s in found]  # type: ignore[union-attr]  # tuples, as asked above

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.program import Expr, If, Param, Program
+from cake_ir.program import Expr, If, Operand, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
-from cake_verify.analyses.runs import run_of
+from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
-from cake_verify.analyses.trips import resolver_of, spoken
+from cake_verify.analyses.trips import linear, resolver_of, spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
@@ -52,9 +53,8 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
         if op.operands.get("mask") is not None:
-            let = outside(program, site, tensor) if not grouped or op.name == "load" else None  # whose rows a grouped store writes is for Q001
-            if let is not None:
-                _gather(through, site, tensor, let)
+            if not grouped or op.name == "load":  # whose rows a grouped store writes is for Q001
+                yield from _masked(program, site, tensor, entries, through)
             continue
         bounds = {n.op for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts()}
         told = "ld" in bounds
@@ -73,6 +73,47 @@ def check(program: Program) -> Iterator[Fault]:
                 yield fault
                 break
     yield from through.values()
+
+
+def _masked(program: Program, site: Site, tensor: Param, entries: Sequence[Operand | None], through: dict[int, Fault]) -> Iterator[Fault]:
+    """A masked access: along the axes of which the mask says where they end, and along those of which it says nothing."""
+    ends, unknown = mask_ends(program, site)
+    if len(entries) != len(tensor.extents):
+        return
+    resolve = resolver_of(program, site.role.name)
+    for axis, e in enumerate(entries):
+        extent = tensor.extents[len(entries) - 1 - axis]
+        if axis in unknown or not isinstance(e, Expr):
+            continue
+        run = (resolve(e), covered(site.op, axis)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e)
+        if run is None:
+            continue
+        mine = [end for k, end in ends if k == axis]
+        size = Expr("const", (), {"value": extent}) if isinstance(extent, int) else Expr("param", (), {"name": extent})
+        fault = None if mine else _axis(program, site, tensor, axis, *run)
+        if fault is not None and not any(isinstance(p, If) for p in site.path):
+            yield fault
+            return
+        if fault is not None or (mine and not any(_within(program, Expr("sub", (Expr("add", (run[0], end)), size))) for end in mine)):
+            let = outside(program, site, tensor)
+            if let is not None:
+                _gather(through, site, tensor, let)
+                return
+
+
+def _within(program: Program, past: Expr) -> bool:
+    """Whether what a mask lets through certainly ends inside the extent, from which it is `past` at most."""
+    constant, terms = linear(past)
+    for name, k in [*terms.items()]:
+        stated = declared_values(program, name.partition("[")[0]) if "[" in name else None
+        if stated is None:
+            continue
+        more, other = linear(resolver_of(program, "")(stated.hi if k > 0 else stated.lo))
+        constant += k * (more - (k > 0))
+        del terms[name]
+        for t, n in other.items():
+            terms[t] = terms.get(t, 0) + k * n
+    return constant <= 0 and not any(terms.values())
 
 
 _SHOWN = 3
