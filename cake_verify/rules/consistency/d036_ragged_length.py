@@ -61,7 +61,7 @@ PAGE = Page(
     why="A tile of a page holds what somebody left there, and no value of an operand is neutral for a maximum of products: one key too many changes every row.",
     failing=edit(_SCORES, ("lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)", "acc * 1.0")),
     passing=_SCORES,
-    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
+    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, or a part of them that ends at an `lm.min` of it, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
     "Any mask other than `lm.iota(x, axis=1, base=b) < m` counts as one that is right, and so does one by another number.",
 )
 
@@ -84,6 +84,15 @@ def check(program: Program) -> Iterator[Fault]:
             yield from _Flow(program, block.role).run(block.body, None)
 
 
+def _least(e: Expr) -> Iterator[Expr]:
+    """The numbers of which a bound is the least: a part of the tiles ends where all of them do."""
+    if e.op == "min":
+        for a in e.args:
+            yield from _least(a)
+    else:
+        yield e
+
+
 class _Flow:
     """The places of a role in text order: which hold columns of a product of the loop that they stand in."""
 
@@ -91,6 +100,7 @@ class _Flow:
         self.program, self.role, self.resolve = program, role, resolver_of(program, role)
         self.members = program.roles[role].members
         self.state: dict[str, _Columns] = {}
+        self.zeros: dict[str, For] = {}
         self.found: list[Fault] = []
 
     def run(self, body: tuple[Stmt, ...], loop: For | None) -> list[Fault]:
@@ -108,11 +118,16 @@ class _Flow:
 
     def _ragged(self, loop: For) -> tuple[Expr, int] | None:
         """The length and the tile of a loop over as many tiles as a length read from memory needs."""
-        if loop.kind != "range" or loop.lo is None or loop.hi is None or loop.lo.op != "const" or loop.lo.attrs["value"] != 0:
+        if loop.kind != "range" or loop.lo is None or loop.hi is None:
             return None
         hi = self.resolve(loop.hi)
-        tile = hi.args[1].attrs.get("value") if hi.op == "cdiv" else None
-        return (hi.args[0], tile) if isinstance(tile, int) and any(n.op == "ld" for n in hi.args[0].parts()) else None
+        if hi.op == "cdiv" and (loop.lo.op != "const" or loop.lo.attrs["value"] != 0):
+            return None
+        for e in _least(hi):
+            tile = e.args[1].attrs.get("value") if e.op == "cdiv" else None
+            if isinstance(tile, int) and any(n.op == "ld" for n in e.args[0].parts()):
+                return e.args[0], tile
+        return None
 
     def op(self, op: Op, targets: tuple[str, ...], loop: For | None) -> None:
         if op.name == "mma":
@@ -120,15 +135,20 @@ class _Flow:
             if isinstance(acc, Expr) and acc.op == "var":
                 name = str(acc.attrs["name"])
                 self.state.pop(name, None)
-                if loop is not None and isinstance(init, Expr) and init.op == "const" and init.attrs["value"]:
+                fresh = isinstance(init, Expr) and init.op == "const" and init.attrs["value"]
+                if loop is not None and (fresh or self.zeros.get(name) is loop):
                     self.state[name] = _Columns(loop)
             return
         value = op.operands.get("value")
         result = self.value(value, op, loop) if op.name == "compute" and isinstance(value, Expr) else None
+        zero = loop is not None and isinstance(value, Expr) and value.op == "frag" and value.attrs.get("init") == 0
         for name in targets:
             self.state.pop(name, None)
+            self.zeros.pop(name, None)
             if result is not None:
                 self.state[name] = result
+            elif zero and loop is not None:
+                self.zeros[name] = loop
 
     def value(self, e: Expr, op: Op, loop: For | None) -> _Columns | None:
         """The columns in `e`; reports where a selection runs over them unmasked."""
