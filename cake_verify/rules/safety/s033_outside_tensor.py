@@ -162,6 +162,9 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr, n: in
     span = site.op.spans.get("coords", site.op.spans.get("i", site.op.span))
     if r.hi < 0 or (r.tight and r.lo < 0):
         return Fault("S033", f"coordinate {axis} of this access is {int(r.lo if r.tight else r.hi)}, in front of `{tensor.name}`", span, ((tensor.span, "declared here"),), "", (), {"axis": axis})
+    least = _least(program, site, e) if r.lo < 0 else 0
+    if least < 0:
+        return Fault("S033", f"coordinate {axis} of this access is {least} for the first tile, in front of `{tensor.name}`", span, ((tensor.span, "declared here"),), "", (), {"axis": axis})
     if not tensor.extents or axis >= len(tensor.extents):
         return None
     extent = tensor.extents[len(tensor.extents) - 1 - axis]
@@ -172,6 +175,27 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr, n: in
                          "mask the access, or use `clip=True`", (), {"axis": axis, "expected": extent, "found": int(last) + n})  # fmt: skip
         return None
     return _ragged(program, site, tensor, axis, e, extent, n)
+
+
+def _least(program: Program, site: Site, e: Expr) -> int:
+    """The least value of a coordinate that counts down in members and fixed rounds, for tile 0; 0 where that is not known."""
+    line = affine(program, site.role.name, e)
+    if line is None or site.path != site.loops:
+        return 0
+    least = line.constant
+    for name, c in line.terms.items():
+        if "." in name:
+            if c < 0:
+                return 0
+        elif name == "member":
+            least += min(c, 0) * (site.role.members - 1)
+        else:
+            loop = next((x for x in site.loops if x.var == name), None)
+            lo, hi = (ranges.of(program, site.role.name, x).exact if x is not None else None for x in ((loop.lo, loop.hi) if loop is not None else (None, None)))
+            if lo is None or hi is None or hi <= lo:
+                return 0
+            least += c * (lo if c > 0 else hi - 1)
+    return least
 
 
 def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, extent: str, n: int) -> Fault | None:

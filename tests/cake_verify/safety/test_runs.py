@@ -27,6 +27,7 @@ REFUSED = [
     ("qk_norm_rope", "a = lm.cast(lm.load(QKV, coords=(0, h, t.t)", "a = lm.cast(lm.load(QKV, coords=(h, 0, t.t)", "D035", "each other's place"),
     ("tcgen05_mxf8_row_blocks", "sa.tma_load(SA, coords=(0, (t.m * kb + b) * 32)", "sa.tma_load(SA, coords=((t.m * kb + b) * 32, 0)", "D035", "each other's place"),
     ("paged_prefill", "q.tma_load(Q, coords=(0, t.n, t.row0)", "q.tma_load(Q, coords=(0, t.n + 1, t.row0)", "Q014", "its last tile lies past the end"),
+    ("gemm_int4_groups", "first = t.n * 128 + 32 * lane.index", "first = t.n * 128 + 32 * (1 - lane.index)", "S033", "in front of `W4`"),
 ]  # fmt: skip
 
 
