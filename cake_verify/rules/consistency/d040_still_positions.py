@@ -52,9 +52,9 @@ def check(program: Program) -> Iterator[Fault]:
     for s in sites(program).of("load", "store"):
         if s.op.operands.get("mask") is not None and (found := _masked(program, s)) is not None:
             yield found
+    of_op = nodes(program)
     for s in sites(program).ops:
-        of_op = nodes(program)[s.op.id]
-        for n in of_op:
+        for n in of_op[s.op.id]:
             if n.op in _COMPARED and n.args[0].op == "iota" and not isinstance(n.args[1].type, FragT) and (fault := _compared(program, s, n)) is not None:
                 yield fault
                 break

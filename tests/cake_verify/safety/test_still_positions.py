@@ -42,3 +42,18 @@ def test_rows_of_one_length_in_a_flat_tensor_count_from_their_own_start() -> Non
 def test_a_tail_behind_whole_tiles_may_be_masked_by_itself() -> None:
     text = PAGE.passing.replace("lm.iota(x, 0, base=p * 256) == label", "lm.iota(x, 0) < V - p * 256")
     assert verify_text(text, suggest=False).verdict == "pass"
+
+
+def test_a_product_is_not_rescaled_to_what_it_is_relative_to() -> None:
+    text = (CORPUS / "decode_cp_async_gqa.py").read_text("utf-8")
+    scale, product = "                o = o * fix\n", next(line + "\n" for line in text.splitlines() if "lm.mma(o, lm.cast(p" in line)
+    assert text.count(scale + product) == 1
+    (error,) = verify_text(text.replace(scale + product, product + scale), suggest=False).errors
+    assert error.code == "D041" and "relative to `new` already" in error.message
+
+
+def test_a_factor_of_another_maximum_may_come_behind_the_product() -> None:
+    text = (CORPUS / "decode_cp_async_gqa.py").read_text("utf-8")
+    scale, product = "                o = o * fix\n", next(line + "\n" for line in text.splitlines() if "lm.mma(o, lm.cast(p" in line)
+    later = "                new = lm.max(new, 1.0)\n                fix = lm.exp2(m - new)\n" + scale
+    assert "D041" not in {e.code for e in verify_text(text.replace(scale + product, product + later), suggest=False).errors}
