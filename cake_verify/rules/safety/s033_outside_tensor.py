@@ -12,7 +12,7 @@ from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
-from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.positions import arguments, declared_values, parameters
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
 from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
@@ -226,8 +226,11 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
 
 def _longer(program: Program, site: Site, tensor: Param, axis: int, end: int, extent: str) -> Fault | None:
     """An access at a number that ends behind an extent which may be shorter."""
-    r = ranges.of(program, None, Expr("param", (), {"name": extent}))
-    if not 1 <= r.lo < end:  # nothing is said of extents of which nothing is assumed
+    e = Expr("param", (), {"name": extent})
+    if not 1 <= ranges.of(program, None, e).lo < end:  # nothing is said of extents of which nothing is assumed
         return None
-    return Fault("S033", f"elements up to {end - 1} along axis {axis} are touched, `{tensor.name}` may have {int(r.lo)}, the least `{extent}`", site.op.span, ((tensor.span, f"extent `{extent}`"),),
-                 f"mask the access, use `clip=True`, or state `lm.assume({extent} >= {end})`", (), {"axis": axis, "expected": int(r.lo), "found": end})  # fmt: skip
+    least = min([args[extent] for args in arguments(program, parameters(program, [e])) if extent in args], default=end)
+    if least >= end:
+        return None
+    return Fault("S033", f"elements up to {end - 1} along axis {axis} are touched, `{tensor.name}` has {least} there for {extent} = {least}, which is assumed to be possible", site.op.span, ((tensor.span, f"extent `{extent}`"),),
+                 f"mask the access, use `clip=True`, or state `lm.assume({extent} >= {end})`", (), {"axis": axis, "expected": least, "found": end})  # fmt: skip

@@ -15,7 +15,7 @@ REFUSED = [
     ("router_top2", "lm.store(ID, who, coords=(e, rows), mask=inside)", "lm.store(ID, who, coords=(rows, e), mask=inside)", "S033", "which has 2 there"),
     ("decode_cp_async_gqa", "mask=pos < n, fill=-1", "mask=pos < n + 1, fill=-1", "S033", "`lm.load` touches element"),
     ("decode_split_table", "lm.store(ML, m, coords=(0, t.h * 16 + lm.iota(o, 0), t.b, t.s))", "lm.store(ML, m, coords=(0, t.h * 16 + lm.iota(o, 0), t.s, t.b))", "D035", "each other's place"),
-    ("cross_entropy_grad", 'shape=(PART,), form="vec", clip=True, fill=-lm.inf), lm.f32)\n            top', 'shape=(PART,), form="vec"), lm.f32)\n            top', "S033", "the least `V`"),
+    ("cross_entropy_grad", 'shape=(PART,), form="vec", clip=True, fill=-lm.inf), lm.f32)\n            top', 'shape=(PART,), form="vec"), lm.f32)\n            top', "S033", "has 8 there for V = 8"),
     ("moe_pairs_gemm", 'form="rowvec", like=acc, mask=live', 'form="rowvec", like=acc', "D031", "`pair` may hold PAIRS"),
     ("moe_pairs_gemm", "coords=(t.n * BN, pair), mask=live, clip=True", "coords=(t.n * BN, pair), mask=live", "S033", "axis 0 of `OUT`"),
     ("moe_pairs_gemm", "coords=(t.n * BN, pair), mask=live, clip=True", "coords=(pair, t.n * BN), mask=live, clip=True", "D035", "each other's place"),
@@ -42,7 +42,8 @@ def test_what_contradicts_the_rest_of_the_text_is_refused(name: str, old: str, n
 def test_a_least_extent_that_is_stated_is_enough() -> None:
     text = (CORPUS / "cross_entropy_grad.py").read_text("utf-8").replace('shape=(PART,), form="vec", clip=True, fill=-lm.inf), lm.f32)\n            top', 'shape=(PART,), form="vec"), lm.f32)\n            top')
     assert verify_text(text.replace("V > 0 and V % 8 == 0", "V >= 1024 and V % 8 == 0"), suggest=False).verdict == "pass"
-    assert not [e for e in verify_text(text.replace("    lm.assume(V > 0 and V % 8 == 0)\n", ""), suggest=False).errors if "the least `V`" in e.message]
+    for stated in ("", "    lm.assume(V > 0 and V % 1024 == 0)\n", "    lm.assume(V == B * 1024 and V > 0)\n"):
+        assert not [e for e in verify_text(text.replace("    lm.assume(V > 0 and V % 8 == 0)\n", stated), suggest=False).errors if "there for V" in e.message], stated
 
 
 def test_a_first_row_that_stands_for_none_is_no_matter() -> None:
