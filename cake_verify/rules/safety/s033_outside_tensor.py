@@ -94,15 +94,16 @@ def _masked(program: Program, site: Site, tensor: Param, entries: Sequence[Opera
         if fault is not None and not any(isinstance(p, If) for p in site.path):
             yield fault
             return
-        if fault is not None or (mine and not any(_within(program, Expr("sub", (Expr("add", (run[0], end)), size))) for end in mine)):
+        if fault is not None or (mine and all(_beyond(program, tensor, Expr("sub", (Expr("add", (run[0], end)), size))) for end in mine)):
             let = outside(program, site, tensor)
             if let is not None:
                 _gather(through, site, tensor, let)
                 return
 
 
-def _within(program: Program, past: Expr) -> bool:
-    """Whether what a mask lets through certainly ends inside the extent, from which it is `past` at most."""
+def _beyond(program: Program, tensor: Param, past: Expr) -> bool:
+    """Whether what a mask lets through may end behind the extent, from which it is `past` at most. Of arguments that may belong together nothing is
+    said, but for the extent of another axis."""
     constant, terms = linear(past)
     for name, k in [*terms.items()]:
         stated = declared_values(program, name.partition("[")[0]) if "[" in name else None
@@ -113,7 +114,8 @@ def _within(program: Program, past: Expr) -> bool:
         del terms[name]
         for t, n in other.items():
             terms[t] = terms.get(t, 0) + k * n
-    return constant <= 0 and not any(terms.values())
+    left = [t for t, n in terms.items() if n]
+    return all(t.startswith(("tile.", "?")) or t in tensor.extents for t in left) and (constant > 0 or bool(left))
 
 
 _SHOWN = 3

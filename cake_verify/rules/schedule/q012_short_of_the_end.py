@@ -89,12 +89,13 @@ def _loads(program: Program) -> Iterator[Fault]:
     if not early:
         return
     by: dict[str, list[Site]] = {}
-    for s in sites(program).of(*_LOADS):
-        by.setdefault(str(s.op.attrs.get("tensor")), []).append(s)
+    for s in sites(program).ops:
+        if "tensor" in s.op.attrs:
+            by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
     for name, found in by.items():
         s, tensor = found[0], program.tensors.get(name)
         coords = s.op.operands.get("coords")
-        if len(found) > 1 or not any(id(x) in early for x in s.loops) or tensor is None or not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(p, If) for p in s.path):
+        if len(found) > 1 or s.op.name not in _LOADS or not any(id(x) in early for x in s.loops) or tensor is None or not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(p, If) for p in s.path):
             continue
         for axis, e in enumerate(coords):
             extent = tensor.extents[len(tensor.extents) - 1 - axis]

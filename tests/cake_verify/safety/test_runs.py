@@ -55,3 +55,10 @@ def test_a_first_row_that_stands_for_none_is_no_matter() -> None:
 def test_masks_of_rows_say_nothing_of_columns() -> None:
     text = (CORPUS / "moe_pairs_gemm.py").read_text("utf-8").replace("mask=live, clip=True", "mask=live")
     assert verify_text(text.replace("FF % 8 == 0", "FF % 64 == 0"), suggest=False).verdict == "pass"
+
+
+def test_a_mask_by_another_argument_than_the_extent_is_left_alone() -> None:
+    text = (CORPUS / "router_top2.py").read_text("utf-8").replace('ID: LM.gmem2d[LM.i32, "TOKENS", "PICK"]', 'ID: LM.gmem2d[LM.i32, "ROOM", "PICK"]').replace("TOKENS: LM.i32,", "TOKENS: LM.i32, ROOM: LM.i32,")
+    assert verify_text(text, suggest=False).verdict == "pass"
+    (error,) = verify_text((CORPUS / "router_top2.py").read_text("utf-8").replace("inside = rows < TOKENS", "inside = rows <= TOKENS"), suggest=False).errors
+    assert error.code == "S033" and "axis 1 of `ID`" in error.message
