@@ -158,11 +158,14 @@ def _boxed(s: Site, rank: int) -> list[int]:
 
 def _bound(e: Expr) -> Expr:
     """`e` with the index of a slot under the name of its ring."""
-    if e.op == "slot_index" and e.args[0].op == "step":
-        return Expr("var", (), {"name": f"slot of {e.args[0].attrs['ring']}"})
-    if not e.args or not any(n.op == "slot_index" for n in e.parts()):
-        return e
-    return Expr(e.op, tuple(_bound(a) for a in e.args), e.attrs, e.type, e.span)
+    named: dict[int, Expr] = {}
+    if e.args and any(n.op == "slot_index" for n in e.parts()):
+        for n in e.parts():  # operands first
+            if n.op == "slot_index" and n.args[0].op == "step":
+                named[id(n)] = Expr("var", (), {"name": f"slot of {n.args[0].attrs['ring']}"})
+            elif any(id(a) in named for a in n.args):
+                named[id(n)] = Expr(n.op, tuple([named.get(id(a), a) for a in n.args]), n.attrs, n.type, n.span)
+    return named.get(id(e), e)
 
 
 def _slots(program: Program, stores: Sequence[Site]) -> dict[str, int]:

@@ -95,13 +95,17 @@ def check(program: Program) -> Iterator[Fault]:
             yield from _Flow(program, block.role).run(block.body, None)
 
 
-def _least(e: Expr) -> Iterator[Expr]:
+def _least(e: Expr) -> list[Expr]:
     """The numbers of which a bound is the least: a part of the tiles ends where all of them do."""
-    if e.op == "min":
-        for a in e.args:
-            yield from _least(a)
-    else:
-        yield e
+    found: dict[int, Expr] = {}
+    waiting = [e]
+    while waiting:
+        n = waiting.pop()
+        if id(n) not in found:
+            found[id(n)] = n
+            if n.op == "min":
+                waiting += n.args[::-1]
+    return [n for n in found.values() if n.op != "min"]
 
 
 class _Flow:
