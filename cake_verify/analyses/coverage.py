@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import lcm, prod
+from operator import add
 from typing import Any
 
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, For, If, Param, Program
 from cake_ir.record import record
-from cake_ir.types import FragT, ViewT
+from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, loop_values, parameters
 from cake_verify.analyses.runs import mask_ends, run_of
@@ -85,13 +86,16 @@ def hole(program: Program, stores: Sequence[Site], tensor: Param) -> Hole | None
     mentioned = {str(n.attrs["name"]) for e in exprs for n in e.parts() if n.op == "param"}
     loose = len(mentioned - {*extents} - {*definitions([c for a in program.assumes for c in conjuncts(a.cond)], names)}) > 1
     axes = [k for k, e in enumerate(extents) if not loose or isinstance(e, int)]  # of arguments that may belong together in a way that nothing states, those have to do
+    still = _standing(program, laid) if _chosen(program, laid) else None
+    if still is not None and not still:
+        return None
     found: Hole | None = None
     for tried, args in enumerate(arguments(program, names, (2,), TRIED) if axes else ()):
         size = tuple(e if isinstance(e, int) else args.get(e, 0) for e in extents)
         if min(size) < 1:
             return None
         try:
-            now = _left_out(program, laid, size, axes, args, names, slots)
+            now = _left_out(program, laid, size, axes if still is None else still, still is not None, args, names, slots)
         except TooMany:
             return None
         if loose:
@@ -185,9 +189,10 @@ def _slots(program: Program, stores: Sequence[Site]) -> dict[str, int]:
 # ------------------------------------------------------------------ executions
 
 
-def _left_out(program: Program, laid: Sequence[_Store], size: tuple[int, ...], axes: Sequence[int], args: Mapping[str, int], names: frozenset[str],
+def _left_out(program: Program, laid: Sequence[_Store], size: tuple[int, ...], axes: Sequence[int], chosen: bool, args: Mapping[str, int], names: frozenset[str],
               slots: Mapping[str, int]) -> Hole | None:  # fmt: skip
-    """The first element that no store covers; of each row of them along the other axes than `axes` all or none counts."""
+    """The first element that no store covers; of each row of them along the other axes than `axes` all or none counts, and if these are `chosen`, only
+    those of which some store covers a part."""
     rounds = lcm(*slots.values()) if slots else 1
     for turn in range(rounds if rounds <= ROUNDS else 0):
         where = {name: turn % stages for name, stages in slots.items()}
@@ -200,12 +205,50 @@ def _left_out(program: Program, laid: Sequence[_Store], size: tuple[int, ...], a
                     raise TooMany
                 box = _box(r, p, size)
                 if box is not None:
-                    boxes.setdefault(tuple([x if k in axes else (0, whole) for k, (x, whole) in enumerate(zip(box, size, strict=True))]), r.site)
-        if sum(prod(e - a for a, e in box) for box in boxes) < prod(size):
-            element = _first(boxes, size)
-            near = min(boxes.items(), key=lambda b: _distance(b[0], element))[1] if boxes else laid[-1].site
-            return Hole(element, size, args, names, near, turn if rounds > 1 else None, next(iter(boxes), None))
+                    boxes.setdefault(box if chosen else tuple([x if k in axes else (0, whole) for k, (x, whole) in enumerate(zip(box, size, strict=True))]), r.site)
+        for part, room, at in _parts(boxes, size, axes) if chosen else ((boxes, size, (0,) * len(size)),):
+            if sum(prod(e - a for a, e in box) for box in part) < prod(room):
+                element = _first(part, room)
+                near = min(part.items(), key=lambda b: _distance(b[0], element))[1] if part else laid[-1].site
+                return Hole(tuple(map(add, at, element)), size, args, names, near, turn if rounds > 1 else None, next(iter(part), None))
     return None
+
+
+def _parts(boxes: Mapping[Box, Site], size: tuple[int, ...], axes: Sequence[int]) -> Iterator[tuple[dict[Box, Site], tuple[int, ...], tuple[int, ...]]]:
+    """The rows along `axes` that some box starts at: what covers a part of each, its size, and where it is along the other axes."""
+    seen: set[tuple[int, ...]] = set()
+    for box in boxes:
+        at = tuple([a for a, _ in box])
+        row = tuple([x for k, x in enumerate(at) if k not in axes])
+        if row in seen:
+            continue
+        seen.add(row)
+        here = {b: s for b, s in boxes.items() if all(k in axes or a <= at[k] < e for k, (a, e) in enumerate(b))}
+        part = {tuple([x if k in axes else (0, 1) for k, x in enumerate(b)]): s for b, s in here.items()}
+        yield part, tuple([n if k in axes else 1 for k, n in enumerate(size)]), tuple([0 if k in axes else x for k, x in enumerate(at)])
+
+
+def _chosen(program: Program, laid: Sequence[_Store]) -> bool:
+    """Whether a condition around a store is about something that moves the stores: which places are written is then the author's choice."""
+    moving = set().union(*(_terms(e) for r in laid for e in r.exprs[: len(r.length)]))
+    conds = (resolver_of(program, r.site.role.name)(p.cond) for r in laid for p in r.site.path if isinstance(p, If))
+    return any(moving & _terms(c) for c in conds)
+
+
+def _terms(e: Expr) -> set[str]:
+    """Tile fields, variables and the member in an expression."""
+    out = {f"{n.args[0].attrs.get('name')}.{n.attrs['name']}" for n in e.parts() if n.op == "field"}
+    out |= {str(n.attrs["name"]) for n in e.parts() if n.op == "var" and not isinstance(n.type, TileT)}
+    return out | {"member" for n in e.parts() if n.op == "role_index"}
+
+
+def _standing(program: Program, laid: Sequence[_Store]) -> list[int]:
+    """The axes along which every store starts at numbers, or at those of rounds of fixed number."""
+    def fixed(r: _Store, e: Expr) -> bool:
+        loops = {x.var for x in r.site.loops if x.kind == "static" or (x.lo is not None and x.hi is not None and x.lo.op == x.hi.op == "const")}
+        return all(n.op in ("const", "add", "sub", "mul", "neg") or (n.op == "var" and n.attrs["name"] in loops) for n in e.parts())
+
+    return [k for k in range(len(laid[0].length)) if all(fixed(r, r.exprs[k]) for r in laid)]
 
 
 def _executions(program: Program, s: Site, p: Position, depth: int = 0, arm: int = 0) -> Iterator[Position]:

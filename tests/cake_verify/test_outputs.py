@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cake_verify.gates import verify_text
 from cake_verify.rules.examples import COPY
 
@@ -74,9 +76,15 @@ def test_each_of_several_stores_is_needed() -> None:
 
 
 def test_conditions_and_rounds_that_leave_out_a_part() -> None:
-    assert left_out(ROPE.replace("if t.h < QH:", "if t.h + 1 < QH:").replace("elif slot", "elif t.h >= QH and slot")) == [("Q013", "Q")]
     assert left_out(ROPE.replace("lm.static_range(3)", "lm.static_range(1, 3)")) == [("Q013", "LAST")]
     assert left_out(ROPE.replace("t.tok + 1 >= T", "t.tok >= T")) == [("Q013", "LAST")]
+
+
+def test_which_places_are_written_is_the_authors_choice() -> None:
+    assert left_out(ROPE.replace("if t.h < QH:", "if t.h + 1 < QH:").replace("elif slot", "elif t.h >= QH and slot")) == []
+    folder = Path(__file__).resolve().parent / "schedules"
+    for name, output in (("moved_gram", "G"), ("moved_shift", "Y")):  # the lower triangle of a product; all rows but the first
+        assert verify_text((folder / f"{name}.py").read_text("utf-8"), outputs={output: "an output"}).verdict == "pass"
 
 
 def test_what_memory_decides_is_taken_to_cover_most() -> None:

@@ -22,7 +22,7 @@ PAGE = Page(
     failing=TILE,
     passing=TILE,
     limits="An output of which only a part is written is refused where its extents are declared, it is neither read nor `.inout` nor `.zeroed`, stores alone write it, and no execution of any of them, tried on small arguments that keep every `lm.assume`, "
-    "covers an element; conditions, coordinates and counts that depend on memory are taken to cover most. Outputs come with the request, or from its task; a tensor that nothing names is otherwise a warning (Q003). Said where nothing else is wrong, of texts with one schedule and no plan.",
+    "covers an element; conditions, coordinates and counts that depend on memory are taken to cover most. Where a condition is about what moves the stores, which places are written is the author's choice: then only places of which another store covers a part are asked for. Outputs come with the request, or from its task; a tensor that nothing names is otherwise a warning (Q003). Said where nothing else is wrong, of texts with one schedule and no plan.",
 )
 
 
