@@ -14,11 +14,13 @@ import numpy as np
 from cake_backend.simulate import floats
 from cake_backend.simulate.access import ViewAccess
 from cake_backend.simulate.elementwise import Builder, Value, build, dtype, frag_type, grid
-from cake_backend.simulate.faults import NotSimulated
+from cake_backend.simulate.faults import Abort, NotSimulated
 from cake_backend.simulate.floats import Array
 from cake_backend.simulate.machine import Site, Step, Vals
+from cake_backend.simulate.memory import Misaligned
 from cake_backend.simulate.registers import held
 from cake_backend.simulate.state import Warp
+from cake_ir.fault import Fault
 from cake_ir.program import Expr
 from cake_ir.quantising import largest, least
 from cake_ir.types import FragT, ListT, PairT
@@ -280,7 +282,10 @@ def _across_write(site: Site) -> Step:
         cells = access.cells(warp, vals, ("across", me), np.zeros((1, 1), np.intp), np.full((1, 1), me))
         access.write(warp, cells, floats.encode(lane, t.dtype))
 
-    m.placement.table(access.view, 0)
+    try:
+        m.placement.table(access.view, 0)
+    except Misaligned as why:
+        raise Abort(Fault("X015", f"`lm.reduce` over a role uses a view that has no layout, {why}", op.spans.get("scratch", op.span))) from why
     return step
 
 

@@ -173,7 +173,8 @@ def drain_moves(m: Machine, warp: Warp, engine: str) -> Any:
     for _, key in moves:
         if key is not None:
             warp.busy[key][0] -= 1
-            warp.regs[key[0]] = warp.held_back.pop(key)
+            if key in warp.held_back:  # loads of one place that were never waited for come to an end together: the last one stands
+                warp.regs[key[0]] = warp.held_back.pop(key)
     moves.clear()
     return None
 

@@ -13,6 +13,7 @@ from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions
+from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of
 
@@ -42,26 +43,30 @@ class Outside:
 def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     """The first execution of a guarded access that leaves its tensor; None where none is found or the conditions are not numbers."""
     entries = _entries(site)
-    if not tensor.extents or len(entries) != len(tensor.extents):
+    masked, unknown = mask_ends(program, site)
+    if not tensor.extents or len(entries) != len(tensor.extents) or unknown.issuperset(range(len(entries))):
         return None
     resolve = resolver_of(program, site.role.name)
-    at = [resolve(e) for e in entries]
+    laid = [(resolve(e), covered(site.op, k)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e) or (Expr("read"), 1) for k, e in enumerate(entries)]
+    at = [Expr("read") if k in unknown else e for k, (e, _) in enumerate(laid)]
+    ends_at = [e for _, e in masked]
     conds = around(site, program)
     if any(isinstance(n.type, FragT) for e in (*at, *conds) for n in e.parts()):
         return None
     if any(n.op == "ld" and not memory_alone(c) for e in conds for c in conjuncts(e) for n in c.parts()):
         return None  # what is read may be what keeps the coordinates inside
-    read = [e.op != "const" and any(n.op == "ld" for n in e.parts()) for e in at]
+    read = [e.op == "read" or (e.op != "const" and any(n.op == "ld" for n in e.parts())) for e in at]
     if all(read):
         return None
     extents = list(reversed(tensor.extents))
     at = [Expr("read") if r else e for e, r in zip(at, read, strict=True)]  # nothing is known of these
+    conds += ends_at
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
     told = {str(n.attrs["tensor"]) for e in conds for n in e.parts() if n.op == "ld"}
     ends = (False, True) if len(told) == 1 else (False,)  # the greatest numbers of two tensors need not come together
     for args in arguments(program, names, (2,), CHOICES):
         for high in ends:
-            found = _first(program, site, at, extents, args, names, high)
+            found = _first(program, site, _Laid(tuple(at), [n for _, n in laid], tuple(masked)), extents, args, names, high)
             if found is not None:
                 return found
     return None
@@ -73,12 +78,21 @@ def _entries(site: Site) -> list[Expr]:
     return [e for e in found if isinstance(e, Expr)]
 
 
-def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool) -> Outside | None:
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """Where an access starts along every axis, how many elements it covers there, and how many of these a mask lets through, by axis."""
+
+    at: tuple[Expr, ...]
+    sizes: list[int]
+    masked: tuple[tuple[int, Expr], ...]
+
+
+def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool) -> Outside | None:
     sizes = [e if isinstance(e, int) else args.get(e) for e in extents]
     bad: list[tuple[Position, int, int, int]] = []
     try:
         for p in positions(program, site, args, high, free=True):
-            if p.inside and (wrong := _past(site, at, sizes, p)) is not None:
+            if p.inside and (wrong := _past(laid, sizes, p)) is not None:
                 bad.append((p, *wrong))
     except TooMany:
         return None
@@ -89,13 +103,19 @@ def _first(program: Program, site: Site, at: Sequence[Expr], extents: Sequence[i
     return Outside(axis, last, extent, _given(p, site, names), guard, loose, tighter)
 
 
-def _past(site: Site, at: Sequence[Expr], sizes: Sequence[int | None], p: Position) -> tuple[int, int, int] | None:
+def _past(laid: _Laid, sizes: Sequence[int | None], p: Position) -> tuple[int, int, int] | None:
     """(axis, the element, the extent) where an execution leaves the tensor."""
-    for axis, (e, size) in enumerate(zip(at, sizes, strict=True)):
+    covers = [*laid.sizes]
+    for axis, e in laid.masked:
+        through = p.value(e)
+        if not isinstance(through, int) or through < 1:
+            return None  # nothing, or it is not known
+        covers[axis] = min(covers[axis], through)
+    for axis, (e, n, size) in enumerate(zip(laid.at, covers, sizes, strict=True)):
         first = p.value(e)
         if not isinstance(first, int) or isinstance(first, bool) or size is None:
             continue
-        last = first + covered(site.op, axis) - 1
+        last = first + n - 1
         if first < 0 or last >= size:
             return axis, first if first < 0 else last, size
     return None
@@ -112,7 +132,7 @@ def _loose(program: Program, site: Site, bad: Sequence[Position]) -> tuple[If | 
     guards = [s for s in site.path if isinstance(s, If)]
     for guard, arm in list(zip(guards, site.arms, strict=True))[::-1]:
         for cond in conjuncts(guard.cond) if arm else ():
-            if cond.op in _STRICTER and cond.span.line and cond.span.line == cond.span.end_line:
+            if cond.op in _STRICTER and not memory_alone(resolve(cond)) and cond.span.line and cond.span.line == cond.span.end_line:
                 strict = Expr(_STRICTER[cond.op], tuple(resolve(a) for a in cond.args), cond.attrs, cond.type, cond.span)
                 if not any(p.value(strict) is not False for p in bad):
                     return guard, cond, _OTHER[cond.op]

@@ -229,7 +229,7 @@ def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, reso
         if _taken(p, resolve(s.cond), site.arms[arm], free):
             yield from _inner(program, site, depth + 1, arm + 1, p, resolve, free)
         return
-    for v, tile, inside in _values(program, s, p, resolve):
+    for v, tile, inside in loop_values(program, s, p, resolve):
         at = Position(program, p.args, {**p.names, s.var: v}, p.member, p.high, tile or p.tile, p.inside and inside, p.apart)
         yield from _inner(program, site, depth + 1, arm, at, resolve, free)
 
@@ -278,7 +278,7 @@ def memory_alone(e: Expr) -> bool:
     return "ld" in found and not found & {"var", "field", "role_index", "slot_index", "cta_rank", "cta_id"}
 
 
-def _values(program: Program, loop: For, p: Position, resolve: Any) -> Iterator[tuple[Any, tuple[int, ...], bool]]:
+def loop_values(program: Program, loop: For, p: Position, resolve: Any) -> Iterator[tuple[Any, tuple[int, ...], bool]]:
     """What a loop's variable takes: (value, the tile, whether the tile lies inside the tile counts)."""
     if loop.kind != "tiles":
         lo, hi = (None, None) if loop.lo is None or loop.hi is None else p.values((resolve(loop.lo), resolve(loop.hi)))

@@ -15,7 +15,7 @@ from cake_ir.program import Expr, For, Op, Program
 from cake_ir.span import Span
 from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import linear, resolver_of
+from cake_verify.analyses.trips import canonical, linear, resolver_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,21 @@ def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short |
             continue
         length = Expr("add", (left, Expr("mul", (Expr("const", (), {"value": tile}), Expr("var", (), {"name": loop.var})))))
         rounds = linear(Expr("cdiv", (length, Expr("const", (), {"value": tile}))))
-        hi = linear(resolve(loop.hi))
+        end = resolve(loop.hi)
+        hi = linear(end)
         if hi[1] == rounds[1] and hi[0] < rounds[0] and not linear(length)[0]:
             return Short(s.op, s.role.name, loop, at, length, rounds[0] - hi[0])
+        if hi[0] < 0 and not linear(length)[0] and _part(end, hi[1], linear(length), tile):
+            return Short(s.op, s.role.name, loop, at, length, -hi[0])
     return None
+
+
+def _part(end: Expr, terms: dict[str, int], length: tuple[int, dict[str, int]], tile: int) -> bool:
+    """Whether an end is that of a part of the rounds that a length needs, but for a number: the least of two, of which one is all of them."""
+    if len(terms) != 1 or [*terms.values()] != [1]:
+        return False
+    every = (a for n in end.parts() if n.op == "min" and canonical(n) in terms for a in n.args if a.op == "cdiv")
+    return any(a.args[1].attrs.get("value") == tile and linear(a.args[0]) == length for a in every)
 
 
 __all__ = ["Short", "short_rounds"]

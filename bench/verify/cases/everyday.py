@@ -154,7 +154,7 @@ EVERYDAY = (
     corpus("moe_pairs_gemm", ({"NT": 40, "NE": 3, "HID": 136, "FF": 72, "TOPK": 2}, {"NT": 5, "NE": 2, "HID": 8, "FF": 8, "TOPK": 3}), _pairs),
     corpus("gemm_int4_groups", ({"M": 20, "N": 256, "K": 384}, {"M": 1, "N": 128, "K": 128}), _int4, tolerance=1e-2),
     corpus("rope_kv_halves", ({"TOKENS": 6, "QH": 4, "KH": 2, "POSITIONS": 32, "SLOTS": 16}, {"TOKENS": 2, "QH": 1, "KH": 1, "POSITIONS": 3, "SLOTS": 3}), _rope),
-    corpus("conv_silu_rounds", ({"BATCH": 2, "T": 21, "C": 512}, {"BATCH": 1, "T": 3, "C": 256}), _conv),
+    corpus("conv_silu_rounds", ({"BATCH": 2, "T": 21, "C": 512}, {"BATCH": 1, "T": 3, "C": 256}, {"BATCH": 1, "T": 16, "C": 256}), _conv),
     corpus("router_top2", ({"TOKENS": 70, "HID": 200}, {"TOKENS": 64, "HID": 64}), _router),
     corpus("decode_split_table", ({"B": 2, "HK": 2, "PAGES": 9, "MAXP": 5, "S": 2}, {"B": 1, "HK": 1, "PAGES": 2, "MAXP": 1, "S": 3}), _decode, tolerance=1e-2),
     corpus("tcgen05_mxf8_row_blocks", ({"M": 136, "N": 264, "K": 768}, {"M": 128, "N": 8, "K": 128}), _mxf8, tolerance=1e-2),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Param, Program
+from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
-from cake_verify.analyses import ranges
+from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions
 from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.sites import Site, covered, sites
-from cake_verify.analyses.trips import resolver_of, spoken
+from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -37,7 +38,7 @@ PAGE = Page(
     "Masking the value afterwards does not stop it.",
     failing=edit(_GATHER, ("            if row >= 0:\n                lm.store", "            lm.store")),
     passing=_GATHER,
-    limits="Found for small arguments that keep every `lm.assume`; the message has them. Nothing is said of tensors without declared extents, of masked accesses, or where an index tensor has no `lm.assume_values`.",
+    limits="Found for small arguments that keep every `lm.assume`; the message has them. Nothing is said of tensors without declared extents, of masked accesses, or where an index tensor has no `lm.assume_values` and no condition around the access compares its number with more than the extent.",
 )
 
 
@@ -64,13 +65,15 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         if not isinstance(entry, Expr):
             continue
         if isinstance(entry.type, FragT):
-            fault = _gather(program, site, tensor, entry)
+            fault = _gather(program, site, tensor, entry, axis)
             if fault:
                 return fault
             continue
         e = resolve(entry)
         read = {str(n.attrs["tensor"]) for n in e.parts() if n.op == "ld"}
         values = [v for v in (declared_values(program, t) for t in read) if v is not None]
+        if (fault := _guarded(program, site, tensor, axis, e)) is not None:
+            return fault
         if len(values) < len(read) or (site.op.name != "ld" and not read) or e.op == "const":
             continue
         extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
@@ -88,16 +91,66 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
     return None
 
 
-def _gather(program: Program, site: Site, tensor: Param, entry: Expr) -> Fault | None:
-    """A fragment of indices, loaded from a tensor whose values start below zero."""
+def _gather(program: Program, site: Site, tensor: Param, entry: Expr, axis: int) -> Fault | None:
+    """A fragment of indices, loaded from a tensor whose values start below zero or end behind the axis."""
     for made in sites(program).results.get((site.role.name, str(entry.attrs.get("name"))), ()):
         stated = declared_values(program, str(made.op.attrs.get("tensor")))
-        lowest = ranges.of(program, None, stated.lo).exact if stated is not None and made.op.name == "load" else None
-        if stated is not None and lowest is not None and lowest < 0:
+        if stated is None or made.op.name != "load":
+            continue
+        lowest, extent = ranges.of(program, None, stated.lo).exact, tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
+        more = _above(program, stated.hi, extent) if extent is not None else 0
+        if more > 0:
+            return Fault("D031", f"`{spoken(entry)}` may hold {extent if more == 1 else f'{extent} + {more - 1}'}: `{tensor.name}` ends in front of it", site.op.spans.get("coords", site.op.span),
+                         ((stated.span, "these values are assumed"), (made.op.span, "read here"), (tensor.span, "declared here")), f"mask the access: `mask={spoken(entry)} < {extent}`", (),
+                         {"expected": extent, "tensor": tensor.name})  # fmt: skip
+        if lowest is not None and lowest < 0:
             return Fault("D031", f"`{spoken(entry)}` may hold {lowest}: in front of `{tensor.name}`", site.op.spans.get("coords", site.op.span),
                          ((stated.span, "these values are assumed"), (made.op.span, "read here")), f"mask the access: `mask={spoken(entry)} >= 0`", (),
                          {"found": lowest, "tensor": tensor.name})  # fmt: skip
     return None
+
+
+def _above(program: Program, end: Expr, extent: str | int, more: int = 0) -> int:
+    """By how much an end (and `more`) lies behind an extent, whatever the arguments are; 0 where that is not known."""
+    size = Expr("const", (), {"value": extent}) if isinstance(extent, int) else Expr("param", (), {"name": extent})
+    constant, terms = linear(resolver_of(program, "")(Expr("sub", (end, size))))
+    return 0 if terms else constant + more
+
+
+def _guarded(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
+    """A number from memory of which only the conditions around say where it lies, and not inside the axis."""
+    reads = [n for n in e.parts() if n.op == "ld"]
+    if len(reads) != 1 or declared_values(program, str(reads[0].attrs.get("tensor"))) is not None or axis >= len(tensor.extents):
+        return None
+    offset, terms = linear(Expr("sub", (e, reads[0])))
+    if terms:
+        return None
+    extent, text = tensor.extents[len(tensor.extents) - 1 - axis], canonical(reads[0])
+    resolve = resolver_of(program, site.role.name)
+    guards = [c for p, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True) if arm for c in conjuncts(p.cond)]
+    for c in guards:
+        if c.op not in _COMPARED:
+            continue
+        a, b = (resolve(x) for x in c.args)
+        op = c.op
+        if canonical(b) == text:
+            a, b, op = b, a, _TURNED[op]
+        if canonical(a) != text:
+            continue
+        above = _above(program, b, extent, offset + (op == "le") + covered(site.op, axis) - 1) if op in ("lt", "le") else 0
+        below = ranges.of(program, None, b).exact if op in ("gt", "ge") else None
+        if above > 0 or (below is not None and below + offset + (op == "gt") < 0):
+            where = f"behind the end of `{tensor.name}`" if above > 0 else f"in front of `{tensor.name}`"
+            fixes = (edits.replace(c.span, f"{spoken(c.args[0])} {_OTHER[c.op]} {spoken(c.args[1])}"),) if above == 1 and not offset and c.op in _OTHER and c.span.line else ()
+            return Fault("D031", f"`{spoken(c)}` lets through a number {where}", c.span if c.span.line else site.op.span,
+                         ((site.op.span, "used here as a coordinate"), (tensor.span, "declared here")), "compare with the extent: an index is below it, and not negative",
+                         fixes, {"tensor": tensor.name, "axis": axis})  # fmt: skip
+    return None
+
+
+_COMPARED = ("lt", "le", "gt", "ge")
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_OTHER = {"le": "<", "ge": ">"}
 
 
 def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool, shared: bool) -> tuple[Position, int, int | None] | None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from cake_ir.fact import fact
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT, ViewT
+from cake_verify.analyses import ranges
+from cake_verify.analyses.affine import steps as affine_steps
 from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.runs import run_of
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken
 from cake_verify.analyses.words import call
@@ -25,8 +29,8 @@ PAGE = Page(
     why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
     failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
     passing=CARRY,
-    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
-    "of the other axis's extent. Coordinates that are fragments are left alone.",
+    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where another access of the tensor has the same coordinate along the other axis, and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
+    "of the other axis's extent. Coordinates that are fragments are read where they are consecutive numbers (`base + lm.iota(x, axis)`); of others only the axis is looked at.",
 )
 
 _COPIES = ("tma_load", "tma_store", "cp_async", "load", "store")
@@ -36,22 +40,31 @@ _Form = tuple[int, dict[str, int]]
 def check(program: Program) -> Iterator[Fault]:
     for site in sites(program).of(*_COPIES):
         coords, tensor = site.op.operands.get("coords"), program.tensors.get(str(site.op.attrs.get("tensor")))
-        if tensor is None or not isinstance(coords, tuple) or len(coords) < 2 or any(isinstance(e.type, FragT) for e in coords):
+        if tensor is None or not isinstance(coords, tuple) or len(coords) < 2:
             continue
         resolve = resolver_of(program, site.role.name)
-        forms = [linear(resolve(e)) for e in coords]
         sizes = _sizes(site, len(coords))
-        across = _across(program, site, tensor, forms) if sizes is not None else None
+        at = [resolve(e) for e in coords]
+        wide = any([isinstance(e.type, FragT) for e in coords])
+        if wide:
+            runs = [run_of(program, site.role.name, e) or (_NUMBERS, 0) if isinstance(e.type, FragT) else (x, n) for e, x, n in zip(coords, at, sizes, strict=True)]
+            at, sizes = [x for x, _ in runs], [n for _, n in runs]
+        forms = [linear(e) for e in at]
+        across = _across(program, site, tensor, forms) if not wide else None
         if across is not None:
             yield _vector(site, tensor, coords, across)
             continue
         steps = [_steps(form) for form in forms]
-        pair = next((p for p in combinations(range(len(coords)), 2) if sizes is not None and _exchanged(program, site, tensor, forms, steps, sizes, *p)), None)
+        pair = next((p for p in combinations(range(len(coords)), 2) if _exchanged(program, site, tensor, forms, steps, sizes, *p)), None)
         if pair is not None:
             yield _fault(site, tensor, coords, *pair)
+        elif (axis := _outside(program, site, tensor, coords, forms, sizes)) is not None:
+            still = next((k for k, (form, e) in enumerate(zip(forms, coords, strict=True)) if form == (0, {}) and tensor.extents[len(coords) - 1 - k] != tensor.extents[len(coords) - 1 - axis] and not isinstance(e.type, FragT)), None)
+            yield _away(site, tensor, coords, axis, sizes[axis]) if still is None else _fault(site, tensor, coords, *sorted((axis, still)))
+    yield from _beside(program)
 
 
-def _sizes(site: Site, rank: int) -> list[int] | None:
+def _sizes(site: Site, rank: int) -> list[int]:
     """Elements that the access covers along each axis, innermost first."""
     box, view = site.op.attrs.get("box"), site.op.operands.get("view")
     if isinstance(box, tuple):
@@ -75,6 +88,8 @@ def _steps(form: _Form) -> dict[str, int] | None:
 
 
 def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], steps: list[dict[str, int] | None], sizes: list[int], a: int, b: int) -> bool:
+    if not sizes[a] or not sizes[b]:  # numbers of rows that nothing is known of
+        return _by_counts(program, site, tensor, forms, a, b)
     one, other = steps[a], steps[b]
     if one is None or other is None or not (one or other):
         return False
@@ -90,6 +105,76 @@ def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     if other:  # along the short axis it steps by what it covers along the long one, which has room for more than one step
         return min(other.values()) == sizes[a] and not (isinstance(extent, int) and extent < sizes[a])
     return isinstance(extent, int) and extent <= sizes[a] and not any(forms[b][1].values()) and not forms[b][0]
+
+
+_NUMBERS = Expr("read")
+"""Stands for a fragment of numbers that are not consecutive."""
+
+
+def _outside(program: Program, site: Site, tensor: Param, coords: tuple[Expr, ...], forms: list[_Form], sizes: list[int]) -> int | None:
+    """The axis of fixed extent that one access covers whole and along which it moves with tiles or rounds: all but the first lie outside."""
+    for axis, (e, (_, terms), n) in enumerate(zip(coords, forms, sizes, strict=True)):
+        extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
+        if not isinstance(extent, int) or not n >= extent > 1 or not terms or isinstance(e.type, FragT):
+            continue
+        if any(abs(c) >= extent and name != "member" and _several(program, site, name) for name, c in affine_steps(program, site.role.name, e).items()):
+            return axis
+    return None
+
+
+def _several(program: Program, site: Site, name: str) -> bool:
+    """Whether a tile's field has more than one value."""
+    var, dot, field = name.partition(".")
+    loop = next((x for x in site.loops if x.var == var), None)
+    d = program.schedulers.get(str(loop.scheduler)) if loop is not None and dot else None
+    if d is None:
+        return not dot
+    count = d.tiles[-1] if d.kind == "grouped" and field == "n" else d.tiles[d.names.index(field)] if d.kind != "grouped" else None
+    return count is None or ranges.of(program, None, count).exact != 1
+
+
+def _away(site: Site, tensor: Param, coords: tuple[Expr, ...], axis: int, n: int) -> Fault:
+    message = f"{call(site.op)} covers all {n} elements of axis {axis} of `{tensor.name}`, and `{spoken(coords[axis])}` moves it along that axis: only the first is inside"
+    return Fault("D035", message, site.op.spans.get("coords", site.op.span), ((tensor.span, "extents are outermost first here, coordinates innermost first"),),
+                 "move along the axis that is longer than one access", (), {"role": site.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
+
+
+def _beside(program: Program) -> Iterator[Fault]:
+    """Of two accesses of a tensor that cover as much, one that moves along the axis on which the other stands still, and the other way round."""
+    by: dict[tuple[str, str, str], list[Site]] = {}
+    for s in sites(program).of("load", "store"):
+        coords = s.op.operands.get("coords")
+        if isinstance(coords, tuple) and len(coords) > 1 and not any([isinstance(e.type, FragT) for e in coords]) and covered(s.op, 0) > 1:
+            by.setdefault((s.op.name, str(s.op.attrs.get("tensor")), s.role.name), []).append(s)
+    for (_, name, role), found in by.items():
+        still = [s.op.operands["coords"][0].op == "const" for s in found]  # type: ignore[index,union-attr]  # tuples, as asked above
+        if all(still) or not any(still) or name not in program.tensors:
+            continue
+        resolve = resolver_of(program, role)
+        forms = [[linear(resolve(e)) for e in s.op.operands["coords"]] for s in found]  # type: ignore[union-attr]  # tuples, as asked above
+        for i, j in combinations(range(len(found)), 2):
+            for odd, right in ((i, j), (j, i)):
+                axis = _turned(found[odd], found[right], forms[odd], forms[right])
+                if axis is not None:
+                    coords = found[odd].op.operands["coords"]
+                    assert isinstance(coords, tuple)  # as above
+                    fault = _fault(found[odd], program.tensors[name], coords, 0, axis)
+                    yield replace(fault, related=((found[right].op.span, "as here"), *fault.related))
+                    break
+
+
+def _turned(odd: Site, right: Site, mine: list[_Form], other: list[_Form]) -> int | None:
+    """The axis whose coordinate the first access has along the innermost one: there it moves by less than it covers."""
+    if len(mine) != len(other) or covered(odd.op, 0) != covered(right.op, 0) or not mine[0][1] or other[0][1]:
+        return None
+    if any(abs(c) >= covered(odd.op, 0) for c in mine[0][1].values()):
+        return None
+    for k in range(1, len(mine)):
+        if mine[k][1] or covered(odd.op, k) > 1 or mine[0] != other[k]:
+            continue
+        if all(mine[x] == other[x] for x in range(1, len(mine)) if x != k):
+            return k
+    return None
 
 
 def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], a: int, b: int) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.analyses.left_out import without_offset
+from cake_verify.analyses.runs import defined, run_of
 from cake_verify.analyses.sites import sites
-from cake_verify.analyses.trips import linear, resolver_of, spoken, written
+from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -61,7 +63,7 @@ PAGE = Page(
     why="A tile of a page holds what somebody left there, and no value of an operand is neutral for a maximum of products: one key too many changes every row.",
     failing=edit(_SCORES, ("lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)", "acc * 1.0")),
     passing=_SCORES,
-    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
+    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, or a part of them that ends at an `lm.min` of it, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
     "Any mask other than `lm.iota(x, axis=1, base=b) < m` counts as one that is right, and so does one by another number.",
 )
 
@@ -70,11 +72,20 @@ _MASKING = frozenset({"where", "select"})
 
 
 @dataclass(frozen=True, slots=True)
+class _Length:
+    """The length that a loop's tiles of `tile` columns make up, and the tile that its round 0 is, where it is not the first."""
+
+    length: Expr
+    tile: int
+    first: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Columns:
-    """Columns of a product made in `loop`, and the masks that they went through; `other`: a mask that is not read."""
+    """Columns of a product made in `loop`, and the masks that they went through with the first column of each; `other`: a mask that is not read."""
 
     loop: For
-    masks: tuple[Expr, ...] = ()
+    masks: tuple[tuple[Expr, Expr], ...] = ()
     other: bool = False
 
 
@@ -84,6 +95,19 @@ def check(program: Program) -> Iterator[Fault]:
             yield from _Flow(program, block.role).run(block.body, None)
 
 
+def _least(e: Expr) -> list[Expr]:
+    """The numbers of which a bound is the least: a part of the tiles ends where all of them do."""
+    found: dict[int, Expr] = {}
+    waiting = [e]
+    while waiting:
+        n = waiting.pop()
+        if id(n) not in found:
+            found[id(n)] = n
+            if n.op == "min":
+                waiting += n.args[::-1]
+    return [n for n in found.values() if n.op != "min"]
+
+
 class _Flow:
     """The places of a role in text order: which hold columns of a product of the loop that they stand in."""
 
@@ -91,6 +115,8 @@ class _Flow:
         self.program, self.role, self.resolve = program, role, resolver_of(program, role)
         self.members = program.roles[role].members
         self.state: dict[str, _Columns] = {}
+        self.zeros: dict[str, For] = {}
+        self.lengths: dict[int, tuple[_Length | None, For]] = {}
         self.found: list[Fault] = []
 
     def run(self, body: tuple[Stmt, ...], loop: For | None) -> list[Fault]:
@@ -106,13 +132,29 @@ class _Flow:
                     self.op(op, s.targets if isinstance(s, Assign) else (), loop)
         return self.found
 
-    def _ragged(self, loop: For) -> tuple[Expr, int] | None:
-        """The length and the tile of a loop over as many tiles as a length read from memory needs."""
-        if loop.kind != "range" or loop.lo is None or loop.hi is None or loop.lo.op != "const" or loop.lo.attrs["value"] != 0:
+    def _ragged(self, loop: For) -> _Length | None:
+        """The length and the tile of a loop over as many tiles as a length read from memory needs, or over a part of them."""
+        if loop.kind != "range" or loop.lo is None or loop.hi is None:
             return None
-        hi = self.resolve(loop.hi)
-        tile = hi.args[1].attrs.get("value") if hi.op == "cdiv" else None
-        return (hi.args[0], tile) if isinstance(tile, int) and any(n.op == "ld" for n in hi.args[0].parts()) else None
+        known = self.lengths.get(id(loop))
+        if known is None:
+            known = self.lengths[id(loop)] = self._length(loop.lo, self.resolve(loop.hi)), loop
+        return known[0]
+
+    def _length(self, lo: Expr, hi: Expr) -> _Length | None:
+        if hi.op == "cdiv" and (lo.op != "const" or lo.attrs["value"] != 0):
+            return None
+        for e in _least(hi):
+            tiles, before = (e.args if e.op == "sub" else (e, None))
+            tile = tiles.args[1].attrs.get("value") if tiles.op == "cdiv" else None
+            made_of = {n.op for n in tiles.args[0].parts()} if isinstance(tile, int) else set()
+            if not isinstance(tile, int) or "ld" not in made_of or "cdiv" in made_of:  # of tiles, a split takes a part
+                continue
+            if before is None:
+                return _Length(tiles.args[0], tile, None)
+            if before.op == "min" and any(canonical(a) == canonical(tiles) for a in before.args) and lo.op == "const" and lo.attrs["value"] == 0:
+                return _Length(tiles.args[0], tile, before)  # rounds from the first tile of a part that begins inside
+        return None
 
     def op(self, op: Op, targets: tuple[str, ...], loop: For | None) -> None:
         if op.name == "mma":
@@ -120,15 +162,20 @@ class _Flow:
             if isinstance(acc, Expr) and acc.op == "var":
                 name = str(acc.attrs["name"])
                 self.state.pop(name, None)
-                if loop is not None and isinstance(init, Expr) and init.op == "const" and init.attrs["value"]:
+                fresh = isinstance(init, Expr) and init.op == "const" and init.attrs["value"]
+                if loop is not None and (fresh or self.zeros.get(name) is loop):
                     self.state[name] = _Columns(loop)
             return
         value = op.operands.get("value")
         result = self.value(value, op, loop) if op.name == "compute" and isinstance(value, Expr) else None
+        zero = loop is not None and isinstance(value, Expr) and value.op == "frag" and value.attrs.get("init") == 0
         for name in targets:
             self.state.pop(name, None)
+            self.zeros.pop(name, None)
             if result is not None:
                 self.state[name] = result
+            elif zero and loop is not None:
+                self.zeros[name] = loop
 
     def value(self, e: Expr, op: Op, loop: For | None) -> _Columns | None:
         """The columns in `e`; reports where a selection runs over them unmasked."""
@@ -145,54 +192,70 @@ class _Flow:
             return None
         masks = tuple(m for p in parts for m in p.masks)
         if e.op in _MASKING:
-            mask = self._mask(e.args[0])
-            return _Columns(parts[0].loop, (*masks, *([mask] if mask is not None else [])), mask is None or any(p.other for p in parts))
+            read = [self._mask(c) for c in conjuncts(defined(self.program, self.role, e.args[0]))]
+            found = tuple(m for m in read if m is not None)
+            return _Columns(parts[0].loop, (*masks, *found), len(found) < len(read) or any(p.other for p in parts))
         return _Columns(parts[0].loop, masks, any(p.other for p in parts))
 
-    def _mask(self, e: Expr, depth: int = 4) -> Expr | None:
-        """A comparison of column numbers with a number; None for any other mask."""
-        if e.op == "var" and depth:
-            bound = sites(self.program).results.get((self.role, str(e.attrs["name"])), ())
-            value = bound[0].op.operands.get("value") if len(bound) == 1 else None
-            return self._mask(value, depth - 1) if isinstance(value, Expr) else None
-        if e.op in ("lt", "le") and e.args[0].op == "iota" and e.args[0].attrs.get("axis") == 1 and not isinstance(e.args[1].type, FragT):
-            return e
-        return None
+    def _mask(self, e: Expr) -> tuple[Expr, Expr] | None:
+        """A comparison of column numbers with a number, and the first of them; None for any other mask."""
+        e = defined(self.program, self.role, e)
+        if e.op not in ("lt", "le") or isinstance(e.args[1].type, FragT):
+            return None
+        columns = defined(self.program, self.role, e.args[0])
+        run = run_of(self.program, self.role, columns) if columns.op == "iota" and columns.attrs.get("axis") == 1 else None
+        return None if run is None else (e, run[0])
 
     def _select(self, e: Expr, op: Op, columns: _Columns, cols: int) -> None:
         found = self._ragged(columns.loop)
-        if found is None or columns.other or found[1] not in (cols, cols * self.members):
+        if found is None or found.tile not in (cols, cols * self.members):
             return
-        length, tile = found
+        length, tile = found.length, found.tile
         what = str(e.attrs.get("op", e.op))
         name = spoken(columns.loop.hi.args[0]) if columns.loop.hi is not None and columns.loop.hi.op == "cdiv" else spoken(length)
         related = ((columns.loop.head, f"the last round has fewer than {tile} of them"),)
         facts = {"role": self.role, "reduction": what}
         if not columns.masks:
-            base = f"{written(columns.loop.var)} * {tile}"
+            if columns.other:
+                return
+            base = f"{written(columns.loop.var)} * {tile}" if found.first is None else f"({spoken(found.first)} + {written(columns.loop.var)}) * {tile}"
             self.found.append(Fault("D036", f"columns behind `{name}`, a length read from memory, reach this {what}: nothing masks them", e.span if e.span.line else op.span, related,
                                     f"mask first: `lm.where(lm.iota(x, axis=1, base={base}) < {name}, x, {'lm.inf' if what == 'min' else '-lm.inf'})`", (), facts))  # fmt: skip
             return
-        for mask in columns.masks:
-            wrong = self._wrong(mask, length, tile, columns.loop)
+        for mask, base in columns.masks:
+            wrong = self._wrong(mask, base, found, columns.loop, columns.other)
             if wrong:
                 text, fixes = wrong
                 self.found.append(Fault("D036", f"{text}: columns behind `{name}`, a length read from memory, reach a {what}", mask.span if mask.span.line else op.span,
                                         ((e.span if e.span.line else op.span, "over these columns"), *related), f"count columns from `{written(columns.loop.var)} * {tile}` on, and let those below `{name}` through", fixes, facts))  # fmt: skip
                 return
 
-    def _wrong(self, mask: Expr, length: Expr, tile: int, loop: For) -> tuple[str, tuple[Fix, ...]] | None:
+    def _wrong(self, mask: Expr, base: Expr, of: _Length, loop: For, other: bool) -> tuple[str, tuple[Fix, ...]] | None:
         """What is wrong with a mask that compares with the length of the loop."""
-        base = mask.args[0].args[1] if len(mask.args[0].args) > 1 else Expr("const", (), {"value": 0})
-        constant, live = linear(Expr("sub", (Expr("sub", (self.resolve(mask.args[1]), length)), self.resolve(base))))
-        counter = f"?{loop.var}"
-        step = live.pop(counter, 0)
+        end = self.resolve(mask.args[1])
+        if _still(base) and _plain(end, loop):
+            return f"this mask does not follow the tile: its base moves by 0 a round, the tiles by {of.tile}", ()
+        if other:
+            return None
+        first = Expr("mul", (of.first, Expr("const", (), {"value": of.tile}))) if of.first is not None else Expr("const", (), {"value": 0})
+        constant, live = linear(Expr("sub", (Expr("add", (Expr("sub", (end, of.length)), first)), base)))
+        step = live.pop(f"?{loop.var}", 0)
         if any("role_index" not in t for t in live) or any(n > 0 for n in live.values()):
             return None
+        if step == 0:
+            return f"this mask does not follow the tile: its base moves by 0 a round, the tiles by {of.tile}", ()
         more = constant + (mask.op == "le")
-        if step != -tile:
-            return (f"this mask does not follow the tile: its base moves by {-step} a round, the tiles by {tile}", ()) if step == 0 else None
-        if more > 0:
+        if step == -of.tile and more > 0:
             fixes = without_offset(mask.args[1]) if mask.op == "lt" and more == 1 else (edits.replace(mask.span, f"{spoken(mask.args[0])} < {spoken(mask.args[1])}", "idea"),)
             return f"this mask lets {more} column{'s' if more > 1 else ''} too many through", fixes
         return None
+
+
+def _still(e: Expr) -> bool:
+    """Whether a number is the same in all rounds of a loop."""
+    return all(n.op in ("const", "param", "add", "sub", "mul", "neg", "role_index") for n in e.parts())
+
+
+def _plain(e: Expr, loop: For) -> bool:
+    """Whether a number is a length as memory or the arguments give it, and not what is left of one."""
+    return all(n.op in ("const", "param", "add", "sub") for n in e.parts()) or (e.op == "ld" and not any(n.op == "var" and n.attrs["name"] == loop.var for n in e.parts()))

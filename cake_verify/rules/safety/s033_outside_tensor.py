@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.program import Expr, If, Param, Program
+from cake_ir.program import Expr, If, Operand, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
+from cake_verify.analyses.positions import arguments, declared_values, parameters
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
+from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
-from cake_verify.analyses.trips import resolver_of, spoken
+from cake_verify.analyses.trips import linear, resolver_of, spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
@@ -47,9 +49,13 @@ def check(program: Program) -> Iterator[Fault]:
         if ragged is not None:
             yield _behind(site, tensor, ragged)
             continue
-        if op.operands.get("mask") is not None or op.attrs.get("clip"):
+        if op.attrs.get("clip"):
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
+        if op.operands.get("mask") is not None:
+            if not grouped or op.name == "load":  # whose rows a grouped store writes is for Q001
+                yield from _masked(program, site, tensor, entries, through)
+            continue
         bounds = {n.op for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts()}
         told = "ld" in bounds
         if grouped or told or "field" in bounds or any(isinstance(s, If) for s in site.path):  # rounds counted from the tile keep accesses inside as a branch does
@@ -59,12 +65,57 @@ def check(program: Program) -> Iterator[Fault]:
             if found is not None or not (grouped or told):
                 continue
         for axis, e in enumerate(entries):
-            if isinstance(e, Expr) and not isinstance(e.type, FragT):
-                fault = _axis(program, site, tensor, axis, e)
-                if fault:
-                    yield fault
-                    break
+            if not isinstance(e, Expr):
+                continue
+            run = (e, covered(op, axis)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e)
+            fault = _axis(program, site, tensor, axis, *run) if run is not None else None
+            if fault:
+                yield fault
+                break
     yield from through.values()
+
+
+def _masked(program: Program, site: Site, tensor: Param, entries: Sequence[Operand | None], through: dict[int, Fault]) -> Iterator[Fault]:
+    """A masked access: along the axes of which the mask says where they end, and along those of which it says nothing."""
+    ends, unknown = mask_ends(program, site)
+    if len(entries) != len(tensor.extents):
+        return
+    resolve = resolver_of(program, site.role.name)
+    for axis, e in enumerate(entries):
+        extent = tensor.extents[len(entries) - 1 - axis]
+        if axis in unknown or not isinstance(e, Expr):
+            continue
+        run = (resolve(e), covered(site.op, axis)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e)
+        if run is None:
+            continue
+        mine = [end for k, end in ends if k == axis]
+        size = Expr("const", (), {"value": extent}) if isinstance(extent, int) else Expr("param", (), {"name": extent})
+        fault = None if mine else _axis(program, site, tensor, axis, *run)
+        if fault is not None and not any(isinstance(p, If) for p in site.path):
+            yield fault
+            return
+        if fault is not None or (mine and all(_beyond(program, tensor, Expr("sub", (Expr("add", (run[0], end)), size))) for end in mine)):
+            let = outside(program, site, tensor)
+            if let is not None:
+                _gather(through, site, tensor, let)
+                return
+
+
+def _beyond(program: Program, tensor: Param, past: Expr) -> bool:
+    """Whether what a mask lets through may end behind the extent, from which it is `past` at most. Of arguments that may belong together nothing is
+    said, but for the extent of another axis."""
+    constant, terms = linear(past)
+    for name, k in [*terms.items()]:
+        stated = declared_values(program, name.partition("[")[0]) if "[" in name else None
+        if stated is None:
+            continue
+        more, other = linear(resolver_of(program, "")(stated.hi if k > 0 else stated.lo))
+        constant += k * (more - (k > 0))
+        del terms[name]
+        for t, n in other.items():
+            terms[t] = terms.get(t, 0) + k * n
+    left = [t for t, n in terms.items() if n]
+    return all(t.startswith(("tile.", "?")) or t in tensor.extents for t in left) and (constant > 0 or bool(left))
 
 
 _SHOWN = 3
@@ -108,15 +159,17 @@ def _guarded(site: Site, tensor: Param, found: Outside) -> Fault:
                  {"role": site.role.name, "tensor": tensor.name, "axis": found.axis, "expected": found.extent, "found": found.last})  # fmt: skip
 
 
-def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
+def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr, n: int) -> Fault | None:
     r = ranges.of(program, site.role.name, e)
     span = site.op.spans.get("coords", site.op.spans.get("i", site.op.span))
     if r.hi < 0 or (r.tight and r.lo < 0):
         return Fault("S033", f"coordinate {axis} of this access is {int(r.lo if r.tight else r.hi)}, in front of `{tensor.name}`", span, ((tensor.span, "declared here"),), "", (), {"axis": axis})
+    least = _least(program, site, e) if r.lo < 0 else 0
+    if least < 0:
+        return Fault("S033", f"coordinate {axis} of this access is {least} for the first tile, in front of `{tensor.name}`", span, ((tensor.span, "declared here"),), "", (), {"axis": axis})
     if not tensor.extents or axis >= len(tensor.extents):
         return None
     extent = tensor.extents[len(tensor.extents) - 1 - axis]
-    n = covered(site.op, axis)
     if isinstance(extent, int):
         last = r.hi if r.tight else r.lo
         if last + n > extent:
@@ -126,11 +179,34 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fa
     return _ragged(program, site, tensor, axis, e, extent, n)
 
 
+def _least(program: Program, site: Site, e: Expr) -> int:
+    """The least value of a coordinate that counts down in members and fixed rounds, for tile 0; 0 where that is not known."""
+    line = affine(program, site.role.name, e)
+    if line is None or site.path != site.loops:
+        return 0
+    least = line.constant
+    for name, c in line.terms.items():
+        if "." in name:
+            if c < 0:
+                return 0
+        elif name == "member":
+            least += min(c, 0) * (site.role.members - 1)
+        else:
+            loop = next((x for x in site.loops if x.var == name), None)
+            lo, hi = (ranges.of(program, site.role.name, x).exact if x is not None else None for x in ((loop.lo, loop.hi) if loop is not None else (None, None)))
+            if lo is None or hi is None or hi <= lo:
+                return 0
+            least += c * (lo if c > 0 else hi - 1)
+    return least
+
+
 def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, extent: str, n: int) -> Fault | None:
     """The last tile of `cdiv(extent, n)` tiles of n, where nothing says that n divides the extent."""
     line = affine(program, site.role.name, e)
     if line is None or extent not in program.scalars:
         return None
+    if not line.terms:
+        return _longer(program, site, tensor, axis, line.constant + n, extent)
     fields = [(name, c) for name, c in line.terms.items() if "." in name]
     if len(fields) != 1:
         return None
@@ -148,3 +224,15 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     return Fault("S033", f"the last tile along `{field}` reaches past `{extent}`, the end of `{tensor.name}`, unless {stride} divides it", site.op.span,
                  ((tensor.span, f"extent `{extent}`"), (d.spans.get("tiles", d.span), f"tiles of {stride}")),
                  f"mask the access, use `clip=True`, or state `lm.assume({extent} % {stride} == 0)`", (), {"axis": axis, "extent": extent, "tile": stride})  # fmt: skip
+
+
+def _longer(program: Program, site: Site, tensor: Param, axis: int, end: int, extent: str) -> Fault | None:
+    """An access at a number that ends behind an extent which may be shorter."""
+    e = Expr("param", (), {"name": extent})
+    if not 1 <= ranges.of(program, None, e).lo < end:  # nothing is said of extents of which nothing is assumed
+        return None
+    least = min([args[extent] for args in arguments(program, parameters(program, [e])) if extent in args], default=end)
+    if least >= end:
+        return None
+    return Fault("S033", f"elements up to {end - 1} along axis {axis} are touched, `{tensor.name}` has {least} there for {extent} = {least}, which is assumed to be possible", site.op.span, ((tensor.span, f"extent `{extent}`"),),
+                 f"mask the access, use `clip=True`, or state `lm.assume({extent} >= {end})`", (), {"axis": axis, "expected": least, "found": end})  # fmt: skip

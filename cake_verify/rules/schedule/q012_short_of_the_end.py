@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from cake_ir.derive.mentions import beside
 from cake_ir.fault import Fault, Fix
-from cake_ir.program import Expr, Param, Program
+from cake_ir.program import Expr, If, Param, Program
 from cake_ir.span import Span
+from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.left_out import fixes
@@ -16,6 +17,7 @@ from cake_verify.analyses.short_rounds import Short, short_rounds
 from cake_verify.analyses.sites import Site, covered, sites, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
+from cake_verify.analyses.trips import loops as counted_loops
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -24,7 +26,7 @@ from cake_verify.rules.safety.texts import NAMED
 PAGE = Page(
     code="Q012",
     title="tiles that end before the tensor does",
-    statement="Where the coordinate of every store of a tensor steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent. A loop over tiles that a length cuts comes to the tile in which that ends, and some load comes to what is left behind the last whole tile of a tensor.",
+    statement="Where the coordinate of every store of a tensor steps by tiles or rounds whose number follows from the extent, or by rounds of a fixed number along an extent that is one, the last of them reaches the extent. A loop over tiles that a length cuts comes to the tile in which that ends, one that brings all of a tensor to its last, and some load comes to what is left behind the last whole tile of a tensor.",
     why="A count that rounds down, or divides by another tile than the one that is stored, leaves the rest of the output as it was: right for multiples of the tile, wrong for everything else.",
     failing=edit(NAMED, ("tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128))", "tiles=(M // 64, lm.cdiv(N, 128))")),
     passing=NAMED,
@@ -34,6 +36,7 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     yield from (_cut(found) for found in short_rounds(program))
+    yield from _loads(program)
     told: set[Span] = set()  # rounds that end early leave out a part of every tensor that they store
     for stores in stores_by_tensor(program):
         tensor = program.tensors[str(stores[0].op.attrs["tensor"])]
@@ -126,6 +129,61 @@ def _longer(s: Site, name: str, reached: int, size: int, stride: int) -> tuple[F
     return fixes(next((x for x in s.loops if x.var == name), None), (reached, size), stride)
 
 
+def _loads(program: Program) -> Iterator[Fault]:
+    """Loops that bring a tensor tile by tile and end the same number of rounds before its end, whatever its length is."""
+    early = {id(x.stmt) for x in counted_loops(program) if x.hi.op == "sub" and x.hi.args[1].op == "const"}
+    if not early:
+        return
+    by: dict[str, list[Site]] = {}
+    for s in sites(program).ops:
+        if "tensor" in s.op.attrs:
+            by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
+    for name, found in by.items():
+        s, tensor = found[0], program.tensors.get(name)
+        coords = s.op.operands.get("coords")
+        if len(found) > 1 or s.op.name not in _LOADS or not any(id(x) in early for x in s.loops) or tensor is None or not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(p, If) for p in s.path):
+            continue
+        for axis, e in enumerate(coords):
+            extent = tensor.extents[len(tensor.extents) - 1 - axis]
+            line = affine(program, s.role.name, e) if isinstance(extent, str) and not isinstance(e.type, FragT) and e.op != "const" else None
+            if line is None or line.constant or len(line.terms) != 1 or not isinstance(extent, str):
+                continue
+            ((term, stride),) = line.terms.items()
+            loop = next((x for x in s.loops if x.var == term), None)
+            rounds = counted(program, s, term) if loop is not None and stride == stored(s, axis) else None
+            if loop is None or id(loop) not in early or rounds is None or not isinstance(rounds[0], Expr):
+                continue
+            missing = _missing(program, rounds[0], extent, stride)
+            if missing:
+                hi = loop.hi
+                mends = (edits.replace(hi.span, spoken(hi.args[0])),) if hi is not None and hi.op == "sub" and hi.args[1].op == "const" and hi.span.line else ()
+                message = f"this loop ends {missing} round{'s' if missing > 1 else ''} before `{tensor.name}` does, whatever `{extent}` is: nothing reads the rest of it"
+                yield Fault("Q012", message, loop.head, ((s.op.span, "read here"), (tensor.span, f"`{extent}` is declared here")), "go on to the last tile", mends,
+                            {"role": s.role.name, "missing": missing, "axis": axis})  # fmt: skip
+                break
+
+
+_LOADS = ("load", "tma_load", "cp_async", "bulk_load")
+_CLOSE = 2
+"""Rounds that may be missing: more are a part of the tensor that is somebody else's."""
+
+
+def _missing(program: Program, count: Expr, extent: str, stride: int) -> int:
+    """How many rounds are missing, where it is the same number for arguments that give the tensor several lengths."""
+    found: set[int] = set()
+    sizes: set[int] = set()
+    for args in arguments(program, parameters(program, [count, Expr("param", (), {"name": extent})]), (3, stride + 1, 3 * stride, 5 * stride + 1), limit=24):
+        n, size = plain_tape(program, (count,)).given(args)[0], args.get(extent)
+        if not isinstance(n, int) or size is None:
+            return 0
+        if n > 0:
+            found.add(-(-size // stride) - n)
+            sizes.add(-(-size // stride))
+            if len(found) > 1 or not 1 <= min(found) <= _CLOSE:
+                return 0
+    return found.pop() if len(sizes) > 1 else 0
+
+
 def _all(faults: Iterable[Fault | None]) -> Fault | None:
     """Of several stores of a tensor the fault of the one that comes farthest; None where one of them may come to the end."""
     farthest: Fault | None = None
@@ -207,7 +265,7 @@ def counted(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span
         loop = next((x for x in s.loops if x.var == var), None)
         d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
         if d is not None and d.kind == "grouped" and field == "n":  # the tiles along n are the same for every group
-            return resolver_of(program, "")(d.tiles[-1]), d.cluster[1], d.spans.get("tiles", d.span)
+            return resolver_of(program, "")(d.tiles[-1]), d.cluster[1] if len(d.cluster) > 1 else 1, d.spans.get("tiles", d.span)
         if d is None or d.kind == "grouped" or field not in d.names:
             return None
         k = d.names.index(field)

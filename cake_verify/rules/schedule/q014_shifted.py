@@ -94,9 +94,11 @@ def _late(program: Program, s: Site, tensor: Param) -> Fault | None:
 
 def _shifted(program: Program, s: Site, tensor: Param) -> Fault | None:
     coords = s.op.operands.get("coords")
-    if not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(e.type, FragT) for e in coords):
+    if not isinstance(coords, tuple) or len(tensor.extents) != len(coords):
         return None
     for axis, e in enumerate(coords):
+        if isinstance(e.type, FragT):
+            continue
         extent = tensor.extents[len(tensor.extents) - 1 - axis]
         line = affine(program, s.role.name, e)
         n = stored(s, axis)

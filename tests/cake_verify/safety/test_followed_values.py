@@ -16,7 +16,7 @@ REFUSED = [
     ("gemm_split_send", "lm.mma(acc, sa[s], sb[s],", "lm.mma(acc, sb[s], sa[s],", "S034", "stores rows along `N`"),
     ("gemm_blocksparse", "lm.mma(acc, sv[s], sb[s].T)", "lm.mma(acc, sv[s], sb[s])", "S034", "was summed over `N`"),
     ("softmax_two_pass", 'coords=(j * BLOCK, t.r), shape=(BLOCK,), clip=True, fill=-1e30, cache', 'coords=((j + 1) * BLOCK, t.r), shape=(BLOCK,), clip=True, fill=-1e30, cache', "S034", "stores what was loaded"),
-    ("allgather_ring", "coords=(0, (t.b * PARTS + t.p) * 64, t.p)", "coords=((t.b * PARTS + t.p) * 64, 0, t.p)", "S033", "axis 0 of `Y`"),
+    ("allgather_ring", "coords=(0, (t.b * PARTS + t.p) * 64, t.p)", "coords=((t.b * PARTS + t.p) * 64, 0, t.p)", "D035", "each other's place"),
     ("gelu_one_role", "tma_store(Y, coords=(i * 64, t.m * 64))", "tma_store(Y, coords=(t.m * 64, i * 64))", "D035", "each other's place"),
     ("gelu_one_role", "tile.tma_load(X, coords=(i * 64, t.m * 64)", "tile.tma_load(X, coords=(t.m * 64, i * 64)", "D035", "each other's place"),
     ("gemm_blocksparse", "coords=(t.n * BN, c * 64)", "coords=(c * 64, t.n * BN)", "D035", "each other's place"),

@@ -32,3 +32,24 @@ def test_a_last_tile_behind_the_loop_may_be_cut_there() -> None:
     assert peeled.count("lm.mma(") == 2
     assert "Q012" not in {e.code for e in verify_text(peeled).errors}
     assert "Q012" not in {e.code for e in verify_text(PAGE.passing).errors}
+
+
+def changed(name: str, old: str, new: str) -> list[tuple[str, str]]:
+    text = (CORPUS / f"{name}.py").read_text("utf-8")
+    assert text.count(old) == 1
+    return [(d.code, d.message) for d in verify_text(text.replace(old, new), suggest=False).errors]
+
+
+def test_a_split_of_a_sequence_comes_to_its_last_tile() -> None:
+    ((code, message),) = changed("decode_split_table", "lm.range(first, end)", "lm.range(first, end - 1)")
+    assert code == "Q012" and "ends 1 round before the length" in message
+
+
+def test_a_loop_that_brings_a_tensor_comes_to_its_end() -> None:
+    for name, old, new in (("moe_align", "lm.range(lm.cdiv(P, CHUNK))", "lm.range(lm.cdiv(P, CHUNK) - 1)"), ("gemm_int4_groups", "lm.range(GR)", "lm.range(GR - 1)")):
+        code, message = changed(name, old, new)[0]
+        assert code == "Q012" and "nothing reads the rest of it" in message
+
+
+def test_a_part_of_a_tensor_may_be_somebody_elses() -> None:
+    assert changed("qk_norm_rope", "HQ + HK <= HEADS", "HQ + HK == HEADS - 1") == []

@@ -1,0 +1,159 @@
+"""D042: a sum of no terms is not divided by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.derive.mentions import mentions
+from cake_ir.fault import Fault
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_verify.analyses import ranges
+from cake_verify.analyses.positions import TooMany, arguments, around, declared_values, parameters, positions
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import resolver_of
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+
+_MEANS = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def means(lm, X: LM.gmem3d[LM.f32, "B", "T", 128], W: LM.gmem2d[LM.f32, "B", "T"], LEN: LM.gmem1d[LM.i32, "B"].const, Y: LM.gmem2d[LM.f32, "B", 128], B: LM.i32, T: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume_values(LEN, 0, T + 1)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(B,), names=("b",))
+    with work:
+        for t in lm.tiles(sched):
+            total = lm.frag(shape=(128,), dtype=lm.f32, form="vec", init=0.0)
+            weight = lm.frag(shape=(128,), dtype=lm.f32, form="vec", init=0.0)
+            for i in lm.range(lm.ld(LEN, t.b)):
+                x = lm.load(X, coords=(0, i, t.b), shape=(128,))
+                e = lm.exp2(x)
+                total = total + e * x
+                weight = weight + e
+            lm.store(Y, lm.where(weight > 0.0, total * lm.rcp(weight), 0.0), coords=(0, t.b))
+'''
+
+PAGE = Page(
+    code="D042",
+    title="a division by a sum that may be empty",
+    statement="What starts from zero and is added to in a loop is only divided by, or a logarithm taken of it, where the loop has rounds or a choice asks for it.",
+    why="A sequence of length 0, or a split that begins behind the end, leaves the sum at 0: its reciprocal is infinite, and zero times that is not a number in every element of a row.",
+    failing=edit(_MEANS, ("lm.where(weight > 0.0, total * lm.rcp(weight), 0.0)", "total * lm.rcp(weight)")),
+    passing=_MEANS,
+    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one tensor is read, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right.",
+)
+
+_DIVIDING = frozenset({"rcp", "div", "log2", "log", "rsqrt"})
+
+
+def check(program: Program) -> Iterator[Fault]:
+    if _DIVIDING.isdisjoint(mentions(program)) or not sites(program).of("ld"):
+        return
+    for block in program.body:
+        if any(s.op.name == "ld" for s in sites(program).of_role(block.role)):
+            yield from _body(program, block.role, block.body)
+
+
+def _body(program: Program, role: str, body: tuple[Stmt, ...]) -> Iterator[Fault]:
+    zeros: dict[str, Op] = {}
+    empty: dict[str, tuple[For, Op]] = {}
+    """Sums that a loop without rounds would leave at zero, with the loop and the operation that starts them."""
+    for s in body:
+        if isinstance(s, For):
+            yield from _body(program, role, s.body)
+            sums = [name for name in zeros if _added(s, name)] if s.kind == "range" else []
+            empty.update({name: (s, zeros[name]) for name in sums})
+        elif isinstance(s, If):
+            if not empty:
+                yield from _body(program, role, s.then)
+                yield from _body(program, role, s.orelse)
+                continue
+            for inner in (*s.then, *s.orelse):
+                op = op_of(inner)
+                found = _divided(program, role, op, empty) if op is not None else None
+                if found is not None:
+                    yield found
+                    return
+        else:
+            op = op_of(s)
+            if op is None:
+                continue
+            found = _divided(program, role, op, empty) if empty else None
+            if found is not None:
+                yield found
+                return
+            value = op.operands.get("value")
+            for name in s.targets if isinstance(s, Assign) else ():
+                if not (isinstance(value, Expr) and value.op == "finish" and value.args[0].attrs.get("name") == name):
+                    empty.pop(name, None)
+                zeros.pop(name, None)
+                if isinstance(value, Expr) and value.op in ("rowvec", "colvec", "frag") and value.attrs.get("init") == 0:
+                    zeros[name] = op
+
+
+def _added(loop: For, name: str) -> bool:
+    """Whether a loop's own body adds to a place."""
+    for s in loop.body:
+        value = s.value.operands.get("value") if isinstance(s, Assign) and name in s.targets and isinstance(s.value, Op) else None
+        if isinstance(value, Expr):
+            return value.op == "add" and any(n.op == "var" and n.attrs["name"] == name for n in value.parts())
+    return False
+
+
+def _divided(program: Program, role: str, op: Op, empty: dict[str, tuple[For, Op]]) -> Fault | None:
+    """The first division in an operation by a sum that is empty for some arguments; sums that never are go out of `empty`."""
+    for e in (op.operands.get("value"), op.operands.get("x")):
+        while isinstance(e, Expr) and (at := _unasked(e, empty, set())) is not None:
+            name, where = at
+            loop, start = empty[name]
+            given = _no_rounds(program, role, loop, start)
+            if not given:
+                del empty[name]
+                continue
+            span = where.span if where.span.line else op.span
+            return Fault("D042", f"`{name}` may still be 0 here: the loop that adds to it has no rounds for {given}", span, ((loop.head, f"adds to `{name}`"),),
+                         f"choose what an empty sum gives: `lm.where({name} > 0.0, .., 0.0)`", (), {"sum": name})  # fmt: skip
+    return None
+
+
+def _unasked(e: Expr, empty: dict[str, tuple[For, Op]], seen: set[int]) -> tuple[str, Expr] | None:
+    """A sum that is divided by outside of every choice that compares it, and where."""
+    if id(e) in seen:
+        return None
+    seen.add(id(e))
+    if e.op in ("where", "select") and any(n.op == "var" and n.attrs["name"] in empty for n in e.args[0].parts()):
+        return None
+    if e.op in _DIVIDING:
+        by = e.args[-1]
+        if by.op == "finish":
+            by = by.args[0]
+        if by.op == "var" and str(by.attrs["name"]) in empty:
+            return str(by.attrs["name"]), e
+    return next((found for a in e.args if (found := _unasked(a, empty, seen)) is not None), None)
+
+
+def _no_rounds(program: Program, role: str, loop: For, start: Op) -> str:
+    """For what arguments, tile and numbers in memory a loop has no rounds; empty where none are found."""
+    resolve = resolver_of(program, role)
+    site: Site | None = next((s for s in sites(program).of_role(role) if s.op is start), None)
+    if site is None or loop.lo is None or loop.hi is None or any(x.kind == "tiles" and program.schedulers[str(x.scheduler)].kind == "grouped" for x in site.loops):
+        return ""
+    bounds = (resolve(loop.lo), resolve(loop.hi))
+    read = {(str(n.attrs["tensor"]), id(n)) for e in bounds for n in e.parts() if n.op == "ld"}
+    if len(read) != 1:
+        return ""
+    ((tensor, _),) = read
+    stated, length = declared_values(program, tensor), bounds[1].args[0] if bounds[1].op == "cdiv" else bounds[1]
+    if stated is None or (length.op == "ld" and bounds[0].op == "const" and bounds[0].attrs["value"] == 0 and (ranges.of(program, None, stated.lo).exact or 0) > 0):
+        return ""
+    node = next(n for e in bounds for n in e.parts() if n.op == "ld")
+    names = parameters(program, [*bounds, *around(site, program)])
+    for args in arguments(program, names, (2,), 2):
+        try:
+            for p in positions(program, site, args):  # the shortest sequences there are
+                lo, hi = p.values(bounds)
+                if isinstance(lo, int) and isinstance(hi, int) and hi <= lo and p.inside:
+                    return f"{p.shown(names)}{', ' if p.shown(names) else ''}{tensor}[..] = {p.value(node)}"
+        except TooMany:
+            return ""
+    return ""

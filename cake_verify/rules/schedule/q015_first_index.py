@@ -1,0 +1,81 @@
+"""Q015: a check for "none" lets the first index through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.derive.structure import conjuncts
+from cake_ir.fault import Fault
+from cake_ir.program import AssumeValues, Expr, If, Program
+from cake_ir.types import FragT
+from cake_verify.analyses import edits, ranges
+from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import canonical, resolver_of, spoken
+from cake_verify.analyses.words import call
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+
+_APPEND = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def append(lm, X: LM.gmem2d[LM.bf16, "T", 128], SLOT: LM.gmem1d[LM.i32, "T"].const, CACHE: LM.gmem2d[LM.bf16, "S", 128], T: LM.i32, S: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume_values(SLOT, -1, S)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(T,), names=("t",))
+    with work:
+        for t in lm.tiles(sched):
+            slot = lm.ld(SLOT, t.t)
+            if slot >= 0:
+                lm.store(CACHE, lm.load(X, coords=(0, t.t), shape=(128,)), coords=(0, slot))
+'''
+
+PAGE = Page(
+    code="Q015",
+    title="a check that leaves out the first index",
+    statement="Where the numbers of a tensor are indices and negative ones stand for none, the check for that lets 0 through.",
+    why="`slot > 0` skips the token whose slot is the first one: its row keeps what it held, and only requests that own slot 0 are wrong.",
+    failing=edit(_APPEND, ("if slot >= 0:", "if slot > 0:")),
+    passing=_APPEND,
+    limits="Told of conditions that part 1 from 0 and below, on a number of a tensor for which `lm.assume_values` states a negative least value, where the number is a coordinate of what the condition guards. "
+    "A tensor that keeps its first row for none has a least value of 0.",
+)
+
+
+def check(program: Program) -> Iterator[Fault]:
+    if not sites(program).of("ld") or not any(isinstance(d, AssumeValues) for d in program.decls):
+        return
+    told: set[int] = set()
+    for s in sites(program).of("load", "store", "atomic", "ld", "cp_async", "tma_load", "tma_store", "tma_reduce"):
+        for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True):
+            for c in conjuncts(p.cond) if arm else ():
+                index = _index(program, s, c) if id(c) not in told else None
+                if index is not None and _is_coordinate(program, s, index):
+                    told.add(id(c))
+                    name = spoken(c.args[0] if c.op in ("gt", "ge") else c.args[1])
+                    stated = declared_values(program, str(index.attrs["tensor"]))
+                    yield Fault("Q015", f"`{spoken(c)}` leaves out index 0 of `{s.op.attrs['tensor']}`: none is a negative `{name}`", c.span if c.span.line else p.head,
+                                ((s.op.span, f"{call(s.op)} does not come to it"), *(((stated.span, "these values are assumed"),) if stated is not None else ())),
+                                "let 0 through", (edits.replace(c.span, f"{name} >= 0"),) if c.span.line else (), {"role": s.role.name, "tensor": s.op.attrs["tensor"]})  # fmt: skip
+
+
+def _index(program: Program, s: Site, c: Expr) -> Expr | None:
+    """The number from memory that a condition parts between 0 and 1, where its least value is stated and negative."""
+    if c.op not in ("gt", "ge", "lt", "le"):
+        return None
+    x, bound = c.args if c.op in ("gt", "ge") else c.args[::-1]
+    least = ranges.of(program, s.role.name, bound).exact
+    if least is None or least + (c.op in ("gt", "lt")) != 1:
+        return None
+    e = resolver_of(program, s.role.name)(x)
+    stated = declared_values(program, str(e.attrs.get("tensor"))) if e.op == "ld" else None
+    lowest = ranges.of(program, None, stated.lo).exact if stated is not None else None
+    return e if lowest is not None and lowest < 0 else None
+
+
+def _is_coordinate(program: Program, s: Site, index: Expr) -> bool:
+    """Whether an access has the number itself for a coordinate."""
+    coords = s.op.operands.get("coords")
+    entries = coords if isinstance(coords, tuple) else (s.op.operands.get("i"),)
+    text, resolve = canonical(index), resolver_of(program, s.role.name)
+    return any(isinstance(e, Expr) and not isinstance(e.type, FragT) and e.op != "const" and canonical(resolve(e)) == text for e in entries)
