@@ -52,7 +52,7 @@ class _At(Position):
 
     __slots__ = ()
 
-    def _read(self, tensor: str) -> int | None:
+    def _read(self, tensor: str, e: Expr) -> int | None:
         return None
 
 
