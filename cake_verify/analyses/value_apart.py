@@ -36,8 +36,8 @@ def _vector_of_tile(walk: ValueState, op: Op, m: Member, v: tuple[Any, ...], axi
     if one[0] != other[0] or _is_vector(walk, one) == _is_vector(walk, other):
         return
     tile, vector = (other, one) if _is_vector(walk, one) else (one, other)
-    tensors = [str(walk.plan.program.ops[x[2]].attrs.get("tensor")) for x in (tile, vector)]
-    walk.distances.setdefault((op.id, m.number, axis, *tensors), {}).setdefault(vector[1] - tile[1], (tile, vector, m, v))
+    tensor, other_tensor = (str(walk.plan.program.ops[x[2]].attrs.get("tensor")) for x in (tile, vector))
+    walk.distances.setdefault((op.id, m.number, axis, tensor, other_tensor), {}).setdefault(vector[1] - tile[1], (tile, vector, m, v))
 
 
 def _is_vector(walk: ValueState, label: Label) -> bool:

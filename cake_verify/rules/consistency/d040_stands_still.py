@@ -51,15 +51,16 @@ def check(program: Program) -> Iterator[Fault]:
         return
     found = sites(program)
     for (role, name), bound in found.results.items():
-        start = bound[0].op.operands.get("value")
+        began = next(iter(bound))
+        start = began.op.operands.get("value")
         if len(bound) > 1 or not isinstance(start, Expr) or start.op not in _STARTS or (role, name) in found.bindings:
             continue
-        after = [s for s in found.of_role(role) if s.order > bound[0].order]
+        after = [s for s in found.of_role(role) if s.order > began.order]
         if any(_updates(s, name) for s in after):
             continue
-        use = next((s for s in after if _behind_a_loop(bound[0], s, after) and any(_computed(e, name) for e in _operands(s))), None)
+        use = next((s for s in after if _behind_a_loop(began, s, after) and any(_computed(e, name) for e in _operands(s))), None)
         if use is not None:
-            yield Fault("D040", f"`{name}` never changes: wherever it is read it holds {start.attrs['init']}, with which it started", use.op.span, ((bound[0].op.span, "started here, and nothing else is assigned to it"),),
+            yield Fault("D040", f"`{name}` never changes: wherever it is read it holds {start.attrs['init']}, with which it started", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
 
 

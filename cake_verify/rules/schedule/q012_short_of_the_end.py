@@ -48,7 +48,7 @@ def check(program: Program) -> Iterator[Fault]:
             if isinstance(size, int):
                 fault = _fixed(program, stores[0], tensor, axis, coords[0][axis], size) if len(stores) == 1 else None
             else:
-                fault = _all(_axis(program, s, tensor, axis, c[axis], extent, len(stores) > 1) for s, c in zip(stores, coords, strict=True))
+                fault = _all(_axis(program, s, tensor, axis, c[axis], str(extent), len(stores) > 1) for s, c in zip(stores, coords, strict=True))
             if fault is not None:
                 if fault.span not in told:
                     yield fault
