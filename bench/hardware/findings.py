@@ -18,10 +18,14 @@ FINDINGS: dict[str, str] = {
     "has read it. No document promises that, so S011 stays an error at the end of a role.",
     "leaving_with_a_load": "Nor did a word change in the shared memory of blocks that took the place of others whose loads were still to come, also where these came late: the device seems to keep that memory until they have landed. "
     "No document promises that either (S025).",
-    "overwrite_under_a_product": "Up to four m64n256k16 products in flight ended before another warp had been told and had written; with sixteen every round multiplied what the refill brought, by its stores or by its copy, and none did "
-    "once the group was waited for (S005).",
-    "overwrite_under_a_store": "Threads that write on without the wait changed 84 % of the words of a store of 8 KiB, and 98 % where the copy engine had other work first; behind the wait none (S011). A load into the same bytes that one "
-    "thread issues behind its store never overtook it: the copy engine worked in order here, which no document promises.",
+    "overwrite_under_a_product": "Up to four m64n256k16 products in flight ended before another warp had been told and had written; with six or more every round multiplied what the refill brought, by stores or by a copy, and none did "
+    "once the group was waited for, also where one thread of the four warps tells the others (S005).",
+    "overwrite_under_a_store": "Threads that write on without the wait changed four fifths of the words of a store of 8 KiB, and 98 % where the copy engine had other work first; behind the wait none (S011). The wait took 366 cycles, "
+    "and up to 8,687 with other work ahead. A load into the same bytes that one thread issues behind its store never overtook it: the copy engine worked in order here, which no document promises.",
+    "warps_of_a_product": "No product began before the last of the four warps had come to it, also where one came 2 us late: the device makes them meet. PTX promises that of the threads of a warp only, so S004 stays.",
+    "box_placement": "A box lands on 128 bytes, anything else is a misaligned address. Inside a pattern the chunks are exchanged by their address, not by their place in the box, for all three swizzles: what HW044 had inferred.",
+    "bytes_in_flight": "A phase counts up to 2^20 bytes, one more than documented, and the kernel ends with a launch failure from 17 loads of 64 KiB on (H009 keeps to the documented bound).",
+    "cluster_sizes": "Up to 8 blocks start as they are, 9 to 16 with the opt-in only, with 200 KiB of shared memory a block too; 32 never.",
     "map_limits": "The encoder's limits are those of HW043, with three notes: a map of rank 1 needs a stride pointer although no stride is read (the launcher gave none: fixed); "
     "strides below the row, also 0, are accepted; interleave 32B is accepted without its swizzle. NaN fill is refused for integers.",
     "overwrite_after_reading": "An mbarrier arrival does not wait for loads in flight (machine code shows it), and the copy engine does not queue behind them: with loads that conflict on a bank, one word in "

@@ -39,13 +39,14 @@ DELAY = f"""{NOW}extern "C" {{ __constant__ u32 {SEED}[2]; }}
 DEVICE u32 cake_mix(u32 x) {{ x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; return x ^ x >> 16; }}
 DEVICE void cake_delay(u32 site) {{
   const u32 seed = {SEED}[0], warp = threadIdx.x >> 5;
+  if (seed == 0u) return;  // a sleep of nothing takes its time too, in which what is in flight ends
   u32 clock;
   asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
   const u32 pace = cake_mix(seed * 0x9e3779b1u + blockIdx.x * 0x85ebca77u + ((seed & 1u) ? warp : warp >> 2)) & 3u;
   const u32 draw = cake_mix((seed + site * 0xc2b2ae3du) ^ (blockIdx.x << 8) ^ (warp << 20) ^ (clock >> 5));
   const u32 burst = (draw >> 28) < 4u ? draw & 16383u : 0u;
   const u32 sleep = pace == 0u ? 0u : pace == 1u ? draw & 511u : pace == 2u ? draw & 4095u : burst;
-  asm volatile("nanosleep.u32 %0;" :: "r"(seed == 0u ? 0u : sleep) : "memory");
+  asm volatile("nanosleep.u32 %0;" :: "r"(sleep) : "memory");
 }}
 DEVICE void cake_stall(u32 site) {{
   u32 clock;

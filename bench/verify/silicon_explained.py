@@ -23,7 +23,7 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X004", "H012"): "as where the slot is released early: the product has ended before the refill lands",
     ("X004", "S004"): "the product reads a tile whose copy was issued ahead of one that the member does wait for, and copies of one thread landed in order",
     ("X004", "S005"): "a product of at most 64 x 256 x 64 ends before whoever refills the slot has been told and has written: four products of 64 x 256 x 16 in flight showed nothing, "
-    "and sixteen showed the refill in every round (docs/hardware.md, HW063)",
+    "and six showed the refill in every round (docs/hardware.md, HW063)",
     ("X004", "S011"): "a store has read its 4 to 16 KiB before threads have made the next values; where they write at once, 84 % of the words stored are the next ones (docs/hardware.md, HW041)",
     ("X005", "S005"): "the assembler noticed (C7517, C7519) and waits after every product: right numbers, several times slower, refused as such by the build gate",
     ("X006", "D014"): "the launch rounds shared memory up, the bytes behind the pool exist and belong to nobody",
@@ -38,7 +38,7 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X015", "D015"): "only ordinary accesses touch the view and all use one permutation; a copy or an MMA on it would not",
 }
 ALARMS: Mapping[str, str] = {
-    "S004": "a product starts when the four warps of its group have come, in the simulator and, as it seems, on the device; PTX lets only the threads of one warp wait for each other there, so that what a "
+    "S004": "a product starts when the four warps of its group have come, in the simulator and on the device; PTX lets only the threads of one warp wait for each other there (docs/hardware.md, HW064), so that what a "
     "product reads of other warps' stores still needs a meeting",
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
     "D014": "the slot that reaches behind the pool is never used",

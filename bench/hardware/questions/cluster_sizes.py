@@ -23,8 +23,8 @@ KERNEL present(u32* out) {
 
 def answer(bench: Bench, case: str) -> dict[str, Any]:
     n, smem, d = int(case.split()[0]), int(case.split()[2]), bindings()
-    if "opt-in" in case:
-        call("cuFuncSetAttribute", bench.module.kernel("present"), d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+    attribute = d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+    call("cuFuncSetAttribute", bench.module.kernel("present"), attribute, int("opt-in" in case))  # the case before shares the process
     out = Memory(np.zeros(2, np.uint32))
     bench.run("present", 4 * n, 64, (out,), smem=smem * 1024, cluster=n)
     others, firsts = (int(x) for x in out.read())
