@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
@@ -14,11 +16,8 @@ _ALL = frozenset(range(5))
 
 def run_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
     """The first number of a run (resolved) and how many there are; None for a fragment that is no run."""
-    t = e.type
-    if not isinstance(t, FragT):
-        return None
-    first = _first(program, role, e, _DEPTH)
-    return None if first is None else (first, t.rows if t.form == "rowvec" else t.cols)
+    run = _run(program, role, e, _DEPTH) if isinstance(e.type, FragT) else None
+    return None if run is None else (run[0], run[1].rows if run[1].form == "rowvec" else run[1].cols)
 
 
 def defined(program: Program, role: str, e: Expr) -> Expr:
@@ -34,20 +33,41 @@ def defined(program: Program, role: str, e: Expr) -> Expr:
     return e
 
 
-def _first(program: Program, role: str, e: Expr, depth: int) -> Expr | None:
+def _run(program: Program, role: str, e: Expr, depth: int) -> tuple[Expr, FragT] | None:
+    """The first number and the type of the numbers themselves, before another fragment gave them its shape."""
     e = defined(program, role, e)
     resolve = resolver_of(program, role)
-    if e.op == "iota":
-        return resolve(e.args[1]) if len(e.args) > 1 else Expr("const", (), {"value": 0})
-    if depth and e.op in ("add", "sub") and len(e.args) == 2:
-        wide = [isinstance(a.type, FragT) for a in e.args]
-        if wide[0] and not wide[1]:
-            first = _first(program, role, e.args[0], depth - 1)
-            return None if first is None else Expr(e.op, (first, resolve(e.args[1])), {}, e.args[1].type)
-        if wide[1] and not wide[0] and e.op == "add":
-            first = _first(program, role, e.args[1], depth - 1)
-            return None if first is None else Expr("add", (resolve(e.args[0]), first), {}, e.args[0].type)
+    if e.op == "iota" and isinstance(e.type, FragT):
+        return resolve(e.args[1]) if len(e.args) > 1 else Expr("const", (), {"value": 0}), e.type
+    if not depth or e.op not in ("add", "sub") or len(e.args) != 2:
+        return None
+    left, right = e.args
+    if not isinstance(right.type, FragT) or _nothing(program, role, right):
+        run = _run(program, role, left, depth - 1)
+        return run if run is None or isinstance(right.type, FragT) else (Expr(e.op, (run[0], resolve(right)), {}, right.type), run[1])
+    if e.op == "add" and (not isinstance(left.type, FragT) or _nothing(program, role, left)):
+        run = _run(program, role, right, depth - 1)
+        return run if run is None or isinstance(left.type, FragT) else (Expr("add", (resolve(left), run[0]), {}, left.type), run[1])
     return None
+
+
+def _nothing(program: Program, role: str, e: Expr) -> bool:
+    """A fragment of zeros that a text adds to give a run the shape of another: `n + 0 * m`."""
+    e = defined(program, role, e)
+    return e.op == "mul" and any(a.op == "const" and a.attrs.get("value") == 0 for a in e.args)
+
+
+def _axes(program: Program, role: str, coords: Sequence[Expr]) -> tuple[int, int]:
+    """The axes of the tensor that rows and columns of a fragment run along: the second and the first, unless coordinates that are runs say otherwise."""
+    forms: dict[int, str] = {}
+    for k, c in enumerate(coords):
+        if isinstance(c.type, FragT):
+            run = _run(program, role, c, _DEPTH)
+            forms[k] = (c.type if run is None else run[1]).form
+    down, right = (next((k for k, form in forms.items() if form == wanted), None) for wanted in ("rowvec", "colvec"))
+    if down is None:
+        down = 0 if right == 1 else 1
+    return down, right if right is not None else 1 if down == 0 else 0
 
 
 def mask_ends(program: Program, s: Site) -> tuple[list[tuple[int, Expr]], frozenset[int]]:
@@ -60,7 +80,7 @@ def mask_ends(program: Program, s: Site) -> tuple[list[tuple[int, Expr]], frozen
     role, resolve = s.role.name, resolver_of(program, s.role.name)
     placed = next((k for k, c in enumerate(coords) if isinstance(c.type, FragT)), 0)
     one_line = t.rank == 1 or t.form in ("rowvec", "colvec")
-    down, right = (placed, placed) if one_line else (next((k for k, c in enumerate(coords) if isinstance(c.type, FragT) and c.type.form == "rowvec"), 1), 0)
+    down, right = (placed, placed) if one_line else _axes(program, role, coords)
     out: list[tuple[int, Expr]] = []
     unknown: set[int] = set()
     for part in conjuncts(defined(program, role, mask)):

@@ -39,6 +39,18 @@ def test_what_contradicts_the_rest_of_the_text_is_refused(name: str, old: str, n
     assert error.code == code and message in error.message, error.message
 
 
+FEW = (Path(__file__).resolve().parents[3] / "cake_kernels" / "tiny_gemm" / "hopper_few_send.py").read_text("utf-8")
+MASK = ", mask=lm.in_bounds(total, N - t.n * BN, M)"
+
+
+@pytest.mark.parametrize("mask", ["", ", mask=lm.in_bounds(total, M, N - t.n * BN)", ", mask=lm.in_bounds(total, N, M)"], ids=["none", "rows and columns exchanged", "of the first tile"])
+def test_runs_that_take_the_shape_of_each_other_are_coordinates_too(mask: str) -> None:
+    """Rows of the fragment run along the first axis here; an H200 stored wrong numbers without the mask."""
+    assert FEW.count(MASK) == 1 and verify_text(FEW, suggest=False).verdict == "pass"
+    found = verify_text(FEW.replace(MASK, mask), suggest=False).errors
+    assert [e.code for e in found] == ["S033"], found
+
+
 def test_a_least_extent_that_is_stated_is_enough() -> None:
     text = (CORPUS / "cross_entropy_grad.py").read_text("utf-8").replace('shape=(PART,), form="vec", clip=True, fill=-lm.inf), lm.f32)\n            top', 'shape=(PART,), form="vec"), lm.f32)\n            top')
     assert verify_text(text.replace("V > 0 and V % 8 == 0", "V >= 1024 and V % 8 == 0"), suggest=False).verdict == "pass"
