@@ -52,7 +52,6 @@ ALARMS: Mapping[str, str] = {
 }
 VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
 FIXED: Mapping[str, str] = {
-    "tiny_gemm.hopper_few_send/drop-bounds/0": "S033 did not read `n + 0 * m`, a run that a zero gives the shape of another fragment, as numbers; it does since (tests/cake_verify/safety/test_runs.py)",
     "allgather_ring/multicast/3": "launch and scheduler disagree about the cluster's shape, which Q007 refuses: the simulator gives each block the tile of its rank, the generated text that of its place in the launch's cluster",
     "segment_mean/swizzle/2": "a fault of the lowering, found here: rows that start inside a swizzle had no turn of their own; fixed, with tests on the emulator and on addresses, and clean in 20 runs with swizzles of 32, 64 and 128 bytes",
 }
