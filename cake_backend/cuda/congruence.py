@@ -31,6 +31,9 @@ def _divisor(program: Program, e: Expr, known: dict[str, int]) -> int:
         return a * b if a * b < _LARGE else max(a, b)
     if e.op in ("add", "sub", "min", "max") or (e.op == "mod" and e.args[1].op == "const"):
         return gcd(*(_divisor(program, x, known) for x in e.args))
+    if e.op == "floordiv" and e.args[1].op == "const" and isinstance(c := e.args[1].attrs["value"], int) and c > 0:
+        whole = _divisor(program, e.args[0], known)
+        return whole // c if whole % c == 0 else 1
     return known.get(str(e.attrs["name"]), 1) if e.op == "var" else 1
 
 
