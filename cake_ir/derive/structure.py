@@ -106,7 +106,8 @@ def members_at(program: Program, site: Site) -> tuple[int, ...]:
 
 
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
-_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+"""What a comparison is with its sides exchanged."""
 
 
 def conjuncts(e: Expr) -> list[Expr]:
@@ -156,11 +157,11 @@ def _has_fractions(e: Expr) -> bool:
 
 def _plain(c: Expr) -> Expr:
     """A comparison with a number that stands alone, or multiplies, on the right."""
-    if c.op not in _TURNED or (c.args[1].op == "const" and c.args[0].op in ("param", "mod")):
+    if c.op not in TURNED or (c.args[1].op == "const" and c.args[0].op in ("param", "mod")):
         return c
     left, right = _scaled(c.args[0]), _scaled(c.args[1])
     if left.op == "const" and right.op != "const":
-        return Expr(_TURNED[c.op], (right, left), c.attrs, c.type, c.span)
+        return Expr(TURNED[c.op], (right, left), c.attrs, c.type, c.span)
     return c if left is c.args[0] and right is c.args[1] else Expr(c.op, (left, right), c.attrs, c.type, c.span)
 
 

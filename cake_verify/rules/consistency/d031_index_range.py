@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import TURNED, conjuncts
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
@@ -134,7 +134,7 @@ def _guarded(program: Program, site: Site, tensor: Param, axis: int, e: Expr) ->
         a, b = (resolve(x) for x in c.args)
         op = c.op
         if canonical(b) == text:
-            a, b, op = b, a, _TURNED[op]
+            a, b, op = b, a, TURNED[op]
         if canonical(a) != text:
             continue
         above = _above(program, b, extent, offset + (op == "le") + covered(site.op, axis) - 1) if op in ("lt", "le") else 0
@@ -149,7 +149,6 @@ def _guarded(program: Program, site: Site, tensor: Param, axis: int, e: Expr) ->
 
 
 _COMPARED = ("lt", "le", "gt", "ge")
-_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OTHER = {"le": "<", "ge": ">"}
 
 

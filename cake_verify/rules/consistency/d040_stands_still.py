@@ -56,7 +56,7 @@ def check(program: Program) -> Iterator[Fault]:
         if len(bound) > 1 or not isinstance(start, Expr) or start.op not in _STARTS or (role, name) in found.bindings:
             continue
         after = [s for s in found.of_role(role) if s.order > began.order]
-        if any(_updates(s, name) for s in after):
+        if any(name in places(s) for s in after):
             continue
         use = next((s for s in after if _behind_a_loop(began, s, after) and any(_computed(e, name) for e in _operands(s))), None)
         if use is not None:
@@ -86,7 +86,7 @@ def _computed(e: Expr, name: str) -> bool:
     return any(x.op == "var" and x.attrs["name"] == name for n in e.parts() for i, x in enumerate(n.args) if not (n.op in _MODELS or n.op == "pair" or (n.op == "where" and i > 0)))
 
 
-def _updates(s: Site, name: str) -> bool:
-    """Whether an operation writes a vector in place."""
+def places(s: Site) -> tuple[str, ...]:
+    """Places that an operation writes without an assignment."""
     acc = s.op.operands.get("acc")
-    return isinstance(acc, Expr) and acc.op == "var" and acc.attrs["name"] == name
+    return (str(acc.attrs["name"]),) if isinstance(acc, Expr) and acc.op == "var" else ()

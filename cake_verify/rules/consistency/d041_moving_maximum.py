@@ -11,7 +11,7 @@ from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.rule import Page
-from cake_verify.rules.consistency.d040_stands_still import LARGEST
+from cake_verify.rules.consistency.d040_stands_still import LARGEST, places
 from cake_verify.rules.examples import edit
 
 PAGE = Page(
@@ -24,12 +24,12 @@ PAGE = Page(
     limits="Looked for where the running maximum is `lm.max` of a vector that the loop carries, the exponential is of a difference with it, and sum and factor stand under no condition of their own.",
 )
 
-_EXP = ("exp", "exp2", "exp2_fma")
+EXPONENTIALS = frozenset({"exp", "exp2", "exp2_fma"})
 
 
 def check(program: Program) -> Iterator[Fault]:
     said = mentions(program).keys()
-    if "max" not in said or said.isdisjoint(_EXP):
+    if "max" not in said or said.isdisjoint(EXPONENTIALS):
         return
     for role in program.roles:
         for loop in {id(x): x for s in sites(program).of_role(role) for x in s.loops if x.kind != "tiles"}.values():
@@ -46,8 +46,8 @@ class _Round:
         self.depth = next((s.path.index(loop) for s in self.inside), 0)
         before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
         self.free = [s for s in self.inside if not any(isinstance(x, If) for x in s.path[self.depth :])]
-        self.doubtful = {t for s in self.inside if s not in self.free for t in (*s.targets, *_places(s))}
-        self.carried = before & {t for s in self.inside for t in (*s.targets, *_places(s))} - self.doubtful
+        self.doubtful = {t for s in self.inside if s not in self.free for t in (*s.targets, *places(s))}
+        self.carried = before & {t for s in self.inside for t in (*s.targets, *places(s))} - self.doubtful
         self.maxima: set[str] = set()
         for s in self.computed():
             e = s.op.operands["value"]
@@ -96,7 +96,7 @@ class _Round:
         """The running maximum less which an expression is an exponential, or a sum of such."""
         if e.op == "var":
             return weights.get(str(e.attrs["name"]), "")
-        if e.op in _EXP:
+        if e.op in EXPONENTIALS:
             return self._less(e, False)
         if e.op in ("reduce", "sum", "finish", "cast"):
             return self._relative(e.args[0], weights)
@@ -104,7 +104,7 @@ class _Round:
 
     def _factor(self, e: Expr, factors: dict[str, str]) -> str:
         """The running maximum to which an expression brings what is relative to another one."""
-        return factors.get(str(e.attrs["name"]), "") if e.op == "var" else self._less(e, True) if e.op in _EXP else self._factor(e.args[1], factors) or self._factor(e.args[2], factors) if e.op == "where" else ""
+        return factors.get(str(e.attrs["name"]), "") if e.op == "var" else self._less(e, True) if e.op in EXPONENTIALS else self._factor(e.args[1], factors) or self._factor(e.args[2], factors) if e.op == "where" else ""
 
     def _less(self, e: Expr, vector: bool) -> str:
         """The running maximum that is subtracted under an exponential: from a vector, or from a tile."""
@@ -124,9 +124,3 @@ def _unscaled(e: Expr) -> Expr:
 
 def _named(e: Expr) -> str:
     return str(e.attrs["name"]) if e.op == "var" else ""
-
-
-def _places(s: Site) -> tuple[str, ...]:
-    """Places that an operation writes without an assignment."""
-    acc = s.op.operands.get("acc")
-    return (_named(acc),) if isinstance(acc, Expr) and acc.op == "var" else ()

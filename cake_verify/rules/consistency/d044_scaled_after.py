@@ -8,6 +8,7 @@ from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
 from cake_verify.rule import Page
+from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS
 from cake_verify.rules.examples import edit
 
 _SOFTMAX = '''
@@ -60,13 +61,12 @@ PAGE = Page(
     limits="Decided inside one body of statements: the operand, the product and the factor stand in it, and both exponentials subtract the same name, which is not bound again in between.",
 )  # fmt: skip
 
-_EXP = frozenset({"exp2", "exp", "exp2_fma"})
-_SEEN = _EXP | {"cast", "var"}
+_SEEN = EXPONENTIALS | {"cast", "var"}
 
 
 def check(program: Program) -> Iterator[Fault]:
     found = mentions(program)
-    if not _EXP.isdisjoint(found) and any(op.name == "mma" for op in program.ops):
+    if not EXPONENTIALS.isdisjoint(found) and any(op.name == "mma" for op in program.ops):
         for block in program.body:
             yield from _body(block.body)
 
@@ -88,7 +88,7 @@ def _body(body: tuple[Stmt, ...]) -> Iterator[Fault]:
                 added[str(acc.attrs["name"])] = s.op, _relative(a, relative)
         elif isinstance(s, Assign):
             value = s.value.operands.get("value") if isinstance(s.value, Op) else None
-            for name in s.targets if relative or added or (isinstance(value, Expr) and value.op in _EXP) else ():
+            for name in s.targets if relative or added or (isinstance(value, Expr) and value.op in EXPONENTIALS) else ():
                 if isinstance(value, Expr) and name in added and (fault := _scaled(s, name, value, *added[name], relative)) is not None:
                     yield fault
                 added.pop(name, None)
@@ -109,7 +109,7 @@ def _relative(e: Expr, known: dict[str, frozenset[str]]) -> frozenset[str]:
         e = e.args[0]
     if e.op == "var":
         return known.get(str(e.attrs["name"]), frozenset())
-    if e.op not in _EXP:
+    if e.op not in EXPONENTIALS:
         return frozenset()
     return frozenset(str(v.attrs["name"]) for n in e.parts() if n.op == "sub" for v in n.args[1].parts() if v.op == "var")
 

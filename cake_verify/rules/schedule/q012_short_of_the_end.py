@@ -104,9 +104,12 @@ def _cut(found: Short) -> Fault:
     """A loop that never comes to the tile which its length ends in."""
     rounds = f"{found.missing} round{'s' if found.missing > 1 else ''}"
     message = f"this loop ends {rounds} before the length that its tiles are cut by does: what is left of it is never {'stored' if found.op.name != 'compute' else 'taken in'}"
-    hi = found.loop.hi
-    mends = (edits.replace(hi.span, spoken(hi.args[0])),) if hi is not None and hi.op == "sub" and hi.args[1].op == "const" and hi.span.line else ()
-    return Fault("Q012", message, found.loop.head, ((found.at, "cut here"),), "go on to the last tile", mends, {"role": found.role, "missing": found.missing})
+    return Fault("Q012", message, found.loop.head, ((found.at, "cut here"),), "go on to the last tile", _whole(found.loop.hi), {"role": found.role, "missing": found.missing})
+
+
+def _whole(hi: Expr | None) -> tuple[Fix, ...]:
+    """The end of a loop without the number that is taken off it."""
+    return (edits.replace(hi.span, spoken(hi.args[0])),) if hi is not None and hi.op == "sub" and hi.args[1].op == "const" and hi.span.line else ()
 
 
 def _fixed(program: Program, s: Site, tensor: Param, axis: int, e: Expr, size: int) -> Fault | None:
@@ -155,15 +158,12 @@ def _loads(program: Program) -> Iterator[Fault]:
                 continue
             missing = _missing(program, rounds[0], extent, stride)
             if missing:
-                hi = loop.hi
-                mends = (edits.replace(hi.span, spoken(hi.args[0])),) if hi is not None and hi.op == "sub" and hi.args[1].op == "const" and hi.span.line else ()
                 message = f"this loop ends {missing} round{'s' if missing > 1 else ''} before `{tensor.name}` does, whatever `{extent}` is: nothing reads the rest of it"
-                yield Fault("Q012", message, loop.head, ((s.op.span, "read here"), (tensor.span, f"`{extent}` is declared here")), "go on to the last tile", mends,
+                yield Fault("Q012", message, loop.head, ((s.op.span, "read here"), (tensor.span, f"`{extent}` is declared here")), "go on to the last tile", _whole(loop.hi),
                             {"role": s.role.name, "missing": missing, "axis": axis})  # fmt: skip
                 break
 
 
-_LOADS = ("load", "tma_load", "cp_async", "bulk_load")
 _CLOSE = 2
 """Rounds that may be missing: more are a part of the tensor that is somebody else's."""
 
