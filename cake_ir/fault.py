@@ -37,7 +37,7 @@ class Fix:
     title: str = ""
 
 
-Cause = Literal["columns overwritten", "operand turned", "next sequence", "own copies", "copied behind the wait", "vector laid across", "no round"]
+Cause = Literal["columns overwritten", "operand turned", "next sequence", "own copies", "copied behind the wait", "vector laid across", "no round", "slot of its own round"]
 """What of several mistakes with one code a fault is, where the edit that mends it depends on that; for those who look for edits, never printed."""
 
 

@@ -31,10 +31,15 @@ FINDINGS: dict[str, str] = {
     "overwrite_after_reading": "An mbarrier arrival does not wait for loads in flight (machine code shows it), and the copy engine does not queue behind them: with loads that conflict on a bank, one word in "
     "eighteen to one in seven was the refill's; without conflicts none. With a proxy fence in front of the arrival none of 2.2 thousand million words is, at 24 cycles a round; a memory barrier or an instruction that really needs "
     "the loaded value do as well. A branch that needs it and is never taken does not: the assembler may move it. The lowering puts the proxy fence there (decision 0003).",
+    "refill_after_reading": "Loads in flight when their thread arrives are overtaken by whoever refills the stage from another CTA: where the loads conflict on a bank, one word in sixteen was a peer's next `st.async`, "
+    "one in 36 its next plain store. Stores of another warp and `cp.async` on the same SM queue behind them: none in 405 million. A proxy fence in front of the arrival closes it, so does an arrival that releases at cluster "
+    "scope; an instruction that needs the last value does for plain stores and not for `st.async`. The lowering puts the fence in front of arrivals that free what a peer sends into (decision 0003).",
     "reduce_types": "`add` takes u32, i32, u64, f16, bf16, f32 and f64 (a tf32 map counts as f32), `min` and `max` u32, i32, u64, i64, f16 and bf16, `inc` and `dec` u32, `and`, `or` and `xor` u32, i32 and u64. "
     "Everything else is an illegal instruction. The language's list (no f32 `min`, no 8- or 16-bit integers) is a subset.",
     "arrivals": "Arrivals beyond the count go to the next phase: a barrier of 2 shows its first phase complete after three and the second after four, so that a waiter on the first one "
     "does not pass. One arrival that takes more than is left of a phase, and a phase whose bytes are missing when the count is used up again, end the kernel.",
+    "clusters_at_once": "The driver's count is what runs. With one block an SM an H200 holds 66 clusters of 2, 39 of 3, 30 of 4, 22 of 5, 17 of 6, 15 of 7 or 8, 7 of 12 or 16: SMs lie in unequal groups, and a cluster stays in one. "
+    "Two, three and four blocks an SM hold about as many times more. The cost model counts waves with these (H200).",
     "copy_start": "Loads and stores start on 16 bytes, in every rank and for both widths: a start between is an illegal instruction, on either side of the tensor's edge. A load may start in front of the tensor "
     "if that is a multiple of 16 bytes; a store may not start there at all (S033). H024 asks for just that.",
     "named_barriers": "Whole warps are counted: a half of a warp that comes counts as all of it, and the halves may come at two places. A count of 0 is the whole block; one that is no multiple of 32, or that participants do "

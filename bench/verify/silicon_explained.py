@@ -12,6 +12,7 @@ from typing import Any
 NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X001", "S005"): "the elected warp releases the slot before the other three are through their wait, and by the documents they may miss the phase; here the four "
     "warps of a warpgroup start a product together",
+    ("X001", "Q006"): "the early arrival frees the slot of the round before, and the loader had passed its wait for that slot by then; a loader that comes later waits for a phase that is gone",
     ("X003", "S011"): "the block ends under a running store: in 30,000 such blocks whose shared memory was overwritten at once no word was wrong "
     "(docs/hardware.md), also with the copy engine busy ahead of the store, so the device seems to hold it; no document says that it must",
     ("X003", "S025"): "the block ends under loads or copy arrivals that nobody waits for: in 300 million words of blocks that took their place none "
@@ -47,11 +48,14 @@ ALARMS: Mapping[str, str] = {
     "S015": "a turn that is passed on without having been held arrives at the next member's barrier all the same: with turns of equal length the counts still fit; where a member falls a "
     "round behind, two arrivals complete a phase alone and the waiter stays (docs/hardware.md, HW075)",
     "Q007": "launch and scheduler disagree about the cluster; with these tile counts every tile is still walked",
+    "H005": "the lowering takes an axis that the cluster does not have for its first one; the language knows no such name",
     "H006": "the assembler refuses the register count as well",
     "H012": "two products in flight on one path and one on the other: right numbers, but the assembler may serialise all",
 }
 VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
 FIXED: Mapping[str, str] = {
+    "allgather_ring/drop-step/1": "a fault of the lowering, found here: a ring that steps twice uses one slot only, which is safe, but an arrival does not wait for loads in flight and what a peer sends does not queue behind "
+    "them; with the proxy fence in front of the arrival eight copies were clean in 300 runs each, without it none (decision 0003)",
     "allgather_ring/multicast/3": "launch and scheduler disagree about the cluster's shape, which Q007 refuses: the simulator gives each block the tile of its rank, the generated text that of its place in the launch's cluster",
     "segment_mean/swizzle/2": "a fault of the lowering, found here: rows that start inside a swizzle had no turn of their own; fixed, with tests on the emulator and on addresses, and clean in 20 runs with swizzles of 32, 64 and 128 bytes",
 }

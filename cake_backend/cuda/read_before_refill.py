@@ -1,8 +1,9 @@
-"""Arrivals and meetings behind which the copy engine refills bytes that threads have read with ordinary loads.
+"""Arrivals and meetings behind which the copy engine, or a peer CTA's sends, refill bytes that threads have read with ordinary loads.
 
 An arrival releases what the thread has done, but a shared load is done, for the generic proxy, once it is queued in order: its value may
-still be on its way. The copy engine does not queue behind it. Where loads had to wait (32 lanes on one bank), an H200 refilled the stage
-under them in one word of seven (`docs/hardware.md`); a proxy fence between the loads and the arrival closes that.
+still be on its way. Neither the copy engine nor what a peer CTA sends queues behind it. Where loads had to wait (32 lanes on one bank), an H200 refilled
+the stage under them in one word of seven, or of sixteen by sends (`docs/hardware.md`); a proxy fence between the loads and the arrival closes that.
+Stores and `cp.async` of the same SM do queue.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _released(program: Program, op: Op, read: frozenset[str], rings: dict[str, s
 
 
 def _refilled(program: Program) -> dict[str, frozenset[str]]:
-    """Views that the copy engine writes, with the roles that have it do so."""
+    """Views that the copy engine or a peer's sends write, with the roles that have the copy engine do so: a meeting tells no peer."""
     found: dict[str, frozenset[str]] = {}
     for block in program.body:
         for s in statements(block.body):
@@ -63,8 +64,8 @@ def _refilled(program: Program) -> dict[str, frozenset[str]]:
             for e in effects_of(op, program) if op is not None else ():
                 for t in e.touches if isinstance(e, Issue) else ():
                     x = op.operands.get(t.operand) if op is not None else None
-                    if t.space == "smem" and t.proxy == "async" and "w" in t.mode and isinstance(x, Expr) and isinstance(x.type, ViewT):
-                        found[x.type.view] = found.get(x.type.view, frozenset()) | {block.role}
+                    if t.space == "smem" and (t.proxy == "async" or e.engine == "st_async") and "w" in t.mode and isinstance(x, Expr) and isinstance(x.type, ViewT):
+                        found[x.type.view] = found.get(x.type.view, frozenset()) | ({block.role} if t.proxy == "async" else set())
     return found
 
 

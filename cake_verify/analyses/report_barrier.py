@@ -180,6 +180,9 @@ def never_waited(r: Replay, found: Found) -> Fault:
         return _arrivals_at_exit(r, found.data["bar"], found.data["count"], facts)
     m = found.member
     assert m is not None
+    early = r.early_release() if engine == "wgmma" else None
+    if early is not None and early[0].member is m:  # one wait that is missing, or too lax, does both
+        return early_release(r, *early)
     op = r.plan.program.ops[found.data["op"]] if found.data["op"] >= 0 else None
     issued = next((e for e in reversed(r.log) if e.member is m and (op is None or e.op is op)), None)
     block = [b for b in r.plan.program.body if b.role == m.role][-1]

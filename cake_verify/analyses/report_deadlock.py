@@ -6,7 +6,7 @@ from cake_ir.derive.clusters import guarded_loads
 from cake_ir.derive.structure import Site
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops.effects import Arrive, ClusterSync, Commit, Drain, Issue, Sync, Turn, Wait
-from cake_ir.program import Expr, If, Op
+from cake_ir.program import Expr, For, If, Op
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.replay import Entry, Replay
@@ -94,19 +94,51 @@ def early_release(r: Replay, release: Entry, group: int) -> Fault:
     user = r.plan.program.ops[group]
     barrier = release.op.attrs["barrier"]
     issued = next(e for e in reversed(r.log[: release.number]) if e.member is release.member and e.op is user)
-    fixes = [edits.before(edits.level_with(r.plan, release.op, user), f"lm.{'store_wait' if r.is_a(user, Issue) and user.name != 'mma' else 'mma_wait'}(pending=0)")]
-    stage = release.op.spans.get("stage")
+    product, stage = user.name == "mma", release.op.spans.get("stage")
+    fixes = [edits.before(edits.level_with(r.plan, release.op, user), f"lm.{'mma_wait' if product or not r.is_a(user, Issue) else 'store_wait'}(pending=0)")]
+    related, cause = [(user.span, "this is still reading the slot")], None
+    drain = r.drain(release.number, release.member, "wgmma")
+    waited = drain is not None and drain.number > issued.number
     e = release.op.operands.get("stage")
-    if stage is not None and len(release.flying) > 0 and getattr(e, "op", "") == "var":
+    if stage is not None and release.flying and getattr(e, "op", "") == "var" and (waited or not product):
         fixes.insert(0, edits.replace(stage, f"{spoken(e)}.prev()", "likely"))  # type: ignore[arg-type]  # a variable expression
-    if user.name == "mma":
+        cause = "slot of its own round"
+    if waited and product and (lax := _lax_wait(r, drain, release, group)) is not None:
+        left = _younger(release, group)
+        fixes.insert(0, edits.replace(lax, str(left), title=f"leave {left} in flight"))
+        related.append((lax, "this wait leaves it in flight"))
+        cause = None
+    if product:
         message = f"slot released on `{barrier}` while the MMA group that reads it may be in flight"
     else:
         message = f"slot released on `{barrier}` while a bulk store may still read it"
     facts = {"barrier": barrier, "role": release.member.role, "setting": str(r.setting)}
     lines = trace(r, [(issued, "may still read the slot"), (release, "releases it")], None)
-    return Fault("S005", message, release.op.span, ((user.span, "this is still reading the slot"),), fixes=tuple(fixes), facts=facts, trace=lines,
+    return Fault("S005", message, release.op.span, tuple(related), fixes=tuple(fixes), facts=facts, trace=lines, cause=cause,
                  help="release the slot of the group that the last wait retired, or wait for this one first")  # fmt: skip
+
+
+def _younger(release: Entry, group: int) -> int:
+    """Groups in flight at a release that were issued after the last one of `group`: what a wait may leave pending."""
+    return next(n for n, (op, _) in enumerate(reversed(release.flying)) if op == group)
+
+
+def _lax_wait(r: Replay, drain: Entry, release: Entry, group: int) -> Span | None:
+    """The `pending=` of the wait between a group and its release, where that lets too many go on.
+
+    Where the release names the slot of its own round, and a later wait ends the last group, the loop means to leave one in flight: the slot is wrong then.
+    """
+    if "pending" not in drain.op.spans or int(drain.op.attrs.get("pending", 0)) <= _younger(release, group):
+        return None
+    own = getattr(release.op.operands.get("stage"), "op", "") == "var"
+    around = _loops(r, release.op)
+    ends = any(x.op.id > release.op.id and x.role == release.member.role and x.op.name == drain.op.name and _loops(r, x.op) < around for x in r.plan.sites.values())
+    return None if own and ends else drain.op.spans["pending"]
+
+
+def _loops(r: Replay, op: Op) -> frozenset[int]:
+    """The loops around an operation."""
+    return frozenset(id(x) for x, _ in r.plan.sites[op.id].around if isinstance(x, For))
 
 
 def _turn(r: Replay, blocked: list[Blocked]) -> Fault | None:

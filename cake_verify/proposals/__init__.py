@@ -97,6 +97,7 @@ BY_CAUSE: dict[Cause | None, tuple[str, ...]] = {
     "own copies": ("insert-sync", "swap"),
     "vector laid across": (),  # its elements need coordinates of their own, which no exchange gives them
     "no round": (),  # what follows the loop is right where it has one
+    "slot of its own round": ("slot-back",),  # the wait before it leaves one group in flight, as the end of the loop says it should
     "copied behind the wait": ("slot-back", "slot", "insert-copy-wait", "later"),
 }
 """Kinds of edits for a fault that says which of several mistakes it is."""

@@ -1,4 +1,4 @@
-"""Slots that threads read and the copy engine refills are released behind a proxy fence; slots that only the tensor core reads are not."""
+"""Slots that threads read and the copy engine, or a peer, refills are released behind a proxy fence; slots that only the tensor core reads are not."""
 
 from __future__ import annotations
 
@@ -41,6 +41,14 @@ def fences_before_releases(code: list[str]) -> list[bool]:
 def test_loads_are_fenced_before_the_slot_is_released(name: str) -> None:
     found = fences_before_releases(lines(name))
     assert found and all(found)
+
+
+@pytest.mark.parametrize("name", ["allgather_ring", "gemm_split_send"])
+def test_loads_are_fenced_before_a_peer_may_send_again(name: str) -> None:
+    code = lines(name)
+    (at,) = [i for i, x in enumerate(code) if "mbarrier_arrive_remote(" in x and ("(empty" in x if name == "allgather_ring" else "(read" in x)]
+    load = max(i for i in range(at) if "load_shared" in code[i])
+    assert FENCE in code[load + 1 : at]
 
 
 @pytest.mark.parametrize("name", ["gemm_deep", "gemm_split_k", "gemm_pingpong"])
