@@ -12,6 +12,7 @@ from cake_backend.cost.scalars import NoValue, value
 from cake_ir.placement import tile_order
 from cake_ir.program import For, Program, Stmt, statements
 from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, cta_tile, dealt
+from cake_ir.targets import Device
 from cake_ir.targets import target as target_named
 
 _JITTER = 0.03  # relative spread of the durations of equal blocks
@@ -48,8 +49,7 @@ class Grid:
         return min(1.0, self.tiles / self.size / max(1, self.slots) / max(1.0, self.rounds))
 
 
-def lay_out(program: Program, args: Mapping[str, Any], extents: Mapping[tuple[str, int], int], sms: int, registers: int | None,
-            target: str) -> Grid:  # fmt: skip
+def lay_out(program: Program, args: Mapping[str, Any], extents: Mapping[tuple[str, int], int], board: Device, registers: int | None) -> Grid:
     """The grid for these arguments. Raises `NoValue` where a tile count is not known."""
     used = [s.scheduler for block in program.body for s in statements(block.body) if _is_tiles(s) and isinstance(s, For)]
     orders = {}
@@ -63,8 +63,8 @@ def lay_out(program: Program, args: Mapping[str, Any], extents: Mapping[tuple[st
     total = max(1, cluster_total(first))
     if total > MOST_TILES:
         raise NoValue(f"{total:,} tiles are no grid")
-    resident, limit = _resident(program, registers, target)
-    slots = max(1, sms * resident // size)
+    resident, limit = _resident(program, registers, board.target)
+    slots = max(1, board.clusters_at_once(size, resident))
     persistent = program.launch.grid == "persistent"
     return Grid(total * size, size, min(total, slots) if persistent else total, slots, resident, persistent, orders, limit)
 

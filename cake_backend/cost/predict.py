@@ -113,7 +113,7 @@ def setting(program: Program, bindings: Mapping[str, Any], *, device: str = "H20
     data = {name: bindings[name] for name in program.tensors if name in bindings}
     report = compiled(build)
     try:
-        grid = lay_out(program, args, extents or {}, board.sm_count, report.registers if report else None, board.target)
+        grid = lay_out(program, args, extents or {}, board, report.registers if report else None)
     except NoValue as reason:
         return Withheld("R06", str(reason))
     subject = prepare(program)

@@ -139,6 +139,11 @@ def _grid(p: Prediction, what_if: WhatIf) -> list[Finding]:
         out.append(Finding("B09", f"the slowest slot does {g.rounds:g} tiles where the mean is {g.rounds * g.balance:.2f}", "candidate",
                            "another tile size, a finer last round, or a sum split over blocks", "the blocks end together in a profile", line=line,
                            numbers={"rounds": g.rounds, "balance": round(g.balance, 4)}, basis=("predicted",), gain=Gain(1 - g.balance, "mean over maximum")))  # fmt: skip
+    laid = what_if.setting.grid
+    if laid.size > 1 and (held := laid.slots * laid.size) < 0.95 * sms * g.resident and g.tiles > held:
+        out.append(Finding("B10", f"{laid.slots} clusters of {laid.size} run at once, {held} blocks where the SMs have room for {sms * g.resident}: a cluster stays in one group of SMs", "candidate",
+                           "smaller clusters: those of two leave no SM out", "the driver's `cuOccupancyMaxActiveClusters` says another number", line=program.launch.span.line,
+                           numbers={"clusters": laid.slots, "size": laid.size, "SMs": sms}, basis=("predicted",), gain=Gain(1 - held / (sms * g.resident), "idle SMs")))  # fmt: skip
     if g.limit:
         out.append(Finding("B11", f"an SM holds {g.resident} blocks where `ctas_per_sm={program.launch.ctas_per_sm}` asks for more: {g.limit} is the limit", "candidate",
                            f"take less {g.limit} a block", "the launch reports another limit", line=program.launch.span.line,

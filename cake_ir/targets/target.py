@@ -90,7 +90,8 @@ class Target:
 class Device:
     """A board: what the architecture does not fix. ``None`` means not known, to be read at run time.
 
-    ``tensor_peak`` is dense operations per clock and SM by operand kind; ``source`` says where the figures come from.
+    ``tensor_peak`` is dense operations per clock and SM by operand kind; ``source`` says where the figures come from. ``clusters`` holds, by size,
+    how many clusters were seen to run at once with one block an SM, two, and so on: fewer than the SMs divided by the size, since a cluster stays in one group of SMs.
     """
 
     name: str
@@ -101,6 +102,14 @@ class Device:
     boost_mhz: int | None
     tensor_peak: dict[str, float] = field(default_factory=dict)
     source: str = ""
+    clusters: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def clusters_at_once(self, size: int, resident: int) -> int:
+        """How many clusters of ``size`` blocks run at once where an SM holds ``resident`` of them; what the SMs could hold where that was not measured."""
+        seen = self.clusters.get(size)
+        if seen is None:
+            return (self.sm_count or 1) * resident // size
+        return seen[resident - 1] if resident <= len(seen) else seen[-1] * resident // len(seen)

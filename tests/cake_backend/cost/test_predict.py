@@ -1,15 +1,18 @@
 """Predictions: intervals, clocks, floors, and where the model abstains."""
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cake_backend.cost import predict
 from cake_ir.program import Program
-from cake_ir.targets import UnknownDevice
+from cake_ir.targets import UnknownDevice, device
 
+RESULTS = Path(__file__).resolve().parents[3] / "bench" / "results"
 BIG = {"M": 8192, "N": 8192, "K": 8192}
 
 
@@ -121,3 +124,19 @@ def test_absurd_arguments_are_answered_within_seconds(example: Callable[..., Pro
     p = predict(example(name), args)
     assert p.milliseconds < 40_000  # minutes would be a hang; a busy machine takes several times what an idle one does
     assert p.cycles is None or p.cycles.mid > 1e12
+
+
+def test_clusters_of_four_leave_sms_out_and_the_rounds_say_so() -> None:
+    board = device("H200-SXM")
+    assert [board.clusters_at_once(n, 1) for n in (1, 2, 3, 4, 8)] == [132, 66, 39, 30, 15]
+    assert board.clusters_at_once(4, 4) == 124 and board.clusters_at_once(4, 8) == 248 and board.clusters_at_once(9, 1) == 14
+    assert device("H100-SXM5").clusters_at_once(4, 1) == 33  # not measured there
+
+
+def test_the_clusters_of_the_board_are_the_recorded_ones() -> None:
+    recorded = json.loads((RESULTS / "hardware.json").read_text())["questions"]["clusters_at_once"]["cases"]
+    board = device("H200-SXM")
+    for case, answer in recorded.items():
+        size, resident = (int(x) for x in re.findall(r"\d+", case))
+        assert board.clusters_at_once(size, resident) == answer["clusters_said"] == answer["clusters_seen"], case
+    assert len(recorded) == 40

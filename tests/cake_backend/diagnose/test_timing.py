@@ -56,6 +56,12 @@ def test_a_small_grid_and_a_bad_tail_are_seen(example: Example) -> None:
     assert tail["B09"].gain is not None and tail["B09"].gain.bound > 0.2
 
 
+def test_clusters_that_do_not_fit_beside_each_other_are_seen(example: Example) -> None:
+    four = example("gemm_ws", ("cluster=(2, 1)", "cluster=(4, 1)"))
+    found = by_id(diagnose(simulated(BIG), four))
+    assert found["B10"].numbers == {"clusters": 30, "size": 4, "SMs": 132} and "smaller clusters" in found["B10"].edit
+
+
 def test_an_arrive_at_cluster_scope_is_foreseen_and_then_seen(example: Example) -> None:
     program = example("gemm_ws", ("stage=s.prev())", 'stage=s.prev(), order="cluster")'))
     foreseen = by_id(diagnose(simulated(BIG), program))["B13"]
