@@ -98,12 +98,13 @@ def early_release(r: Replay, release: Entry, group: int) -> Fault:
     fixes = [edits.before(edits.level_with(r.plan, release.op, user), f"lm.{'mma_wait' if product or not r.is_a(user, Issue) else 'store_wait'}(pending=0)")]
     related, cause = [(user.span, "this is still reading the slot")], None
     drain = r.drain(release.number, release.member, "wgmma")
-    waited = drain is not None and drain.number > issued.number
+    if drain is not None and drain.number < issued.number:
+        drain = None
     e = release.op.operands.get("stage")
-    if stage is not None and release.flying and getattr(e, "op", "") == "var" and (waited or not product):
+    if stage is not None and release.flying and getattr(e, "op", "") == "var" and (drain is not None or not product):
         fixes.insert(0, edits.replace(stage, f"{spoken(e)}.prev()", "likely"))  # type: ignore[arg-type]  # a variable expression
         cause = "slot of its own round"
-    if waited and product and (lax := _lax_wait(r, drain, release, group)) is not None:
+    if drain is not None and product and (lax := _lax_wait(r, drain, release, group)) is not None:
         left = _younger(release, group)
         fixes.insert(0, edits.replace(lax, str(left), title=f"leave {left} in flight"))
         related.append((lax, "this wait leaves it in flight"))
@@ -128,15 +129,16 @@ def _lax_wait(r: Replay, drain: Entry, release: Entry, group: int) -> Span | Non
 
     Where the release names the slot of its own round, and a later wait ends the last group, the loop means to leave one in flight: the slot is wrong then.
     """
-    if "pending" not in drain.op.spans or int(drain.op.attrs.get("pending", 0)) <= _younger(release, group):
+    pending = drain.op.attrs.get("pending", 0)
+    if "pending" not in drain.op.spans or not isinstance(pending, int) or pending <= _younger(release, group):
         return None
     own = getattr(release.op.operands.get("stage"), "op", "") == "var"
-    around = _loops(r, release.op)
-    ends = any(x.op.id > release.op.id and x.role == release.member.role and x.op.name == drain.op.name and _loops(r, x.op) < around for x in r.plan.sites.values())
+    around = _enclosing(r, release.op)
+    ends = any(x.op.id > release.op.id and x.role == release.member.role and x.op.name == drain.op.name and _enclosing(r, x.op) < around for x in r.plan.sites.values())
     return None if own and ends else drain.op.spans["pending"]
 
 
-def _loops(r: Replay, op: Op) -> frozenset[int]:
+def _enclosing(r: Replay, op: Op) -> frozenset[int]:
     """The loops around an operation."""
     return frozenset(id(x) for x, _ in r.plan.sites[op.id].around if isinstance(x, For))
 
