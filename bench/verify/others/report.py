@@ -17,6 +17,7 @@ from typing import Any
 from bench.verify.cases import CASES
 from bench.verify.others.twins import MUTATIONS, TWINS, mutated
 from bench.verify.sight import verdict_of
+from bench.verify.silicon_sample import SHIPPED, add_shipped
 from bench.verify.truth import judge
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "verify-others.json"
@@ -135,7 +136,7 @@ def page(report: Mapping[str, Any]) -> str:
     harmful = [m for m in ran if m["simulator"] == "harmful"]
     out += [
         "## A sample of the silicon mutants", "",
-        f"{len(ran)} mutants of as many classes, {len(harmful)} of them harmful in simulation, and {len(controls)} right schedules, one launch each. Cake verify refuses "
+        f"{len(ran)} mutants of {len({m['cls'] for m in ran})} classes, {len(harmful)} of them harmful in simulation, and {len(controls)} right schedules, one launch each. Cake verify refuses "
         f"{sum(m['verifier'] == 'fail' for m in harmful)} of the harmful ones; " + ", ".join(f"{t} reports {sum(m[t]['caught'] for m in harmful)}" for t in TOOLS)
         + f". On the right schedules: {sum(m[t]['caught'] for m in controls for t in TOOLS)} reports.", "",
         "| mutant | change | Cake verify | simulator | alone | racecheck | synccheck | memcheck |", "|---|---|---|---|---|---|---|---|",
@@ -156,6 +157,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(page(json.loads(RESULTS.read_text())))
         return 0
     CASES.update(TWINS)
+    add_shipped(SHIPPED)
     found = json.loads(a.others.read_text())
     report = {"command": "python3 -m bench.verify.others.run", "gpu": "NVIDIA H200", "tools": {"triton": "3.6", "compute-sanitizer": "of CUDA 13"}, "seconds": found["seconds"],
               **collected(json.loads((a.mutants / "index.json").read_text())["mutants"], found["results"], json.loads((a.mutants / "texts.json").read_text()))}  # fmt: skip

@@ -17,7 +17,7 @@ from bench.verify.cases import CASES
 from bench.verify.others.twins import MUTATIONS, TWINS, mutated
 from bench.verify.sight import verdict_of
 from bench.verify.silicon_build import build, folder_bytes
-from bench.verify.silicon_sample import CONTROL, Pick
+from bench.verify.silicon_sample import CONTROL, SHIPPED, Pick, add_shipped
 from bench.verify.truth import judge
 
 WAIT = 1_500_000_000
@@ -32,6 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--count", type=int, default=40)
     a = p.parse_args(argv)
     CASES.update(TWINS)
+    add_shipped(SHIPPED)
     index, texts = json.loads((a.mutants / "index.json").read_text())["mutants"], json.loads((a.mutants / "texts.json").read_text())
     shown = {r["key"]: r["outcome"] for r in json.loads(a.silicon.read_text())["results"]} if a.silicon else {}
     picks = [_again(m, texts[m["key"]]) for m in _chosen(index, shown, a.count)] + twins()
