@@ -60,13 +60,17 @@ def _multicast(program: Program, s: Site, has: bool) -> Iterator[Fault]:
         return
     axis = str(op.attrs["multicast"])
     names = _axes(program)
+    along = [n for n, size in zip(names, program.launch.cluster, strict=False) if size > 1]
+    other = (Fix((Edit(span, f'"{along[0]}"'),), "likely", f"multicast along `{along[0]}`, which the cluster spans"),) if len(along) == 1 else ()
     if axis not in names[:2]:
-        yield Fault("H005", f"`multicast` names axis `{axis}`, the cluster spans {' and '.join(f'`{n}`' for n in names[:2])}", span, facts={"expected": list(names[:2]), "found": axis})
+        yield Fault("H005", f"`multicast` names axis `{axis}`, the cluster spans {' and '.join(f'`{n}`' for n in along or names[:2])}", span, (),
+                    f"name an axis along which the cluster has several CTAs: {' or '.join(f'`{n}`' for n in along)}" if along else "drop the multicast, or launch a cluster",
+                    other or off if len(along) < 2 else (), {"expected": along or list(names[:2]), "found": axis})  # fmt: skip
         return
     size = program.launch.cluster[names.index(axis)]
     if size == 1:
         yield Fault("H005", f"the cluster has one CTA along `{axis}`: nothing to multicast to", span, ((program.launch.spans.get("cluster", program.launch.span), "the cluster"),),
-                    "drop the multicast, or launch a cluster along that axis", off, {"expected": 2, "found": 1})  # fmt: skip
+                    "drop the multicast, or launch a cluster along that axis", (*other, *off), {"expected": 2, "found": 1})  # fmt: skip
         return
     view = op.operands["view"]
     rows = view.type.rows if isinstance(view, Expr) else 0  # type: ignore[union-attr]  # a view by its kind
