@@ -22,7 +22,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -70,6 +70,8 @@ def _ceil(a: int, b: int) -> int:
 
 def cluster_counts(order: TileOrder) -> tuple[int, ...]:
     """Cluster tiles along each axis: CTA tiles divided by the cluster's extent, rounded up."""
+    if order.cluster == (1, 1):
+        return tuple(order.tiles)
     extents = (*order.cluster, *(1 for _ in order.tiles))
     return tuple(_ceil(count, extent) for count, extent in zip(order.tiles, extents, strict=False))
 
@@ -86,11 +88,11 @@ def cluster_size(order: TileOrder) -> int:
 
 def _axes(count: int, names: tuple[str, ...], raster: str | None) -> tuple[int, ...]:
     """Axis indices from fastest to slowest, groups not considered."""
-    axes = list(range(count))
+    axes = tuple(range(count))
+    if raster is None or count < 2:
+        return axes
     if raster == "heavy_first":
         return (*axes[1:], axes[0])
-    if raster is None or count < 2:
-        return tuple(axes)
     first = names.index(raster)
     return (first, *[a for a in axes if a != first])
 
@@ -141,8 +143,11 @@ def _in_cluster(at: tuple[int, ...], cluster: tuple[int, int], rank: int) -> tup
 def every_tile(order: TileOrder) -> Iterator[tuple[int, ...]]:
     """All CTA tiles, cluster tile after cluster tile."""
     counts, size = cluster_counts(order), cluster_size(order)
-    for linear in range(prod(counts)):
-        at = decode(linear, counts, order.raster, order.swizzle, order.names)
+    plain = order.raster is None and order.swizzle == 1  # the first axis fastest
+    numbered = product(*map(range, reversed(counts))) if plain else (decode(linear, counts, order.raster, order.swizzle, order.names) for linear in range(prod(counts)))
+    for at in numbered:
+        if plain:
+            at = at[::-1]
         if size == 1:
             yield at
             continue

@@ -51,22 +51,6 @@ class GridRun:
     met: set[int] = field(default_factory=set)
 
 
-class _ClusterWorld(World):
-    """The world of one cluster, whose bits are those of the whole grid."""
-
-    def __init__(self, clock: list[int]) -> None:
-        self.clock = clock
-        super().__init__()
-
-    @property
-    def top(self) -> int:
-        return self.clock[0]
-
-    @top.setter
-    def top(self, value: int) -> None:  # type: ignore[override]  # one counter for all clusters of a grid
-        self.clock[0] = value
-
-
 class GridMachine:
     """The steps of a program with what they do to contended tensors."""
 
@@ -82,17 +66,16 @@ class GridMachine:
         state.cells.blind = not races
         walk.steps = [self._step(state, i, step) for i, step in enumerate(self.base.steps)]
         front = World()
-        clock = [0]
         ctas: list[Cta] = []
         worlds: list[World] = [front]
         for c in range(clusters):
-            world = plan.world(_ClusterWorld(clock))
+            world = plan.world()
             worlds.append(world)
             world.values = reader(setting.lengths, prefix)
             at = replace(setting, clusters=clusters, cluster=c)
             walk.members(world, setting.args, tile_source(plan.program, at, prefix), state.extents, c)
             for m in world.members:
-                m.number = len(front.members)
+                m.number, m.clock = len(front.members), front
                 front.members.append(m)
             state.numbers |= {id(cta): c * plan.ranks + cta.rank for cta in world.ctas}
             ctas += world.ctas
@@ -173,7 +156,7 @@ class _State:
         def step(m: Member, v: tuple[Any, ...]) -> Any:
             box = t.where(m, v)
             if t.engine == "bulk":
-                bit = m.world.bit()
+                bit = m.clock.bit()
                 stores.setdefault(m.number, []).append(bit)
                 if box is not None:
                     cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
@@ -181,7 +164,7 @@ class _State:
             if box is None:
                 return None
             if t.engine:
-                bit = m.cp_open[-1][0] if m.cp_open else m.world.bit()
+                bit = m.cp_open[-1][0] if m.cp_open else m.clock.bit()
             else:
                 bit = m.cur or open_epoch(m)
             plain = 0
@@ -206,7 +189,7 @@ class _State:
             n = 0 if slot is None else v[slot]
             if box is None or n < 0:
                 return None
-            bit = m.world.bit()
+            bit = m.clock.bit()
             for r in receivers[m.cta.rank] if receivers is not None else (m.cta.rank,):
                 m.world.ctas[landings[r]].bars[share.barrier][n % share.stages].ak |= bit
             self.cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
@@ -236,7 +219,7 @@ class _State:
         at, value = index["i"], index["value"]
 
         def step(m: Member, v: tuple[Any, ...]) -> Any:
-            bit = m.world.bit()
+            bit = m.clock.bit()
             now = self._access(t, m, ((v[at], v[at] + 1),), bit)
             word = self.words.word(t.tensor, v[at], "signal", op)
             if word.signals and not word.signals[-1][2] & (m.K | m.E) and t.sure:

@@ -6,13 +6,14 @@ of each execution are evaluated for a few small arguments, with the conditions a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, valued
 from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of
@@ -64,9 +65,10 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
     told = {str(n.attrs["tensor"]) for e in conds for n in e.parts() if n.op == "ld"}
     ends = (False, True) if len(told) == 1 else (False,)  # the greatest numbers of two tensors need not come together
+    stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e)) for k, e in masked])
     for args in arguments(program, names, (2,), CHOICES):
         for high in ends:
-            found = _first(program, site, _Laid(tuple(at), [n for _, n in laid], tuple(masked)), extents, args, names, high)
+            found = _first(program, site, stands, extents, args, names, high)
             if found is not None:
                 return found
     return None
@@ -82,9 +84,9 @@ def _entries(site: Site) -> list[Expr]:
 class _Laid:
     """Where an access starts along every axis, how many elements it covers there, and how many of these a mask lets through, by axis."""
 
-    at: tuple[Expr, ...]
+    at: list[Callable[[Position], Any]]
     sizes: list[int]
-    masked: tuple[tuple[int, Expr], ...]
+    masked: list[tuple[int, Callable[[Position], Any]]]
 
 
 def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool) -> Outside | None:
@@ -105,14 +107,14 @@ def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | st
 
 def _past(laid: _Laid, sizes: Sequence[int | None], p: Position) -> tuple[int, int, int] | None:
     """(axis, the element, the extent) where an execution leaves the tensor."""
-    covers = [*laid.sizes]
-    for axis, e in laid.masked:
-        through = p.value(e)
+    covers = [*laid.sizes] if laid.masked else laid.sizes
+    for axis, value in laid.masked:
+        through = value(p)
         if not isinstance(through, int) or through < 1:
             return None  # nothing, or it is not known
         covers[axis] = min(covers[axis], through)
-    for axis, (e, n, size) in enumerate(zip(laid.at, covers, sizes, strict=True)):
-        first = p.value(e)
+    for axis, (value, n, size) in enumerate(zip(laid.at, covers, sizes, strict=True)):
+        first = value(p)
         if not isinstance(first, int) or isinstance(first, bool) or size is None:
             continue
         last = first + n - 1

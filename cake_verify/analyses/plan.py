@@ -142,9 +142,9 @@ class Plan:
 
     # ------------------------------------------------------------ worlds
 
-    def world(self, world: World | None = None) -> World:
+    def world(self) -> World:
         """Fresh CTAs of one cluster, no members yet."""
-        world = World() if world is None else world
+        world = World()
         for rank in range(self.ranks):
             cta = Cta(rank)
             for i, name in enumerate(self.names):

@@ -6,7 +6,7 @@ numbers; that they find nothing proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from operator import lt
 from typing import Any
@@ -93,6 +93,17 @@ class Position:
         for name, v in self.names.items():
             parts += [f"{written(name)}.{k} = {x}" for k, x in v.items()] if isinstance(v, dict) else [f"{written(name)} = {v}"]
         return ", ".join(parts)
+
+
+def valued(program: Program, e: Expr) -> Callable[[Position], Any]:
+    """What gives the value of a resolved expression at one position after the other, as `Position.value` does at one."""
+    if e.op == "const":
+        v = e.attrs["value"]
+        return lambda p: v
+    if e.op in LEAVES:
+        return lambda p: p.leaf(e)
+    run = tape(program, (e,)).run
+    return lambda p: run(p)[0]
 
 
 def declared_values(program: Program, tensor: str) -> AssumeValues | None:
@@ -200,7 +211,7 @@ def positions(program: Program, site: Site, args: Mapping[str, int], high: bool 
     found = program.facts.get(key)
     if found is None:
         try:
-            found = tuple(_positions(program, site, Position(program, args, {}, 0, high, apart=apart), free))
+            found = tuple(_Executions(program, site, free).of(args, high, apart))
         except TooMany as many:
             found = many
         program.facts[key] = found
@@ -209,29 +220,48 @@ def positions(program: Program, site: Site, args: Mapping[str, int], high: bool 
     return found  # type: ignore[return-value]  # what was put in under this key
 
 
-def _positions(program: Program, site: Site, first: Position, free: bool) -> Iterator[Position]:
-    resolve = resolver_of(program, site.role.name)
-    left = MOST
-    for member in range(site.role.members):
-        for p in _inner(program, site, 0, 0, Position(program, first.args, {}, member, first.high, apart=first.apart), resolve, free):
-            left -= 1
-            if left < 0:
+class _Executions:
+    """The executions of an operation: tiles, which arguments alone decide, are listed once, and conditions are taken apart once."""
+
+    def __init__(self, program: Program, site: Site, free: bool) -> None:
+        self.program, self.site = program, site
+        self.resolve = resolver_of(program, site.role.name)
+        self.tiles: dict[int, list[tuple[Any, tuple[int, ...], bool]]] = {}
+        self.conditions = [[None if free and memory_alone(c) else valued(program, c) for c in conjuncts(self.resolve(s.cond))] for s in site.path if isinstance(s, If)]
+        self.found: list[Position] = []
+
+    def of(self, args: Mapping[str, int], high: bool, apart: bool) -> list[Position]:
+        for member in range(self.site.role.members):
+            self._from(0, 0, Position(self.program, args, {}, member, high, apart=apart))
+        return self.found
+
+    def _from(self, depth: int, arm: int, p: Position) -> None:
+        """Put in the executions from a place on the path, in order."""
+        path, arms = self.site.path, self.site.arms
+        while depth < len(path) and isinstance(s := path[depth], If):
+            if not _taken(p, self.conditions[arm], arms[arm]):
+                return
+            depth, arm = depth + 1, arm + 1
+        if depth == len(path):
+            self.found.append(p)
+            if len(self.found) > MOST:
                 raise TooMany
-            yield p
+            return
+        loop = path[depth]
+        values = self.tiles.get(id(loop))
+        if values is None:
+            values = list(loop_values(self.program, loop, p, self.resolve))
+            if loop.kind == "tiles":
+                self.tiles[id(loop)] = values
+        for v, tile, inside in values:
+            self._from(depth + 1, arm, Position(self.program, p.args, {**p.names, loop.var: v}, p.member, p.high, tile or p.tile, p.inside and inside, p.apart))
 
 
-def _inner(program: Program, site: Site, depth: int, arm: int, p: Position, resolve: Any, free: bool) -> Iterator[Position]:
-    if depth == len(site.path):
-        yield p
-        return
-    s = site.path[depth]
-    if isinstance(s, If):
-        if _taken(p, resolve(s.cond), site.arms[arm], free):
-            yield from _inner(program, site, depth + 1, arm + 1, p, resolve, free)
-        return
-    for v, tile, inside in loop_values(program, s, p, resolve):
-        at = Position(program, p.args, {**p.names, s.var: v}, p.member, p.high, tile or p.tile, p.inside and inside, p.apart)
-        yield from _inner(program, site, depth + 1, arm, at, resolve, free)
+def _taken(p: Position, parts: Sequence[Callable[[Position], Any] | None], arm: bool) -> bool:
+    """Whether an arm is certainly taken, or may be where a part of the condition is up to memory (None)."""
+    if arm:
+        return all([value is None or bool(value(p)) for value in parts])
+    return any([value is None or ((held := value(p)) is not None and not held) for value in parts])
 
 
 def group_rows(program: Program, d: Scheduler) -> tuple[Expr, Expr] | None:
@@ -260,16 +290,6 @@ def _grouped(program: Program, d: Scheduler, n_tiles: int, p: Position) -> Itera
         t = decode_group(linear, offsets, d.block, n_tiles, d.raster, d.swizzle, d.cluster)
         if t is not None and t.rows > 0 and t.n < n_tiles:
             yield {"group": t.group, "m": t.m, "n": t.n, "row0": t.row0, "rows": t.rows}, (t.group, t.m, t.n), True
-
-
-def _taken(p: Position, cond: Expr, arm: bool, free: bool) -> bool:
-    """Whether an arm is certainly taken, or with `free` taken for some contents of memory."""
-    parts = conjuncts(cond)
-    held = [None if free and memory_alone(c) else p.value(c) for c in parts]
-    open_ = [free and memory_alone(c) for c in parts]
-    if arm:
-        return all(o or (h is not None and bool(h)) for h, o in zip(held, open_, strict=True))
-    return any(o or (h is not None and not h) for h, o in zip(held, open_, strict=True))
 
 
 def memory_alone(e: Expr) -> bool:

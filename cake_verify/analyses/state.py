@@ -39,17 +39,17 @@ class Bar:
     """One mbarrier object: `n` phases are complete, the open one misses `pend` arrivals and `tx` bytes.
 
     `ak`/`ap` gather knowledge, `cm` the contributions of the open phase; `cb` is the open phase's own bit (0 until needed); `phases` are
-    the complete ones; `wr` holds the wait-returns on the last of them; `waited` is how many phases somebody has waited for; `loaded` marks phases with loads;
+    the complete ones, `token` the own bit of the last of them; `wr` holds the wait-returns on the last of them; `waited` is how many phases somebody has waited for; `loaded` marks phases with loads;
     `arm` is what a phase expects of peers' sends, announced behind the wait for the one before.
     """
 
-    __slots__ = ("ak", "ap", "arm", "cb", "cm", "coords", "count", "cta", "decl", "loaded", "n", "pend", "phases", "stage", "tx", "waited", "wr")
+    __slots__ = ("ak", "ap", "arm", "cb", "cm", "coords", "count", "cta", "decl", "loaded", "n", "pend", "phases", "stage", "token", "tx", "waited", "wr")
 
     def __init__(self, decl: int, cta: int, stage: int, count: int) -> None:
         self.decl, self.cta, self.stage, self.count = decl, cta, stage, count
         self.n = 0
         self.pend = count
-        self.tx = self.ak = self.ap = self.cm = self.cb = self.wr = 0
+        self.tx = self.ak = self.ap = self.cm = self.cb = self.wr = self.token = 0
         self.waited = 0
         self.loaded = 0
         self.arm = 0
@@ -98,12 +98,13 @@ class Member:
     """One agent: a role member of a CTA, with its program, its knowledge and its asynchronous groups in issue order."""
 
     __slots__ = (
-        "E", "F", "K", "L", "P", "acc", "armed", "body", "bulk", "cp", "cp_open", "cta", "cur", "defined", "done", "gw", "held", "index", "lds",
+        "E", "F", "K", "L", "P", "acc", "armed", "body", "bulk", "clock", "cp", "cp_open", "cta", "cur", "defined", "done", "gw", "held", "index", "lds",
         "mma", "number", "pc", "pending", "role", "single", "tc", "tc_open", "tmem", "tmem_busy", "tracked", "waited", "waiting", "wcur", "world",
     )  # fmt: skip
 
     def __init__(self, number: int, role: str, index: int, cta: Cta, body: Body, single: bool, world: World) -> None:
         self.number, self.role, self.index, self.cta, self.body, self.single, self.world = number, role, index, cta, body, single, world
+        self.clock = world  # which hands out bits: one for all clusters of a grid
         self.K: int = 0
         self.L: int = 0
         self.E: int = 0
@@ -174,9 +175,9 @@ def both(m: Member) -> tuple[Cta, Cta]:
 
 def open_epoch(m: Member) -> int:
     """The bit of what the member does from here to its next release."""
-    w = m.world
-    b = 1 << w.top
-    w.top += 1
+    clock = m.clock
+    b = 1 << clock.top
+    clock.top += 1
     if m.single:
         m.K |= b
     else:
@@ -187,9 +188,9 @@ def open_epoch(m: Member) -> int:
 
 def open_waits(m: Member) -> int:
     """The bit of the waits that the member's lanes return from until its next release or MMA."""
-    w = m.world
-    b = 1 << w.top
-    w.top += 1
+    clock = m.clock
+    b = 1 << clock.top
+    clock.top += 1
     if m.single:
         m.K |= b
     else:
@@ -207,15 +208,16 @@ def join_lanes(m: Member) -> None:
     m.L = m.E = m.F = m.waited = 0
 
 
-def complete(bar: Bar, world: World) -> None:
+def complete(bar: Bar, clock: World) -> None:
     """The open phase has all arrivals and bytes: it becomes a token, and the next one opens."""
     if bar.wr & ~bar.ak:
         raise Found("S020", bar=bar, phase=bar.n, missing=bar.wr & ~bar.ak)
     cb = bar.cb
     if not cb:
-        cb = 1 << world.top
-        world.top += 1
+        cb = 1 << clock.top
+        clock.top += 1
     bar.phases.append((bar.ak | cb, bar.ap, cb, bar.cm))
+    bar.token = cb
     bar.n += 1
     bar.pend = bar.count
     bar.ak = bar.ap = bar.cm = bar.cb = bar.wr = 0
@@ -223,7 +225,7 @@ def complete(bar: Bar, world: World) -> None:
 
 def credit(bar: Bar, known: int) -> None:
     """A contribution is stable if its giver knows the phase before to be complete, or gave or knows all that completes it."""
-    if bar.phases:
-        _, _, own, given = bar.phases[-1]
-        if not own & known and given & ~known:
+    if bar.token & ~known:
+        given = bar.phases[-1][3]
+        if given & ~known:
             raise Found("S021", bar=bar, phase=bar.n, missing=given & ~known)

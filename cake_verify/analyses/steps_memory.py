@@ -40,14 +40,14 @@ def generic_read(plan: Plan, op: Op, operand: str, where: Lookup | None = None) 
     def step(m: Member, v: Values) -> Any:
         bit = m.cur or open_epoch(m)
         c, known = m.cta, m.K
-        W, R = c.W, c.R
+        W, R, Y = c.W, c.R, c.Y
         for a in atoms[v[at]]:
             if not W[a] & known:
                 _own_or_raise(m, c, a, kind, "S004", number)
-            elif c.Y[a] != kind:
-                if updates(c.Y[a]) & ~known:
-                    raise Found("S004", cta=c, atom=a, missing=updates(c.Y[a]) & ~known)
-                c.Y[a] = None if R[a] & ~known else kind
+            elif Y[a] != kind:
+                if Y[a] is not None and updates(Y[a]) & ~known:
+                    raise Found("S004", cta=c, atom=a, missing=updates(Y[a]) & ~known)
+                Y[a] = None if R[a] & ~known else kind
             R[a] |= bit
         return None
 
@@ -120,7 +120,7 @@ def copy_in(plan: Plan, op: Op, role: str) -> Step:
 
     def step(m: Member, v: Values) -> Any:
         w = m.world
-        bit = w.bit()
+        bit = m.clock.bit()
         c, unknown = m.cta, ~m.K
         W, R, by = c.W, c.R, c.O
         for a in atoms[v[at]]:
@@ -174,12 +174,14 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         known, bar = m.K | m.E, c.bars[b][n % stages]
         if m.armed.get(key) == n:
             region = whole[v[at]]
-            credit(bar, known)
+            if bar.token & ~known:
+                credit(bar, known)
         else:
             m.armed[key] = n
             if not bar.pend:
                 raise Found("S022", bar=bar, phase=bar.n, units=1)
-            credit(bar, known)
+            if bar.token & ~known:
+                credit(bar, known)
             bar.cm |= m.cur or open_epoch(m)
             bar.pend -= 1
             bar.tx += total
@@ -187,8 +189,9 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             region = whole[v[at]]
         bit = bar.cb
         if not bit:
-            bit = bar.cb = 1 << w.top
-            w.top += 1
+            clock = m.clock
+            bit = bar.cb = 1 << clock.top
+            clock.top += 1
         bar.loaded |= 1 << bar.n
         W, R, G = c.W, c.R, c.G
         for a in region:
@@ -209,7 +212,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         left = bar.tx = bar.tx - share_bytes
         if not left and not bar.pend:
             bar.coords = {}
-            complete(bar, w)
+            complete(bar, m.clock)
         w.wrote.add(number)
         return None
 
@@ -243,8 +246,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             credit(bar, known)
             bit = bar.cb
             if not bit:
-                bit = bar.cb = 1 << w.top
-                w.top += 1
+                bit = bar.cb = m.clock.bit()
             bar.loaded |= 1 << bar.n
             if parts > 1:
                 was = bar.coords.setdefault(number, v[coords])
@@ -265,7 +267,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             bar.tx -= share_bytes
             if not bar.pend and not bar.tx:
                 bar.coords = {}
-                complete(bar, w)
+                complete(bar, m.clock)
         w.wrote.add(number)
         return None
 
@@ -278,7 +280,7 @@ def store_bulk(plan: Plan, op: Op) -> Step:
     at, number = plan.code.ops[op.id].index["view"], op.id
 
     def step(m: Member, v: Values) -> Any:
-        bit = m.world.bit()
+        bit = m.clock.bit()
         c, known, unseen = m.cta, m.K | m.E, ~m.P
         W, G, R = c.W, c.G, c.R
         for a in atoms[v[at]]:
@@ -308,9 +310,9 @@ def mma_async(plan: Plan, op: Op, effect: Issue) -> Step:
         return _group(number, views, (reads, acc, held), index.get("init"), fresh, joins)
 
     def step(m: Member, v: Values) -> Any:
-        w = m.world
-        bit = 1 << w.top
-        w.top += 1
+        clock = m.clock
+        bit = 1 << clock.top
+        clock.top += 1
         if wgmma:
             r, d, h = _now(reads, v), _now(acc, v), _now(held, v)
             if r & m.acc:
@@ -351,9 +353,9 @@ def _group(number: int, views: list[tuple[int, Lookup]], registers: tuple[int, i
     reads, acc, held = registers
 
     def step(m: Member, v: Values) -> Any:
-        w = m.world
-        bit = 1 << w.top
-        w.top += 1
+        clock = m.clock
+        bit = 1 << clock.top
+        clock.top += 1
         if reads & m.acc:
             raise Found("S005", places=reads & m.acc, write=False)
         if acc & m.held:

@@ -35,7 +35,7 @@ def send(plan: Plan, op: Op, role: str) -> Step:
         credit(bar, known)
         bit = bar.cb
         if not bit:
-            bit = bar.cb = w.bit()
+            bit = bar.cb = m.clock.bit()
         bar.loaded |= 1 << bar.n
         W, R, G, by, unknown = c.W, c.R, c.G, c.O, ~m.K
         for a in atoms[v[at]]:
@@ -52,7 +52,7 @@ def send(plan: Plan, op: Op, role: str) -> Step:
         if not bar.pend and bar.tx < 0:
             raise Found("S018", bar=bar, phase=bar.n)
         if not bar.pend and not bar.tx:
-            complete(bar, w)
+            complete(bar, m.clock)
         w.wrote.add(number)
         return None
 
@@ -72,4 +72,4 @@ def announce(m: Member, bar: Bar, sends: SendBarrier) -> None:
     if not bar.pend and bar.tx < 0:
         raise Found("S018", bar=bar, phase=bar.n)
     if not bar.pend and not bar.tx:
-        complete(bar, m.world)
+        complete(bar, m.clock)

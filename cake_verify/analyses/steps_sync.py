@@ -61,7 +61,7 @@ def give(m: Member, bar: Bar, units: int, known: int, bit: int, alone: bool = Fa
     bar.ap |= m.P if alone else m.P | m.F
     bar.cm |= bit
     if not bar.pend and not bar.tx:
-        complete(bar, m.world)
+        complete(bar, m.clock)
 
 
 def arrive(plan: Plan, op: Op, role: str) -> Step:
@@ -85,13 +85,14 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
         left = bar.pend - units
         if left < 0:
             raise Found("S022", bar=bar, phase=bar.n, units=units)
-        credit(bar, known)
+        if bar.token & ~known:
+            credit(bar, known)
         bar.pend = left
         bar.ak |= known
         bar.ap |= m.P if alone else m.P | m.F
         bar.cm |= bit
         if not left and not bar.tx:
-            complete(bar, m.world)
+            complete(bar, m.clock)
         m.cur = m.wcur = 0
         if joins:
             join_lanes(m)
@@ -132,7 +133,7 @@ def commit_tensor(plan: Plan, op: Op, role: str) -> Step:
         if n < 0:
             raise Found("S031", slot=n)
         w = m.world
-        bit = w.bit()
+        bit = m.clock.bit()
         m.E |= bit
         known = m.K | m.E | m.tc
         for r in targets[m.cta.rank]:
@@ -328,7 +329,7 @@ def grid_wait() -> Step:
     """All threads of the member wait until the launch before this one has ended and its writes can be seen."""
 
     def step(m: Member, v: Values) -> Any:
-        bit = m.world.bit()
+        bit = m.clock.bit()
         m.world.upstream |= bit
         m.K |= bit
         return None

@@ -29,7 +29,7 @@ def tensor_operands(plan: Plan, op: Op) -> Step | None:
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         unknown, later = ~m.K, ~(m.K | m.tc)
-        bit = 1 << (m.world.top - 1)
+        bit = 1 << (m.clock.top - 1)
         for c, (i, atoms) in [(c, r) for c in (both(m) if paired else (m.cta,)) for r in reads]:
             region = atoms[v[i]]
             written = set(result[v[at]])
@@ -61,7 +61,7 @@ def tensor_memory(plan: Plan, op: Op, effect: Issue) -> Step:
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         if not load and registers & ~m.defined:
             raise Found("S029", places=registers & ~m.defined)
-        bit = m.world.bit()
+        bit = m.clock.bit()
         m.tmem.append((bit, registers, engine, number))
         m.tmem_busy |= registers
         c, unknown = m.cta, ~(m.K | m.L)  # a warp reaches its own lanes only
@@ -98,7 +98,7 @@ def copied(plan: Plan, op: Op) -> Step:
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         unknown, other = ~m.K, ~(m.K | m.tc)
-        bit = 1 << (m.world.top - 1)
+        bit = 1 << (m.clock.top - 1)
         for c in both(m) if paired else (m.cta,):
             for a in atoms[v[at]]:
                 missing = (c.W[a] & (other if c.O[a] in copies else unknown)) | (c.R[a] & other)
@@ -128,7 +128,7 @@ def accumulator(plan: Plan, op: Op) -> Step:
                     raise Found("S027", cta=c, atom=a)
                 if (c.W[a] | c.R[a]) & unknown:
                     raise Found("S003", cta=c, atom=a, missing=(c.W[a] | c.R[a]) & unknown)
-                c.W[a], c.R[a], c.O[a] = 1 << (m.world.top - 1), 0, number
+                c.W[a], c.R[a], c.O[a] = 1 << (m.clock.top - 1), 0, number
         return None
 
     return step

@@ -9,7 +9,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions, valued
 from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
@@ -154,13 +154,14 @@ _OTHER = {"le": "<", "ge": ">"}
 
 def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool, shared: bool) -> tuple[Position, int, int | None] | None:
     """A position at which the coordinate leaves the tensor: (where, the coordinate, the extent)."""
+    value = valued(program, e)
     for args in arguments(program, names, limit=8):
         size = args.get(extent) if isinstance(extent, str) else extent
         # Memory holds the least values that are stated, or the greatest; offsets around the access may also share all there is.
         for high, apart in ((False, False), *(((True, False),) if reads else ()), *(((True, True),) if shared else ())):
             try:
                 for p in positions(program, site, args, high, apart=apart):
-                    v = p.value(e)
+                    v = value(p)
                     if isinstance(v, int) and (v < 0 or (size is not None and v + n > size)):
                         return p, v, size
             except TooMany:

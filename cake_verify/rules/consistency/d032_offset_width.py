@@ -92,6 +92,8 @@ def _range(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> Ra
 
 
 def _worked_out(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> Range:
+    if e.op == "const" or e.op == "param":
+        return ranges.of(program, None, e)
     if e.op == "field" and e.args[0].op == "var":
         loop = next((s for s in site.loops if s.var == e.args[0].attrs["name"] and s.kind == "tiles"), None)
         d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
@@ -100,7 +102,7 @@ def _worked_out(program: Program, site: Site, e: Expr, known: dict[int, Range]) 
         count = _range(program, site, resolver_of(program, "")(d.tiles[d.names.index(str(e.attrs["name"]))]), known)
         return ranges.span(0, max(0, count.hi - 1))
     if e.op in ("add", "sub", "mul"):
-        a, b = (_range(program, site, x, known) for x in e.args)
+        a, b = _range(program, site, e.args[0], known), _range(program, site, e.args[1], known)
         return ranges.mul(a, b) if e.op == "mul" else ranges.add(a, b, 1 if e.op == "add" else -1)
     if e.op == "neg":
         return ranges.add(ranges.const(0), _range(program, site, e.args[0], known), -1)
