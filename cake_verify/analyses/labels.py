@@ -115,8 +115,10 @@ def _axis(plan: Plan, op: Op, axes: tuple[str | int, ...], coords: tuple[Expr, .
 
 def _looked_up(program: Program, role: str, e: Expr) -> bool:
     """Whether a coordinate comes from a table in memory: any order of tiles may be meant."""
-    sorted_ = prefix_tensors(program)
-    return any(n.op == "ld" and n.attrs.get("tensor") not in sorted_ for n in trips.resolver_of(program, role)(e).parts())
+    if e.op == "const" or e.op == "param":
+        return False
+    read = [n.attrs.get("tensor") for n in trips.resolver_of(program, role)(e).parts() if n.op == "ld"]
+    return bool(read) and not prefix_tensors(program).issuperset(read)
 
 
 def labels_at(box: Box, coords: tuple[Any, ...], op: int) -> tuple[Label, Label]:

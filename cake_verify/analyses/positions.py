@@ -238,7 +238,7 @@ class _Executions:
     def _from(self, depth: int, arm: int, p: Position) -> None:
         """Put in the executions from a place on the path, in order."""
         path, arms = self.site.path, self.site.arms
-        while depth < len(path) and isinstance(s := path[depth], If):
+        while depth < len(path) and isinstance(path[depth], If):
             if not _taken(p, self.conditions[arm], arms[arm]):
                 return
             depth, arm = depth + 1, arm + 1

@@ -11,8 +11,13 @@ from cake_verify.analyses.trips import resolver_of
 
 def from_memory(program: Program, role: str, e: Expr) -> bool:
     """Whether an expression of a role uses what an operation has read."""
+    if e.op == "const" or e.op == "param":
+        return False
     results = sites(program).results
-    return any(n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results) for n in resolver_of(program, role)(e).parts())
+    for n in resolver_of(program, role)(e).parts():
+        if n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results):
+            return True
+    return False
 
 
 def outside_reads(e: Expr, found: dict[int, Expr] | None = None) -> Iterable[Expr]:

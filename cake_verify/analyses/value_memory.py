@@ -42,7 +42,9 @@ class MemoryValues(ValueState):
 
     def _fill(self, m: Member, region: list[int], name: str, at: tuple[int, int, int], row: Label, col: Label, product: Axes, ranks: tuple[int, ...], number: int, contents: Any = None) -> None:
         self._clock += 1
-        cell = (name, moved(row, -at[1]), moved(col, -at[2]), product, contents or self._clock, number, at[0])
+        if at[1] or at[2]:
+            row, col = moved(row, -at[1]), moved(col, -at[2])
+        cell = (name, row, col, product, contents or self._clock, number, at[0])
         for r in ranks:
             cells = self._cells.setdefault(r, {})
             for a in region:

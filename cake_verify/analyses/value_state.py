@@ -200,13 +200,15 @@ class ValueState:
         sides = [(leaf.row, from_(leaf.row_from), leaf.col, from_(leaf.col_from)) for leaf in p.leaves]
         start: Label = UNKNOWN if p.opaque else None
         if len(keys) == 1 and keys[0][0] is not None and sides[0][1] is None and sides[0][3] is None:  # one place, whole: the usual thing
-            (only, *_), (row_side, _, col_side, _) = keys[0], sides[0]
+            (only, *_), (row_side, _, col_side, _), opaque = keys[0], sides[0], p.opaque
 
             def copied(m: Member, v: tuple[Any, ...]) -> Tile:
                 if used and (self._sums or self.updated):
                     self._reads(m, v, used)
                 tile = self._frags.get(m.number, _NONE).get(only, NOTHING)
-                return (start if row_side is None else join(start, tile[row_side]), start if col_side is None else join(start, tile[col_side]), tile[2])  # type: ignore[return-value]  # 0 or 1: labels
+                if opaque:
+                    return UNKNOWN, UNKNOWN, tile[2]
+                return (None if row_side is None else tile[row_side], None if col_side is None else tile[col_side], tile[2])  # type: ignore[return-value]  # 0 or 1: labels
 
             return copied
 
@@ -224,7 +226,9 @@ class ValueState:
                 label: Any  # of an axis: what stands at 0 or 1 of a tile
                 if row_side is not None:
                     label = tile[row_side] if row_from is None else moved(tile[row_side], offset(row_from, v))  # type: ignore[arg-type]  # 0 or 1: a label
-                    if label is not row:
+                    if row is None:
+                        row = label
+                    elif label is not row:
                         old, row = row, join(row, label)
                         if old and label:
                             if row == UNKNOWN:
@@ -233,7 +237,9 @@ class ValueState:
                                 self.together.add((op.id, m.number, 0))
                 if col_side is not None:
                     label = tile[col_side] if col_from is None else moved(tile[col_side], offset(col_from, v))  # type: ignore[arg-type]  # 0 or 1: a label
-                    if label is not col:
+                    if col is None:
+                        col = label
+                    elif label is not col:
                         old, col = col, join(col, label)
                         if old and label:
                             if col == UNKNOWN:
@@ -320,20 +326,23 @@ class ValueState:
         atoms, at, t = self.plan.lookup(op, operand), self._at(op, operand), e.type
 
         def read(m: Member, v: tuple[Any, ...]) -> Tile:
-            cells = self._cells.get(m.cta.rank, {})
-            region = atoms[v[at]]
+            cells, place = self._cells.get(m.cta.rank, _EMPTY), v[at]
+            region = atoms[place]
             first = cells.get(region[0])
             if first is None or first[0] != t.view:
                 return NOTHING
             row, col = first[1], first[2]
             for a in region[1:]:
                 other = cells.get(a)
+                if other is first:  # of one write, as mostly
+                    continue
                 if other is None or other[0] != t.view:
                     return NOTHING
-                if other[6] != first[6] and v[at][0] == max(first[6], other[6]):
-                    self._outdated(op, m, v, v[at][0], first if first[6] < other[6] else other)
+                if other[6] != first[6] and place[0] == max(first[6], other[6]):
+                    self._outdated(op, m, v, place[0], first if first[6] < other[6] else other)
                 row, col = join(row, other[1]), join(col, other[2])
-            row, col = moved(row, v[at][1]), moved(col, v[at][2])
+            if place[1] or place[2]:
+                row, col = moved(row, place[1]), moved(col, place[2])
             return (col, row, first[3]) if t.transposed else (row, col, first[3])
 
         return read
@@ -370,7 +379,9 @@ class ValueState:
             which = (cell[4] if isinstance(cell[4], tuple) else (region[0], cell[4]), place[1], place[2])
             if len(region) > 1 or cell[0] != view:
                 return labels(m, v), which
-            row, col = moved(cell[1], place[1]), moved(cell[2], place[2])
+            row, col = cell[1], cell[2]
+            if place[1] or place[2]:
+                row, col = moved(row, place[1]), moved(col, place[2])
             return ((col, row, cell[3]) if turned else (row, col, cell[3])), which
 
         return both
