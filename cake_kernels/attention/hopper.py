@@ -4,12 +4,13 @@
 @cake.schedule(target="sm_90a")
 def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16, "B", "HK", "S", "D"], V: LM.tma4d[LM.bf16, "B", "HK", "S", "D"],
               O: LM.tma4d[LM.bf16, "B", "H", "S", "D"], B: LM.i32, H: LM.i32, HK: LM.i32, S: LM.i32, scale_log2: LM.f32,
-              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, PINGPONG=True, STAGED=False, SPLIT=0, SKIP=False,
-              LAG=False, MARGIN=24.0, POLY=0, DEAL=0, REGS=232, LOAD_REGS=40):
+              *, D=128, MEMBERS=2, BN=128, STAGES=2, QSTAGES=1, CAUSAL=False, STAGED=False, SKIP=False,
+              LAG=False, SPLIT=32, MARGIN=24.0, POLY=0, DEAL=0, REGS=232, LOAD_REGS=40):
     """softmax(scale Q K^T) V per (batch, head), keys up to the query's own position if CAUSAL; HK key heads are shared by H / HK query heads.
 
     With LAG weights are taken relative to a reference that only moves where a score outgrows it by MARGIN (in powers of two), which a vote
-    over signs finds: no row maximum, no shuffle and no rescaling in an ordinary block. Any reference gives the same quotient.
+    over signs finds: no row maximum, no shuffle and no rescaling in an ordinary block. Any reference gives the same quotient. The first SPLIT
+    columns of a block are voted on apart: the others' vote is in the shade of their exponentials.
     With a causal mask a unit of work is the n-th tile of a head from the end and the n-th from the start: all units take equally long.
     """
     lm.launch(grid="persistent")
@@ -17,7 +18,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     lm.assume(HK > 0 and H % HK == 0)
     BM = 64 * MEMBERS
     LAGS = LAG and (not CAUSAL or BN % BM == 0 or (SKIP and BN % 64 == 0))      # a row's reference is a score of its own: it sees a key of its first block
-    TAIL = POLY if LAGS and SPLIT else 0
+    TAIL = POLY if LAGS else 0
     q_bytes, kv_bytes = QSTAGES * BM * D * 2, STAGES * BN * D * 2
     pool = lm.smem(q_bytes + 2 * kv_bytes + (BM * D * 2 if STAGED else 0))
     smem_q = pool.view(offset=0, shape=(BM, D), dtype=lm.bf16, stage=QSTAGES, swizzle="128b")
@@ -37,8 +38,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
     k_empty = lm.barrier(pipeline=kv, prod=[math], cons=[load], arrive="member", primed=True)
     v_full = lm.barrier(pipeline=kv, prod=[load], cons=[math], arrive="tx")
     v_empty = lm.barrier(pipeline=kv, prod=[math], cons=[load], arrive="member", primed=True)
-    if PINGPONG:
-        turn = lm.turns(math)
+    turn = lm.turns(math)
     own = lm.named_barrier(math, per_member=True)
     mt = lm.cdiv(S, BM)
     units = lm.cdiv(mt, 2) if CAUSAL else mt
@@ -124,9 +124,8 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                         lm.arrive(k_empty, stage=s)
                         lm.wait(v_full, stage=s)
                         lm.arrive(v_empty, stage=s)
-                        if PINGPONG:
-                            lm.wait(turn)
-                            lm.arrive(turn)
+                        lm.wait(turn)
+                        lm.arrive(turn)
                 s = lm.step(kv)
                 lm.wait(k_full, stage=s)
                 lm.mma(sc, q, smem_k[s], init=True)
@@ -143,7 +142,7 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                 else:
                     p = lm.exp2(sc * scale_log2 - m * scale_log2)
                 l = lm.reduce(p, "add", axis=1, partial=True)                   # finished once a tile
-                if SPLIT:
+                if LAGS:
                     pa = lm.cast(p.cols(0, SPLIT), lm.bf16, form="a")
                     pb = lm.cast(p.cols(SPLIT, BN - SPLIT - TAIL), lm.bf16, form="a")
                     if TAIL:
@@ -155,11 +154,10 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                     sv = lm.at(kv)                                              # V of the block before
                     s = lm.step(kv)
                     lm.wait(k_full, stage=s)
-                    if PINGPONG:
-                        lm.wait(turn)
+                    lm.wait(turn)
                     lm.mma(sc, q, smem_k[s], init=True)
                     lm.wait(v_full, stage=sv)
-                    if SPLIT:
+                    if LAGS:
                         with lm.mma_group():
                             lm.mma(o, pa, smem_v[sv].rows(0, SPLIT).T)
                             lm.mma(o, pb, smem_v[sv].rows(SPLIT, BN - SPLIT - TAIL).T)
@@ -167,73 +165,51 @@ def attention(lm, Q: LM.tma4d[LM.bf16, "B", "H", "S", "D"], K: LM.tma4d[LM.bf16,
                                 lm.mma(o, pc, smem_v[sv].rows(BN - TAIL, TAIL).T)
                     else:
                         lm.mma(o, pa, smem_v[sv].T)
-                    if PINGPONG:
-                        lm.arrive(turn)                                         # another member issues while this one does its softmax
+                    lm.arrive(turn)                                             # another member issues while this one does its softmax
                     lm.mma_wait(pending=1)                                      # the scores are there, P V still runs
                     lm.arrive(k_empty, stage=s)
                     if CAUSAL and not SKIP and BN % BM != 0:
                         sc = lm.where(lm.iota(sc, axis=1, base=(mine - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)
                     if LAGS:                                                    # rows that outgrow their reference are rare: warps without one go on
                         sc = sc * scale_log2 - ref
-                        by = lm.excess(sc.cols(0, SPLIT), margin=MARGIN) if SPLIT else lm.excess(sc, margin=MARGIN)
+                        by = lm.excess(sc.cols(0, SPLIT), margin=MARGIN)
                         sc = sc - by
                         ref = ref + by
                         l = l * lm.exp2(-by)
-                        if SPLIT:                                               # the other columns are looked at under the first ones' exponentials
-                            p1 = lm.exp2(sc.cols(0, SPLIT))
-                            l = l + lm.reduce(p1, "add", axis=1, partial=True)
-                            more = lm.excess(sc.cols(SPLIT, BN - SPLIT), margin=MARGIN)
-                            sc = sc - more
-                            ref = ref + more
-                            l = l * lm.exp2(-more)
-                            p1 = p1 * lm.exp2(-more)
-                            lm.mma_wait(pending=0)
-                            lm.arrive(v_empty, stage=sv)
-                            o = o * lm.exp2(-by - more)
-                            pa = lm.cast(p1, lm.bf16, form="a")
-                            p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT - TAIL))
-                            l = l + lm.reduce(p2, "add", axis=1, partial=True)
-                            pb = lm.cast(p2, lm.bf16, form="a")
-                            if TAIL:                                            # in the gaps between the others' exponentials
-                                p3 = lm.exp2_fma(sc.cols(BN - TAIL, TAIL))
-                                l = l + lm.reduce(p3, "add", axis=1, partial=True)
-                                pc = lm.cast(p3, lm.bf16, form="a")
-                        else:
-                            lm.mma_wait(pending=0)
-                            lm.arrive(v_empty, stage=sv)
-                            o = o * lm.exp2(-by)
-                            p = lm.exp2(sc)
-                            l = l + lm.reduce(p, "add", axis=1, partial=True)
-                            pa = lm.cast(p, lm.bf16, form="a")
+                        p1 = lm.exp2(sc.cols(0, SPLIT))                         # the other columns are looked at under these exponentials
+                        l = l + lm.reduce(p1, "add", axis=1, partial=True)
+                        more = lm.excess(sc.cols(SPLIT, BN - SPLIT), margin=MARGIN)
+                        sc = sc - more
+                        ref = ref + more
+                        l = l * lm.exp2(-more)
+                        p1 = p1 * lm.exp2(-more)
+                        lm.mma_wait(pending=0)
+                        lm.arrive(v_empty, stage=sv)
+                        o = o * lm.exp2(-by - more)
+                        pa = lm.cast(p1, lm.bf16, form="a")
+                        p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT - TAIL))
+                        l = l + lm.reduce(p2, "add", axis=1, partial=True)
+                        pb = lm.cast(p2, lm.bf16, form="a")
+                        if TAIL:                                                # in the gaps between the others' exponentials
+                            p3 = lm.exp2_fma(sc.cols(BN - TAIL, TAIL))
+                            l = l + lm.reduce(p3, "add", axis=1, partial=True)
+                            pc = lm.cast(p3, lm.bf16, form="a")
                     else:
                         m_new = lm.max(m, lm.reduce(sc, "max", axis=1))
                         fix = lm.exp2(m * scale_log2 - m_new * scale_log2)
-                        if SPLIT:                                               # P V of the block before runs behind the first columns
-                            p1 = lm.exp2(sc.cols(0, SPLIT) * scale_log2 - m_new * scale_log2)
-                            l = l * fix + lm.reduce(p1, "add", axis=1, partial=True)
-                            lm.wait(q_full, stage=sq)                           # long passed: the assembler moves no wait for P V in front of it
-                            lm.mma_wait(pending=0)
-                            lm.arrive(v_empty, stage=sv)
-                            p2 = lm.exp2(sc.cols(SPLIT, BN - SPLIT) * scale_log2 - m_new * scale_log2)
-                            l = l + lm.reduce(p2, "add", axis=1, partial=True)
-                            o = o * fix
-                            pa = lm.cast(p1, lm.bf16, form="a")
-                            pb = lm.cast(p2, lm.bf16, form="a")
-                        else:
-                            p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
-                            l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
-                            lm.mma_wait(pending=0)
-                            lm.arrive(v_empty, stage=sv)
-                            o = o * fix
-                            pa = lm.cast(p, lm.bf16, form="a")
-                    if not LAGS:
+                        p = lm.exp2(sc * scale_log2 - m_new * scale_log2)
+                        l = l * fix + lm.reduce(p, "add", axis=1, partial=True)
+                        lm.mma_wait(pending=0)
+                        lm.arrive(v_empty, stage=sv)
+                        o = o * fix
+                        pa = lm.cast(p, lm.bf16, form="a")
                         m = m_new
 
                 if STAGED:
                     lm.arrive(q_empty, stage=sq)
                 s = lm.at(kv)
                 lm.wait(v_full, stage=s)
-                if SPLIT:
+                if LAGS:
                     with lm.mma_group():
                         lm.mma(o, pa, smem_v[s].rows(0, SPLIT).T)
                         lm.mma(o, pb, smem_v[s].rows(SPLIT, BN - SPLIT - TAIL).T)

@@ -19,16 +19,16 @@ from cake_verify import verify_text
 TASK = cake_kernels.tasks()["attention"]
 SMALL = [s for s in TASK.shapes if s.kind in ("sim", "edge") and s.axes["S"] < 1000]
 VARIANTS: tuple[dict[str, Any], ...] = (
-    {"D": 128}, {"D": 128, "BN": 176}, {"D": 128, "QSTAGES": 2, "PINGPONG": False}, {"D": 128, "CAUSAL": True, "QSTAGES": 2},
+    {"D": 128}, {"D": 128, "BN": 176}, {"D": 128, "QSTAGES": 2}, {"D": 128, "CAUSAL": True, "QSTAGES": 2},
     {"D": 128, "CAUSAL": True, "BN": 64, "STAGES": 4}, {"D": 64, "BN": 192, "QSTAGES": 2},
     {"D": 64, "CAUSAL": True, "BN": 176}, {"D": 64, "MEMBERS": 3, "BN": 96, "STAGES": 3, "REGS": 160, "LOAD_REGS": 32},
     {"D": 64, "MEMBERS": 3, "BN": 128, "CAUSAL": True, "REGS": 160, "LOAD_REGS": 32},
-    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "SPLIT": 64}, {"D": 128, "BN": 176, "SPLIT": 96},
-    {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "SPLIT": 32, "PINGPONG": False, "REGS": 160, "LOAD_REGS": 32},
-    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "LAG": True}, {"D": 128, "QSTAGES": 2, "STAGED": True, "LAG": True, "SPLIT": 32, "POLY": 32},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True}, {"D": 128, "BN": 176, "LAG": True, "SPLIT": 96},
+    {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "STAGED": True, "LAG": True, "SPLIT": 64}, {"D": 128, "QSTAGES": 2, "STAGED": True, "LAG": True, "SPLIT": 32, "POLY": 32},
     {"D": 64, "MEMBERS": 3, "STAGES": 4, "QSTAGES": 2, "LAG": True, "SPLIT": 32, "REGS": 160, "LOAD_REGS": 32},
-    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "DEAL": 2}, {"D": 64, "CAUSAL": True, "SPLIT": 64, "DEAL": 132},
-    {"D": 64, "MEMBERS": 3, "STAGES": 4, "CAUSAL": True, "SPLIT": 64, "SKIP": True, "REGS": 160, "LOAD_REGS": 32},
+    {"D": 128, "CAUSAL": True, "QSTAGES": 2, "DEAL": 2}, {"D": 64, "CAUSAL": True, "DEAL": 132},
+    {"D": 64, "MEMBERS": 3, "STAGES": 4, "CAUSAL": True, "SKIP": True, "REGS": 160, "LOAD_REGS": 32},
 )  # fmt: skip
 SKIPPING = VARIANTS[-1] | {"QSTAGES": 2}
 
@@ -105,7 +105,7 @@ def test_a_simulated_run_is_right(params: dict[str, Any]) -> None:
         assert not failures(judged("attention", "hopper", params, shape + suffix, distribution, seed=number))
 
 
-@pytest.mark.parametrize("more", [{}, {"PINGPONG": False, "STAGED": True}, {"LAG": True, "SPLIT": 32, "POLY": 16, "DEAL": 2}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"STAGED": True}, {"LAG": True, "SPLIT": 32, "POLY": 16, "DEAL": 2}], ids=str)
 def test_members_may_leave_out_blocks_that_their_rows_do_not_see(more: dict[str, Any]) -> None:
     params = SKIPPING | more
     verdict = verify_text(TEXTS["attention", "hopper"], params=params)
@@ -148,14 +148,14 @@ def test_a_store_that_starts_in_front_of_its_tensor_is_refused_and_faults() -> N
 
 def test_members_that_skip_a_block_without_their_turn_would_wait_for_each_other() -> None:
     text = TEXTS["attention", "hopper"]
-    turn = "                        if PINGPONG:\n                            lm.wait(turn)\n                            lm.arrive(turn)\n"
+    turn = "                        lm.wait(turn)\n                        lm.arrive(turn)\n"
     assert turn in text
     verdict = verify_text(text.replace(turn, ""), params=SKIPPING)
     assert verdict.verdict == "fail", verdict.to_text()
 
 
 def test_a_missing_wait_is_named_although_the_roles_name_their_outer_loops_differently() -> None:
-    text = TEXTS["attention", "hopper"].replace("                lm.wait(v_full, stage=s)\n                if SPLIT:", "                if SPLIT:")
+    text = TEXTS["attention", "hopper"].replace("                lm.wait(v_full, stage=s)\n                if LAGS:", "                if LAGS:")
     verdict = verify_text(text, params={"CAUSAL": True, "QSTAGES": 2})
     assert [d.code for d in verdict.errors] == ["S004"], verdict.to_text()
 
