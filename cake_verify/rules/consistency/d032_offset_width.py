@@ -11,7 +11,7 @@ from cake_ir.program import Expr, Program
 from cake_ir.types import ScalarT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import declared_values
-from cake_verify.analyses.ranges import ANY, Range
+from cake_verify.analyses.scalar_operations import LARGE
 from cake_verify.analyses.sites import Site
 from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
@@ -41,12 +41,14 @@ PAGE = Page(
 )
 
 _LO, _HI = -(2**31), 2**31 - 1
+_Ends = tuple[float, float]
+_ANY: _Ends = (-math.inf, math.inf)
 _AT = taking("coords", "i", "offset")
 
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[str] = set()
-    known: dict[tuple[str, tuple[object, ...]], dict[int, Range]] = {}
+    known: dict[tuple[str, tuple[object, ...]], dict[int, _Ends]] = {}
     for site in ranges.live(program, *_AT):
         coords = site.op.operands.get("coords")
         for entry in (*(coords if isinstance(coords, tuple) else ()), site.op.operands.get("i"), site.op.operands.get("offset")):
@@ -59,8 +61,9 @@ def check(program: Program) -> Iterator[Fault]:
                 yield _fault(site, *wide)
 
 
-def _fault(site: Site, e: Expr, r: Range) -> Fault:
-    reach = int(r.hi if r.hi > _HI else r.lo)
+def _fault(site: Site, e: Expr, ends: _Ends) -> Fault:
+    lo, hi = ends
+    reach = int(hi if hi > _HI else lo)
     return Fault(
         "D032", f"`{spoken(e)}` reaches {reach:,}, and a position here has 32 bits, which end at {_HI if reach > 0 else _LO:,}",
         site.op.spans.get("coords", site.op.spans.get("i", site.op.span)), ((e.span, "computed here"),),
@@ -68,56 +71,64 @@ def _fault(site: Site, e: Expr, r: Range) -> Fault:
     )  # fmt: skip
 
 
-def _wraps(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> tuple[Expr, Range] | None:
-    """The innermost 32-bit node of an expression whose values pass 32 bits, and its range.
+def _wraps(program: Program, site: Site, e: Expr, known: dict[int, _Ends]) -> tuple[Expr, _Ends] | None:
+    """The innermost 32-bit node of an expression whose values pass 32 bits, and their ends.
 
-    `known` has the ranges of resolved expressions in this role and these loops, by identity: the role's resolver keeps them all.
+    `known` has the ends of resolved expressions in this role and these loops, by identity: the role's resolver keeps them all.
     """
     tensor = program.tensors.get(str(site.op.attrs.get("tensor")))
     narrow = tensor is not None and tensor.kind == "tma"  # the copy engine takes 32-bit coordinates, whatever they are computed in
     for n in e.parts():
         if n.args and isinstance(n.type, ScalarT) and (n.type.dtype == "i32" or (n is e and narrow)):
-            r = _range(program, site, n, known)
-            if (r.hi > _HI or r.lo < _LO) and math.isfinite(r.lo) and math.isfinite(r.hi):
-                return n, r
+            lo, hi = _ends(program, site, n, known)
+            if (hi > _HI or lo < _LO) and math.isfinite(lo) and math.isfinite(hi):
+                return n, (lo, hi)
     return None
 
 
-def _range(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> Range:
-    """The range of a resolved expression, with tile fields below their counts; `known` keeps those of its parts by identity."""
-    r = known.get(id(e))
-    if r is None:
-        r = known[id(e)] = _worked_out(program, site, e, known)
-    return r
+def _ends(program: Program, site: Site, e: Expr, known: dict[int, _Ends]) -> _Ends:
+    """The ends of a resolved expression, with tile fields below their counts; `known` keeps those of its parts by identity."""
+    found = known.get(id(e))
+    if found is None:
+        found = known[id(e)] = _worked_out(program, site, e, known)
+    return found
 
 
-def _worked_out(program: Program, site: Site, e: Expr, known: dict[int, Range]) -> Range:
-    if e.op == "const" or e.op == "param":
-        return ranges.of(program, None, e)
-    if e.op == "field" and e.args[0].op == "var":
+def _worked_out(program: Program, site: Site, e: Expr, known: dict[int, _Ends]) -> _Ends:
+    op = e.op
+    if op == "add" or op == "sub" or op == "mul":
+        (a, b), (c, d) = _ends(program, site, e.args[0], known), _ends(program, site, e.args[1], known)
+        if op == "mul":
+            ends = [x * y if x and y else 0 for x in (a, b) for y in (c, d)]
+            return _within(min(ends), max(ends))
+        return (a + c, b + d) if op == "add" else (a - d, b - c)
+    if op == "field" and e.args[0].op == "var":
         loop = next((s for s in site.loops if s.var == e.args[0].attrs["name"] and s.kind == "tiles"), None)
         d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
         if d is None or d.kind == "grouped" or e.attrs["name"] not in d.names:
-            return ranges.NATURAL
-        count = _range(program, site, resolver_of(program, "")(d.tiles[d.names.index(str(e.attrs["name"]))]), known)
-        return ranges.span(0, max(0, count.hi - 1))
-    if e.op in ("add", "sub", "mul"):
-        a, b = _range(program, site, e.args[0], known), _range(program, site, e.args[1], known)
-        return ranges.mul(a, b) if e.op == "mul" else ranges.add(a, b, 1 if e.op == "add" else -1)
-    if e.op == "neg":
-        return ranges.add(ranges.const(0), _range(program, site, e.args[0], known), -1)
-    if e.op == "cast":
-        return _range(program, site, e.args[0], known)
-    if e.op == "ld":
+            return 0, math.inf
+        count = _ends(program, site, resolver_of(program, "")(d.tiles[d.names.index(str(e.attrs["name"]))]), known)
+        return 0, max(0, count[1] - 1)
+    if op == "neg":
+        lo, hi = _ends(program, site, e.args[0], known)
+        return -hi, -lo
+    if op == "cast":
+        return _ends(program, site, e.args[0], known)
+    if op == "ld":
         stated = declared_values(program, str(e.attrs["tensor"]))
         if stated is None:
-            return ANY
-        lo, hi = (ranges.of(program, None, x) for x in (stated.lo, stated.hi))
-        return ranges.span(lo.lo, hi.hi - 1)
-    if e.op == "var":
+            return _ANY
+        return ranges.of(program, None, stated.lo).lo, ranges.of(program, None, stated.hi).hi - 1
+    if op == "var":
         loop = next((s for s in site.loops if s.var == e.attrs["name"] and s.kind != "tiles"), None)
         if loop is None or loop.lo is None or loop.hi is None:
-            return ANY
+            return _ANY
         resolve = resolver_of(program, site.role.name)
-        return ranges.span(_range(program, site, resolve(loop.lo), known).lo, _range(program, site, resolve(loop.hi), known).hi - 1)
-    return ranges.of(program, site.role.name, e)
+        return _ends(program, site, resolve(loop.lo), known)[0], _ends(program, site, resolve(loop.hi), known)[1] - 1
+    r = ranges.of(program, site.role.name, e)
+    return r.lo, r.hi
+
+
+def _within(lo: float, hi: float) -> _Ends:
+    """Ends that no launch could mean are none: names of squares of names double their digits each."""
+    return -math.inf if lo < -LARGE else min(lo, LARGE), math.inf if hi > LARGE else max(hi, -LARGE)
