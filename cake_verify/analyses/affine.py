@@ -44,13 +44,13 @@ class Affine:
 
 def affine(program: Program, role: str, e: Expr) -> Affine | None:
     """`e` as a linear combination, None where it is not one of known integers."""
-    found = _form(program, role, e, _DEPTH)
+    found = _form(program, role, e, _DEPTH, _known(program, role))
     return found if found.whole else None
 
 
 def steps(program: Program, role: str, e: Expr) -> dict[str, int]:
     """By how much `e` grows from one value of a term to the next, all else the same; terms for which that is no one number are left out."""
-    found = _form(program, role, e, _DEPTH)
+    found = _form(program, role, e, _DEPTH, _known(program, role))
     return {name: c for name, c in found.terms.items() if name not in found.blurred and _several(program, role, name)}
 
 
@@ -67,24 +67,26 @@ def _iterations(program: Program, role: str, loop: For) -> int | None:
     return hi - lo if lo is not None and hi is not None else None
 
 
-def _form(program: Program, role: str, e: Expr, depth: int) -> Affine:
+_Forms = dict[tuple[int, int], tuple[Expr, Affine]]
+
+
+def _form(program: Program, role: str, e: Expr, depth: int, known: _Forms) -> Affine:
     if not e.args and e.op != "var":
-        return _worked_out(program, role, e, depth)
-    known = _known(program, role)
+        return _worked_out(program, role, e, depth, known)
     key = id(e), depth
     found = known.get(key)
     if found is None:
-        found = known[key] = e, _worked_out(program, role, e, depth)
+        found = known[key] = e, _worked_out(program, role, e, depth, known)
     return found[1]
 
 
 @fact
-def _known(program: Program, role: str) -> dict[tuple[int, int], tuple[Expr, Affine]]:
+def _known(program: Program, role: str) -> _Forms:
     """Forms by identity and by how deep was looked, each with its expression, which lives as long as its number stands for it."""
     return {}
 
 
-def _worked_out(program: Program, role: str, e: Expr, depth: int) -> Affine:
+def _worked_out(program: Program, role: str, e: Expr, depth: int, known: _Forms) -> Affine:
     op = e.op
     if op == "const":
         v = e.attrs["value"]
@@ -92,23 +94,23 @@ def _worked_out(program: Program, role: str, e: Expr, depth: int) -> Affine:
     if depth == 0:
         return Affine(open=True, blurred=_everything(program, role))
     if op in ("add", "sub"):
-        a, b = (_form(program, role, x, depth - 1) for x in e.args)
+        a, b = _form(program, role, e.args[0], depth - 1, known), _form(program, role, e.args[1], depth - 1, known)
         return a.plus(b, 1 if op == "add" else -1)
     if op == "neg":
-        return _form(program, role, e.args[0], depth - 1).times(-1)
+        return _form(program, role, e.args[0], depth - 1, known).times(-1)
     if op == "mul":
-        return _product(program, role, e, depth)
+        return _product(program, role, e, depth, known)
     if op == "field" and e.args[0].op == "var":
         return Affine(0, {f"{e.args[0].attrs['name']}.{e.attrs['name']}": 1})
     if op == "role_index":
         return Affine(0, {"member": 1})
     if op == "var":
-        return _variable(program, role, str(e.attrs["name"]), depth)
-    return _moving([_form(program, role, x, depth - 1) for x in e.args])
+        return _variable(program, role, str(e.attrs["name"]), depth, known)
+    return _moving([_form(program, role, x, depth - 1, known) for x in e.args])
 
 
-def _product(program: Program, role: str, e: Expr, depth: int) -> Affine:
-    forms = [_form(program, role, x, depth - 1) for x in e.args]
+def _product(program: Program, role: str, e: Expr, depth: int, known: _Forms) -> Affine:
+    forms = [_form(program, role, x, depth - 1, known) for x in e.args]
     for factor, other, x in ((forms[0], forms[1], e.args[0]), (forms[1], forms[0], e.args[1])):
         if factor.whole and not factor.terms:
             return other.times(factor.constant)
@@ -117,15 +119,15 @@ def _product(program: Program, role: str, e: Expr, depth: int) -> Affine:
     return _moving(forms)
 
 
-def _variable(program: Program, role: str, name: str, depth: int) -> Affine:
+def _variable(program: Program, role: str, name: str, depth: int, known: _Forms) -> Affine:
     if name in program.lets:
-        return _form(program, role, program.lets[name].value, depth - 1)
+        return _form(program, role, program.lets[name].value, depth - 1, known)
     found, key = sites(program), (role, name)
     bindings, results, loops = found.bindings.get(key, ()), found.results.get(key, ()), found.loops.get(key, ())
     if loops and not bindings:
         return Affine(0, {name: 1})
     if len(bindings) == 1 and not results:
-        return _form(program, role, bindings[0].value, depth - 1)
+        return _form(program, role, bindings[0].value, depth - 1, known)
     if results and not bindings:  # read anew in every round of the loops around
         around = [p for s in results for p in s.path if isinstance(p, For)]
         return Affine(open=True, blurred=frozenset(t for loop in around for t in _terms_of(program, role, loop)))

@@ -151,6 +151,12 @@ def _evaluator(program: Program, role: str | None) -> _Evaluator:
     return _Evaluator(program, role)
 
 
+@fact
+def _parameters(program: Program) -> dict[str, Range]:
+    """What assumptions say of the run-time scalars that somebody asked about: the same for every role."""
+    return {}
+
+
 class _Evaluator:
     """Ranges as one role sees them; several rules ask for the same ones.
 
@@ -158,11 +164,12 @@ class _Evaluator:
     is of, which lives as long as its number stands for it. `cut_off` has answers at a depth that was not enough; `cut` says that one was met.
     """
 
-    __slots__ = ("assumes", "cut", "cut_off", "known", "lets", "rings", "role", "roles", "sites")
+    __slots__ = ("assumes", "cut", "cut_off", "known", "lets", "parameters", "rings", "role", "roles", "sites")
 
     def __init__(self, program: Program, role: str | None) -> None:
         self.role, self.sites = role, sites(program)  # not the program: this is one of its facts, and they would hold each other
         self.lets, self.roles, self.rings, self.assumes = program.lets, program.roles, program.rings, program.assumes
+        self.parameters = _parameters(program)
         self.known: dict[int | str, tuple[int, Range, Expr | None]] = {}
         self.cut_off: dict[tuple[int | str, int], tuple[Range, Expr | None]] = {}
         self.cut = False
@@ -205,12 +212,12 @@ class _Evaluator:
         if op == "select":
             return join(self.value(e.args[1], depth - 1), self.value(e.args[2], depth - 1))
         if op in ("min", "max"):
-            a, b = (self.value(x, depth - 1) for x in e.args)
+            a, b = self.value(e.args[0], depth - 1), self.value(e.args[1], depth - 1)
             pick = min if op == "min" else max
             both = join(a, b)
             return Range(pick(a.lo, b.lo), pick(a.hi, b.hi), both.mod or 1, both.rem if both.mod else 0)
         if op == "cdiv":
-            a, b = (self.value(x, depth - 1) for x in e.args)
+            a, b = self.value(e.args[0], depth - 1), self.value(e.args[1], depth - 1)
             d = b.exact
             if d is None or d <= 0:
                 return NATURAL if a.lo >= 0 else ANY
@@ -229,12 +236,11 @@ class _Evaluator:
 
     def _parameter(self, name: str) -> Range:
         """A run-time scalar as `lm.assume` bounds it."""
-        key = f"lm.assume {name}"  # no name of a program has a blank
-        found = self.known.get(key)
+        found = self.parameters.get(name)
         if found is None:
             lo, hi, mod = assumed(self.assumes, name)
-            found = self.known[key] = 0, const(int(lo)) if lo == hi and math.isfinite(lo) else Range(lo, hi, mod, 0), None
-        return found[1]
+            found = self.parameters[name] = const(int(lo)) if lo == hi and math.isfinite(lo) else Range(lo, hi, mod, 0)
+        return found
 
     def variable(self, name: str, depth: int) -> Range:
         """The range of a name: of its definitions, or of the loops that it counts."""

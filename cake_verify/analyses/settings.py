@@ -129,14 +129,22 @@ class Settings:
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
         self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
         whole = "" if self.dependents or self.read else outline(program, self.scheduler, self._assumed, lengths)
-        self.guards, self.fixed, outlined = compiled([f"bool({text[0]})" for text in sides if text], list(self.dependents.values()), [whole] if whole else [])
-        self.outlined = outlined if whole else None
+        conditions, fixed = [f"bool({text[0]})" for text in sides if text], list(self.dependents.values())
+        self.outlined: Callable[[trips.Env], tuple[Any, ...]] | None = None
+        if whole:
+            self.guards, self.fixed, self.outlined = compiled(conditions, fixed, [whole])
+        else:  # then the parts are asked for one by one
+            self.guards, self.fixed, assumed_, trips_ = compiled(conditions, fixed, self._assumed_texts(), self._trips)
+            vars(self).update(assumed=assumed_, trips=trips_)
         self.counts = trips.tile_counts(program, self.scheduler.name) if self.scheduler else None
+
+    def _assumed_texts(self) -> list[str]:
+        return [text[0] for text in texts(self.program, [[e] for e in self._assumed]) if text]
 
     @cached_property
     def assumed(self) -> Callable[[trips.Env], tuple[Any, ...]]:
         """Every assumption for given arguments."""
-        return compiled([text[0] for text in texts(self.program, [[e] for e in self._assumed]) if text])[0]
+        return compiled(self._assumed_texts())[0]
 
     @cached_property
     def trips(self) -> Callable[[trips.Env], tuple[Any, ...]]:
@@ -304,7 +312,7 @@ class Settings:
         at = choice = self._begin(goal)
         profiles, places = self.profiles, {name: i for i, name in enumerate(at)}
         best, far, trials = NEVER, bool(self.starts), 0
-        near: dict[tuple[int, ...], float] = {}
+        near: dict[Profile, float] = {}
         tried: dict[str, tuple[Any, ...]] = {}
         result: tuple[dict[str, int], tuple[int, ...], int] | None = None
         order = list(self.candidates.items()) if want is None else sorted(self.candidates.items(), key=lambda x: not x[0].startswith(LENGTH))
@@ -343,16 +351,15 @@ class Settings:
                         got = profiles[met] = self._profile({**at, name: value} if name else at)
                     if got is None:
                         continue
-                    total, counts = got
-                    distance = near.get(counts)
+                    distance = near.get(got)
                     if distance is None:
-                        distance = near[counts] = off_trips(goal, counts, far)
-                    distance = off_tiles(goal, total, distance) + penalty
+                        distance = near[got] = off_tiles(goal, got[0], off_trips(goal, got[1], far))
+                    distance += penalty
                     if want is not None and self.sides_of({**at, name: value} if name else at)[want[0]] is not want[1]:
                         distance += 1000
                     if distance < best:
                         trial = {**at, name: value} if name else at
-                        best, choice, result = distance, trial, (trial, counts, total)
+                        best, choice, result = distance, trial, (trial, got[1], got[0])
                         if best < 0.0005:
                             self.trials += trials
                             return result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from operator import is_
+from operator import is_, itemgetter
+from typing import Any
 
 from cake_ir.derive.structure import listed
 from cake_ir.fact import fact
@@ -352,7 +353,24 @@ def resolver_of(program: Program, role: str) -> Callable[[Expr], Expr]:
 def tile_counts(program: Program, name: str) -> Callable[[Env], tuple[int, ...]]:
     """A function of the environment that gives a scheduler's tile counts."""
     resolve = resolver_of(program, "")
-    (counts,) = texts(program, [[resolve(e) for e in program.schedulers[name].tiles]])
+    tiles = [resolve(e) for e in program.schedulers[name].tiles]
+    plain = [f for e in tiles if (f := _plain(e)) is not None]
+    if len(plain) == len(tiles):
+        return lambda env: tuple([max(0, int(f(env))) for f in plain])
+    (counts,) = texts(program, [tiles])
     if counts is None:
         raise NotKnown(name)
     return compiled([f"max(0, int({text}))" for text in counts])[0]
+
+
+def _plain(e: Expr) -> Callable[[Env], Any] | None:
+    """A count as it mostly is (a number, an argument, the blocks in one) as a function of the environment: compiling it would take longer than all its calls."""
+    if e.op == "param":
+        return itemgetter(str(e.attrs["name"]))
+    if e.op == "const":
+        v = e.attrs["value"]
+        return lambda env: v
+    if e.op == "cdiv" and e.args[0].op == "param" and e.args[1].op == "const" and e.args[1].attrs["value"]:
+        name, block = str(e.args[0].attrs["name"]), e.args[1].attrs["value"]
+        return lambda env: -(-env[name] // block)
+    return None
