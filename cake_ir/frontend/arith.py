@@ -49,7 +49,7 @@ def gathered(el: Elaboration, items: Iterable[Any], span: Span) -> tuple[Any, ..
     out, total = [], 0
     for item in items:
         out.append(item)
-        total += elements(item)
+        total += elements(item) if type(item) is tuple else 1
         if total > MAX_ELEMENTS:
             el.fail("N020", f"a tuple has more than {MAX_ELEMENTS} items, those of tuples in it counted", span)
     return tuple(out)

@@ -97,7 +97,7 @@ def _whole_numbers(el: Elaboration, p: P, operand: Any) -> None:
 def _operand(el: Elaboration, kind: str, v: Any, span: Span) -> Any:
     if kind == "coords":
         if isinstance(v, tuple):
-            return tuple(as_expr(el, x, span) for x in v)
+            return tuple([x if isinstance(x, Expr) else as_expr(el, x, span) for x in v])
         return None
     if not isinstance(v, Expr):
         if isinstance(v, (str, type(None))) or (isinstance(v, tuple) and is_const(v)) or (isinstance(v, Named) and not hasattr(v.record, "shape")):

@@ -90,7 +90,7 @@ class Fields:
             return v
         if isinstance(v, int) and not isinstance(v, bool):
             v = (v,)
-        if not isinstance(v, tuple) or not all(isinstance(x, int) and not isinstance(x, bool) for x in v) or (count is not None and len(v) != count):
+        if not isinstance(v, tuple) or not all([isinstance(x, int) and not isinstance(x, bool) for x in v]) or (count is not None and len(v) != count):
             want = f"{count} integers" if count else "integers"
             self.el.fail("N024", f"`{name}` is a tuple of {want}", self.spans.get(name, self.span))
         return v

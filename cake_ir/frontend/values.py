@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 from cake_ir.dtypes import DTYPES
@@ -127,7 +128,7 @@ _MISSING = object()
 def _tuple(el: Elaboration, node: ast.Tuple | ast.List) -> Any:
     if len(node.elts) > MAX_ELEMENTS:
         el.fail("N020", f"a tuple has more than {MAX_ELEMENTS} items", node)
-    return gathered(el, (value(el, e) for e in node.elts), el.span(node))
+    return gathered(el, map(partial(value, el), node.elts), el.span(node))
 
 
 def _binop(el: Elaboration, node: ast.BinOp) -> Any:

@@ -89,7 +89,7 @@ _WIDENS = {("bf16", "f32"), ("f16", "f32"), ("i32", "i64")}
 
 def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
     """The dtype of all non-literal operands, after exact widening; D003 where they differ otherwise."""
-    typed = [a for a in args if not literal(a)]
+    typed = [a for a in args if a.op != "const" or not literal(a)]
     if not typed:
         return "i32" if all(isinstance(a.attrs.get("value"), (int, bool)) for a in args) else "f32"
     found = typed[0]
@@ -104,7 +104,7 @@ def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
         found, dtype = a, other
     if len(typed) == len(args):
         return dtype
-    fraction = next((a for a in args if literal(a) and isinstance(a.attrs.get("value"), float)), None)
+    fraction = next((a for a in args if a.op == "const" and isinstance(a.attrs.get("value"), float)), None)
     if fraction is not None and dtype in DTYPES and DTYPES[dtype].is_integer:
         raise FaultError(Fault("D003", f"`{name}` combines {dtype} and {fraction.attrs['value']}, which is no integer", span,
                                ((found.span, dtype), (fraction.span, "floating point")), help="convert with `lm.cast(.., lm.f32)`, or write an integer",

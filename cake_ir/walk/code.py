@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt
@@ -144,7 +145,7 @@ class _Compiler:
                                  **{f"f_{k}": v for k, v in CALLS.items()}}  # fmt: skip
         exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)
         roles = {role: _chain([scope.pop(n) for n in ns]) for role, ns in names.items()}  # popped, lest functions and their globals hold each other
-        return RoleCode(self.program, roles, tuple(c for c in self.ops if c is not None), source)
+        return RoleCode(self.program, roles, tuple([c for c in self.ops if c is not None]), source)
 
     def _function(self, name: str, body: tuple[Stmt, ...]) -> None:
         """Print one role block: what it mentions of arguments and rings is set up in front, since each line takes time to compile."""
@@ -242,7 +243,8 @@ class _Compiler:
             return Expr("dyn", (), {"i": len(values) - 1}, e.type, e.span)
         if not e.args:
             return e
-        return Expr(e.op, tuple(self._tree(a, values) for a in e.args), e.attrs, e.type, e.span)
+        args = tuple([self._tree(a, values) for a in e.args])
+        return e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)  # itself where nothing in it is uniform: its readers know its parts
 
     def view(self, e: Expr) -> str:
         while e.op == "T":
@@ -271,19 +273,16 @@ class _Compiler:
         """Where a part of a part begins."""
         return self.bare(lo) if start == "0" else f"({start}) + {self.scalar(lo)}"
 
-    def bare(self, e: Expr) -> str:
-        """A uniform scalar where nothing binds around it."""
-        return self._scalar(e)
-
     def scalar(self, e: Expr, binding: int = TIGHT) -> str:
-        """A uniform scalar, slot or tensor-memory expression as Python, where something binds as tightly as `binding` around it."""
-        text = self._scalar(e)
+        """The same where something binds as tightly as `binding` around it."""
+        text = self.bare(e)
         if e.op == "var" or e.op == "const":
             return text
         own = TIGHT if _called(e) else BINDING.get(_AS.get(e.op, e.op), TIGHT)
         return f"({text})" if own < binding else text
 
-    def _scalar(self, e: Expr) -> str:
+    def bare(self, e: Expr) -> str:
+        """A uniform scalar, slot or tensor-memory expression as Python where nothing binds around it."""
         op, args = e.op, e.args
         if op == "const":
             return repr(e.attrs["value"]) if not isinstance(e.attrs["value"], int) or e.attrs["value"] >= 0 else f"({e.attrs['value']})"  # type: ignore[operator]  # an int, by the test before
@@ -359,7 +358,7 @@ class _Compiler:
 
 def _called(e: Expr) -> bool:
     """Whether an operation of `BOUNDED` is called by name: a product with a constant does not double the length of a number."""
-    return e.op in BOUNDED and (e.op != "mul" or not any(a.op == "const" for a in e.args))
+    return e.op in BOUNDED and (e.op != "mul" or e.args[0].op != "const" != e.args[1].op)
 
 
 def _chain(parts: list[Callable[[Context], Body]]) -> Callable[[Context], Body]:

@@ -262,9 +262,15 @@ def _too_long(m: Member, number: int, limit: int) -> Undecided:
 
 def _logged(step: Step | None, log: Callable[[tuple[Member, Event]], object]) -> Step:
     """A step that tells when it was executed."""
+    if step is None:
+
+        def told(m: Member, v: Event) -> Any:
+            log((m, v))
+
+        return told
 
     def logged(m: Member, v: Event) -> Any:
-        reply = None if step is None else step(m, v)
+        reply = step(m, v)
         if reply is not BLOCKED:
             log((m, v))
         return reply

@@ -50,6 +50,7 @@ class Plan:
         self.places, self.registers = register_touches(program, self.code)
         self.regions = Regions(program)
         self.sends = send_barriers(program)
+        self.phased = {b.pipeline for b in program.barriers.values()}
         self.cluster = program.launch.cluster
         self.ranks = self.cluster[0] * self.cluster[1]
         self._paths: dict[int, Paths] = {}
@@ -126,7 +127,7 @@ class Plan:
         rows, cols = t.rows if rows is None else rows, t.cols if cols is None else cols
         name, ring = t.view, self.ring_of(op, operand)
         stages = self._slots(ring, name)
-        phased = ring is None or any(b.pipeline == ring for b in self.program.barriers.values())  # without phases the slots before the first are the last ones
+        phased = ring is None or ring in self.phased  # without phases the slots before the first are the last ones
         made = self._lookups.get((name, stages, phased, row, rows, col, cols))
         if made is not None:
             return made

@@ -186,20 +186,6 @@ def open_epoch(m: Member) -> int:
     return b
 
 
-def open_waits(m: Member) -> int:
-    """The bit of the waits that the member's lanes return from until its next release or MMA."""
-    clock = m.clock
-    b = 1 << clock.top
-    clock.top += 1
-    if m.single:
-        m.K |= b
-    else:
-        m.L |= b
-        m.waited |= b
-    m.wcur = b
-    return b
-
-
 def join_lanes(m: Member) -> None:
     """The lanes of a member of one warp meet: each knows what all did, and what follows is a new epoch."""
     m.cur = m.wcur = 0

@@ -9,7 +9,7 @@ from cake_ir.ops.effects import Drain, Issue, Touch
 from cake_ir.program import Op
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses.plan import Plan, Step
-from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, join_lanes, open_epoch, open_waits
+from cake_verify.analyses.state import Bar, Found, Meet, Member, complete, credit, join_lanes, open_epoch
 from cake_verify.analyses.steps_send import announce
 
 Values = tuple[Any, ...]
@@ -29,7 +29,16 @@ def wait(plan: Plan, op: Op, role: str) -> Step:
         bar, k = m.cta.bars[b][n % stages], n // stages - before  # phase k is complete once k are
         if bar.n < k:
             return BLOCKED
-        bit = m.wcur or open_waits(m)
+        bit = m.wcur
+        if not bit:  # of the waits that the member's lanes return from until its next release or MMA
+            clock = m.clock
+            bit = m.wcur = 1 << clock.top
+            clock.top += 1
+            if m.single:
+                m.K |= bit
+            else:
+                m.L |= bit
+                m.waited |= bit
         if k > 0:
             known = m.K
             if k > 1:

@@ -19,7 +19,7 @@ def came_round(plan: Plan, ctas: Iterable[Cta]) -> set[str]:
     found = set()
     for cta in ctas:
         for name, bars in zip(plan.names, cta.bars, strict=True):
-            if any(bar.n > 1 for bar in bars):
+            if any([bar.n > 1 for bar in bars]):
                 found.add(plan.program.barriers[name].pipeline)
     return found
 
