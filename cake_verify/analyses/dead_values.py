@@ -58,9 +58,11 @@ def _flow(site: Site, program: Program) -> _Flow:
         held = _places(acc.parts()) if isinstance(acc, Expr) else frozenset[str]()
         return _Flow(site, _places(_beside(op, "acc")), held, not held, True)
     effects = effects_of(op, program)
-    touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())] if effects else []
-    writes_memory = any("w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched)
-    return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any("r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched))
+    if not effects:  # between registers, as most are
+        return _Flow(site, _places(nodes(program)[op.id]), targets, isinstance(op.type, ScalarT) or not targets)
+    touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
+    writes_memory = any(["w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched])
+    return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any(["r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched]))
 
 
 def unused_results(program: Program) -> Iterator[Fault]:

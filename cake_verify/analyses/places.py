@@ -115,7 +115,8 @@ def register_touches(program: Program, code: RoleCode) -> tuple[dict[str, Places
         touch = out[op.id] = Touches()
         if not trees and not isinstance(site.stmt, Assign):
             continue
-        issue = next((e for e in effects_of(op, program) if isinstance(e, Issue) and any(t.space == "reg" for t in e.touches)), None)
+        effects = effects_of(op, program)
+        issue = next((e for e in effects if isinstance(e, Issue) and any(t.space == "reg" for t in e.touches)), None) if effects else None
         if issue is not None and issue.engine == "wgmma":
             touch.acc = _mask(mine, trees["acc"])
             if "a" in trees:
@@ -125,7 +126,7 @@ def register_touches(program: Program, code: RoleCode) -> tuple[dict[str, Places
             touch.acc = _mask(mine, trees["acc"])
             touch.reads = _mask(mine, *(t for n, t in trees.items() if n != "acc"))
         else:
-            touch.reads = _mask(mine, *(t for n, t in trees.items() if n != "like"))
+            touch.reads = _mask(mine, *[t for n, t in trees.items() if n != "like"]) if trees else 0
         if isinstance(site.stmt, Assign) and _is_result(op.type):
             bare = op.name == "compute" and _undefined(trees.get("value"))
             mask = 0

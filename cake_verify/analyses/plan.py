@@ -51,6 +51,7 @@ class Plan:
         self.regions = Regions(program)
         self.sends = send_barriers(program)
         self.phased = {b.pipeline for b in program.barriers.values()}
+        self.objects = [(program.rings[b.pipeline].stages, self.arrivals[b.name].count, self.sends[b.name].bytes if b.name in self.sends else 0) for b in program.barriers.values()]
         self.cluster = program.launch.cluster
         self.ranks = self.cluster[0] * self.cluster[1]
         self._paths: dict[int, Paths] = {}
@@ -148,12 +149,10 @@ class Plan:
         world = World()
         for rank in range(self.ranks):
             cta = Cta(rank)
-            for i, name in enumerate(self.names):
-                barrier = self.program.barriers[name]
-                count = self.arrivals[name].count
-                cta.bars.append([Bar(i, rank, s, count) for s in range(self.program.rings[barrier.pipeline].stages)])
-                for bar in cta.bars[-1] if name in self.sends else ():
-                    bar.pend, bar.tx, bar.arm = 0, self.sends[name].bytes, self.sends[name].bytes
+            for i, (stages, count, sent) in enumerate(self.objects):
+                cta.bars.append([Bar(i, rank, s, count) for s in range(stages)])
+                for bar in cta.bars[-1] if sent else ():
+                    bar.pend, bar.tx, bar.arm = 0, sent, sent
             for turns in self.program.turns.values():
                 members = self.program.roles[turns.role].members
                 cta.turns[turns.name] = [[1 if i == 0 else 0, 0] for i in range(members)]

@@ -36,8 +36,9 @@ class Range:
 def _writes_tensor(op: Op, plan: Plan) -> bool:
     for e in effects_of(op, plan.program):
         touches = e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ()
-        if any(t.space == "gmem" and "w" in t.mode for t in touches):
-            return True
+        for t in touches:
+            if t.space == "gmem" and "w" in t.mode:
+                return True
     return False
 
 
