@@ -18,7 +18,7 @@ from cake_ir.program import Assign, Op, Program
 from cake_ir.scheduler import cluster_total
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses import ranges, trips
-from cake_verify.analyses.grid_access import Touching, contended, touching
+from cake_verify.analyses.grid_access import Touching, contended, touched, touching
 from cake_verify.analyses.grid_cells import FLAG, UPDATE, WRITE, Access, Cells
 from cake_verify.analyses.grid_words import Wait, Words
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
@@ -119,11 +119,13 @@ class GridMachine:
         bound = state.bounds.binding(op, site.stmt.targets) if isinstance(site.stmt, Assign) else None
         if bound is not None:
             return _after(base, bound)
-        found = touching(self.plan, op, state.bounds, state.extents)
-        if found is not None and found.tensor in self.alias:
-            found = replace(found, tensor=self.alias[found.tensor])
-        if found is None or found.tensor not in self.tensors:
+        access = touched(op, program)
+        if access is None or self.alias.get(access[0], access[0]) not in self.tensors:
             return base
+        found = touching(self.plan, op, state.bounds, state.extents)
+        assert found is not None  # it touches that tensor
+        if found.tensor in self.alias:
+            found = replace(found, tensor=self.alias[found.tensor])
         if flag is not None:
             return _noted(state.met, number, _after(base, state.signal(op, found)))
         if found.kind == UPDATE and found.tensor in self.awaited:
