@@ -128,16 +128,15 @@ def combine(el: Elaboration, name: str, operands: tuple[Any, ...], span: Span) -
     """`name` over compile-time values, uniform scalars or fragments."""
     if len(operands) == 2 and not (isinstance(operands[0], Expr) or isinstance(operands[1], Expr)) and is_const(operands[0]) and is_const(operands[1]):
         return fold(el, name, operands[0], operands[1], span)
-    args = tuple([as_expr(el, v, span) for v in operands])
-    types = [type(a.type) for a in args]
-    if FragT in types:
+    args = tuple([v if isinstance(v, Expr) else as_expr(el, v, span) for v in operands])
+    if any([isinstance(a.type, FragT) for a in args]):
         if name == "pow":
             el.fail("N023", "`**` does not exist for fragments", span, help="multiply, or use `lm.exp2`")
         _divisible(el, name, args, span)
         return Expr(name, args, {}, elementwise_type(name, args, span), span)
-    for t, a in zip(types, args, strict=True):
-        if t is not ScalarT:
-            el.fail("N021", f"{a.type} is not a number", a.span, help="use `.index` for the slot's number" if t is SlotT else "")
+    for a in args:
+        if not isinstance(a.type, ScalarT):
+            el.fail("N021", f"{a.type} is not a number", a.span, help="use `.index` for the slot's number" if isinstance(a.type, SlotT) else "")
     return scalar(el, name, args, span)
 
 

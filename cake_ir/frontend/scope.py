@@ -118,7 +118,7 @@ class Elaboration:
             depth += 1
             if depth > MAX_DEPTH:
                 self.fail("N002", "the expression is nested too deeply", span, help="bind parts of it to names")
-            level = [a for x in level for a in x.args]
+            level = level[0].args if len(level) == 1 else [a for x in level for a in x.args]
         return e
 
     # ------------------------------------------------------------ declared things

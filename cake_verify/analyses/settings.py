@@ -240,7 +240,7 @@ class Settings:
 
     def lengths_of(self, choice: dict[str, int], env: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         """What memory holds under a choice: one number a tensor."""
-        return {t: (read_guards.held(self, t, choice[LENGTH + t], env),) for t in self.read}
+        return {t: (read_guards.held(self, t, choice[LENGTH + t], env),) for t in self.read} if self.read else {}
 
     def tiles(self, env: dict[str, Any]) -> tuple[int, dict[str, int]]:
         """Cluster tiles in all, and the fields of the first tile."""

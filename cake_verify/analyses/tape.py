@@ -115,7 +115,7 @@ class Tape:
                     put(f(x, y))
                 except (ArithmeticError, ValueError):
                     put(None)
-        return [v[k] for k in self.roots]
+        return [v[k] for k in self.roots] if len(self.roots) > 1 else [v[self.roots[0]]] if self.roots else []
 
 
 def _compiled(t: Tape) -> Callable[[list[Any]], list[Any]]:

@@ -147,10 +147,14 @@ class _Resolver:
             return e
         got = self.known.get(id(e))
         if got is None:
-            args = tuple([self._resolve(a) for a in e.args])
+            args = tuple(map(self._resolve, e.args))
             out = e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
             got = self.known[id(e)] = e, out
-            self.levels[id(out)] = 1 + max([self.levels.get(id(a), 0) for a in args])
+            levels, deepest = self.levels, 0
+            for a in args:
+                if a.args and (level := levels.get(id(a), 0)) > deepest:
+                    deepest = level
+            levels[id(out)] = 1 + deepest
         return got[1]
 
     def _define(self, name: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.fact import fact
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT
@@ -33,7 +34,8 @@ _NONE: frozenset[Part] = frozenset()
 @fact
 def reduces(program: Program) -> bool:
     """Whether anything is summed, or its largest or least taken, along columns."""
-    return any(_kinds(s.op) for s in sites(program).ops)
+    said = mentions(program)
+    return ("reduce" in said or "sum" in said or "reduce_across" in sites(program).named) and any([_kinds(s.op) for s in sites(program).ops])
 
 
 def _kinds(op: Op) -> list[tuple[str, Expr]]:
