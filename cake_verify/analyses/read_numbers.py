@@ -14,10 +14,7 @@ def from_memory(program: Program, role: str, e: Expr) -> bool:
     if e.op == "const" or e.op == "param":
         return False
     results = sites(program).results
-    for n in resolver_of(program, role)(e).parts():
-        if n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results):
-            return True
-    return False
+    return any([n.op == "ld" or (n.op == "var" and (role, n.attrs["name"]) in results) for n in resolver_of(program, role)(e).parts()])
 
 
 def outside_reads(e: Expr, found: dict[int, Expr] | None = None) -> Iterable[Expr]:
