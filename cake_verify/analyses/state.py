@@ -210,8 +210,8 @@ def complete(bar: Bar, clock: World) -> None:
 
 
 def credit(bar: Bar, known: int) -> None:
-    """A contribution is stable if its giver knows the phase before to be complete, or gave or knows all that completes it."""
-    if bar.token & ~known:
-        given = bar.phases[-1][3]
-        if given & ~known:
-            raise Found("S021", bar=bar, phase=bar.n, missing=given & ~known)
+    """A contribution is stable if its giver knows the phase before to be complete (those who call see to that, as it nearly always is), or gave
+    or knows all that completes it."""
+    given = bar.phases[-1][3]
+    if given & ~known:
+        raise Found("S021", bar=bar, phase=bar.n, missing=given & ~known)

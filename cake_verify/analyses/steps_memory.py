@@ -232,7 +232,8 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
             bar = w.ctas[landings[mine]].bars[b][s]
             if not bar.pend:
                 raise Found("S022", bar=bar, phase=bar.n, units=1)
-            credit(bar, known)
+            if bar.token & ~known:
+                credit(bar, known)
             bit = m.cur or open_epoch(m)
             bar.pend -= 1
             bar.tx += total
@@ -243,7 +244,8 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         unknown, unseen = ~known, ~m.P
         for r in ranks:
             c, bar = w.ctas[r], w.ctas[landings[r]].bars[b][s]
-            credit(bar, known)
+            if bar.token & ~known:
+                credit(bar, known)
             bit = bar.cb
             if not bit:
                 bit = bar.cb = m.clock.bit()

@@ -32,7 +32,8 @@ def send(plan: Plan, op: Op, role: str) -> Step:
         c = w.ctas[v[cta]]
         bar = c.bars[b][n % stages]
         known = m.K | m.E
-        credit(bar, known)
+        if bar.token & ~known:
+            credit(bar, known)
         bit = bar.cb
         if not bit:
             bit = bar.cb = m.clock.bit()
@@ -63,7 +64,8 @@ def announce(m: Member, bar: Bar, sends: SendBarrier) -> None:
     """One thread of the receiver expects the bytes of the next phase."""
     if bar.pend < 1:
         raise Found("S022", bar=bar, phase=bar.n, units=1)
-    credit(bar, m.K | m.E)
+    if bar.token & ~(m.K | m.E):
+        credit(bar, m.K | m.E)
     bit = m.cur or open_epoch(m)
     bar.pend -= 1
     bar.tx += sends.bytes

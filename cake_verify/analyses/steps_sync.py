@@ -64,7 +64,8 @@ def give(m: Member, bar: Bar, units: int, known: int, bit: int, alone: bool = Fa
     """Arrive `units` times with what the member knows; `alone`: one thread, without the fences of the others."""
     if units > bar.pend:
         raise Found("S022", bar=bar, phase=bar.n, units=units)
-    credit(bar, known)
+    if bar.token & ~known:
+        credit(bar, known)
     bar.pend -= units
     bar.ak |= known
     bar.ap |= m.P if alone else m.P | m.F
