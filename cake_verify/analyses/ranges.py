@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from cake_ir.derive.assumed import assumed
 from cake_ir.fact import fact
@@ -62,6 +63,7 @@ ANY = Range(-math.inf, math.inf)
 NATURAL = Range(0, math.inf)
 
 
+@lru_cache(maxsize=1024)
 def const(v: int) -> Range:
     return Range(v, v, 0, v, True)
 
