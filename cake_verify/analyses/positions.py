@@ -238,16 +238,16 @@ class _Executions:
     def _from(self, depth: int, arm: int, p: Position) -> None:
         """Put in the executions from a place on the path, in order."""
         path, arms = self.site.path, self.site.arms
-        while depth < len(path) and isinstance(path[depth], If):
-            if not _taken(p, self.conditions[arm], arms[arm]):
-                return
-            depth, arm = depth + 1, arm + 1
         if depth == len(path):
             self.found.append(p)
             if len(self.found) > MOST:
                 raise TooMany
             return
         loop = path[depth]
+        if isinstance(loop, If):
+            if _taken(p, self.conditions[arm], arms[arm]):
+                self._from(depth + 1, arm + 1, p)
+            return
         values = self.tiles.get(id(loop))
         if values is None:
             values = list(loop_values(self.program, loop, p, self.resolve))
