@@ -160,13 +160,12 @@ def _param(a: ast.arg, source: Source) -> Param:
         items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         node = node.value
     base = node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("LM", "lm") else None
-    known = list(_KINDS) + list(_SCALARS)
     if base is None:
-        raise FaultError(Fault("N017", f"the type of `{a.arg}` is not one of `LM`'s", source.span(a.annotation), help=did_you_mean("", known, "type")))  # type: ignore[arg-type]  # an annotation is there
+        raise FaultError(Fault("N017", f"the type of `{a.arg}` is not one of `LM`'s", source.span(a.annotation), help=did_you_mean("", (*_KINDS, *_SCALARS), "type")))  # type: ignore[arg-type]  # an annotation is there
     if base in _SCALARS and not items:
         return Param(a.arg, "scalar", 0, base, name_span)
     if base not in _KINDS:
-        raise FaultError(Fault("N017", f"`LM.{base}` is not a parameter type", source.span(node), help=did_you_mean(base, known, "type")))
+        raise FaultError(Fault("N017", f"`LM.{base}` is not a parameter type", source.span(node), help=did_you_mean(base, (*_KINDS, *_SCALARS), "type")))
     kind, rank = _KINDS[base]
     dtype: str | None = None
     extents: list[str | int] = []

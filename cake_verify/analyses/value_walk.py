@@ -340,6 +340,15 @@ def _watches(program: Program) -> list[Watch]:
 
 
 def _in_turn(parts: tuple[Handler, ...]) -> Handler:
+    if len(parts) == 2:
+        first, second = parts
+
+        def pair(m: Member, v: tuple[Any, ...]) -> None:
+            first(m, v)
+            second(m, v)
+
+        return pair
+
     def handler(m: Member, v: tuple[Any, ...]) -> None:
         for part in parts:
             part(m, v)
