@@ -11,7 +11,7 @@ from cake_ir.ops.effects import Flag, Issue, Touch
 from cake_ir.program import Expr, If, Op, Program
 from cake_ir.record import record
 from cake_ir.types import FragT
-from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Box, Interval
+from cake_verify.analyses.grid_cells import FLAG, ONE_THREAD, READ, UPDATE, WRITE, Box, Interval
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.read_numbers import from_memory
@@ -95,10 +95,14 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     sure = tuple(not isinstance(c.type, FragT) and plain(plan, op, (c,), branches=False) for c in coords)
     known = tuple(compress(coords, sure))
     decided = plain(plan, op, known) or (plain(plan, op, known, branches=False) and _one_arm(plan, tensor)) or _alike(plan, tensor)
+    sizes_along = {k: n for k, (n, _) in along.items()}
     if not decided:  # memory chooses between branches: the other one may run in another tile
-        return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
+        shared = _shared_axes(plan, tensor)
+        if not shared:
+            return Touching(op, tensor, kind, engine, False, lambda m, v: everything, _one_thread(op))
+        return Touching(op, tensor, kind, engine, False, _around(op, [k in shared for k in range(len(sure))], index["coords"], sizes_along, sizes), _one_thread(op))
     if not all(sure):
-        return Touching(op, tensor, kind, engine, False, _around(op, sure, index["coords"], {k: n for k, (n, _) in along.items()}, sizes), None, True)
+        return Touching(op, tensor, kind, engine, False, _around(op, sure, index["coords"], sizes_along, sizes), _one_thread(op), True)
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
     exact = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
@@ -160,7 +164,30 @@ def _lanes(op: Op) -> Any:
     """What decides which lane touches which element of a rectangle; None where that is not known."""
     x = op.operands.get("x")
     t = op.type if isinstance(op.type, FragT) else x.type if isinstance(x, Expr) else None
-    return (t.form, t.warps, t.chunk, t.shape) if isinstance(t, FragT) and t.form not in ("rowvec", "colvec", "scalar") else None
+    return (t.form, t.warps, t.chunk, t.shape) if isinstance(t, FragT) and t.form not in ("rowvec", "colvec", "scalar") else _one_thread(op)
+
+
+def _one_thread(op: Op) -> Any:
+    """That one thread of the member makes an access, the same for all such: its program orders them."""
+    x = op.operands.get("x")
+    scalar = op.name in ("store", "atomic") and isinstance(x, Expr) and (not isinstance(x.type, FragT) or x.type.form == "scalar")
+    return ONE_THREAD if scalar else None
+
+
+def _shared_axes(plan: Plan, tensor: str) -> frozenset[int]:
+    """The axes along which all accesses of a tensor touch one and the same number of the tile: whichever of them memory lets run."""
+    axes: frozenset[int] | None = None
+    texts: dict[int, str] = {}
+    for op in plan.program.ops:
+        if (found := touched(op, plan.program)) is None or found[0] != tensor:
+            continue
+        coords, box, resolve = op.operands.get("coords"), boxed(plan, op), resolver_of(plan.program, plan.sites[op.id].role)
+        if not isinstance(coords, tuple):
+            return frozenset()
+        long = set() if box is None else {k for k, n in ((box.row, box.rows), (box.col, box.cols)) if k is not None and n != 1}
+        here = {k: canonical(resolve(c)) for k, c in enumerate(coords) if k not in long and isinstance(c, Expr) and not isinstance(c.type, FragT) and _of_tile(plan, op, c)}
+        axes = frozenset(k for k, text in here.items() if (axes is None or k in axes) and texts.setdefault(k, text) == text)
+    return axes or frozenset()
 
 
 def _one_arm(plan: Plan, tensor: str) -> bool:
@@ -185,6 +212,13 @@ def _alike(plan: Plan, tensor: str) -> bool:
         shape = () if box is None else tuple((k, n) for k, n in ((box.row, box.rows), (box.col, box.cols)) if k is not None and n != 1)
         places.add((tuple(canonical(resolve(c)) for c in coords), shape, tuple(id(s) for s in site.loops)))
     return len(places) == 1
+
+
+def _of_tile(plan: Plan, op: Op, e: Expr) -> bool:
+    """Whether a coordinate is a number of the tile: neither memory nor a round says it."""
+    site = plan.sites[op.id]
+    rounds = {s.var for s in site.loops if s.kind != "tiles"}
+    return not from_memory(plan.program, site.role, e) and not any(n.op == "var" and n.attrs.get("name") in rounds for n in resolver_of(plan.program, site.role)(e).parts())
 
 
 def plain(plan: Plan, op: Op, entries: tuple[Any, ...], branches: bool = True) -> bool:

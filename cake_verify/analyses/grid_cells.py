@@ -19,6 +19,9 @@ Box = tuple[Interval, ...]
 READ, WRITE, UPDATE, FLAG = "read", "write", "update", "flag"
 """How elements are touched: updates (atomic, or by the copy engine) commute with each other, and so do flags."""
 
+ONE_THREAD = "one thread"
+"""In place of lanes: the first thread of a member makes the access."""
+
 _AGAINST = {READ: (WRITE, UPDATE, FLAG), WRITE: (READ, WRITE, UPDATE, FLAG), UPDATE: (READ, WRITE), FLAG: (READ, WRITE)}
 
 
@@ -150,7 +153,9 @@ class Cells:
     @staticmethod
     def _own_lanes(old: Access, now: Access) -> bool:
         """Whether each lane of one member meets only what it touched itself."""
+        if old.lanes == now.lanes == ONE_THREAD:
+            return old.member is now.member and bool(old.bit & old.member.L)
         return old.member is now.member and old.lanes is not None and old.lanes == now.lanes and old.box == now.box and bool(old.bit & old.member.L)
 
 
-__all__ = ["FLAG", "READ", "UPDATE", "WRITE", "Access", "Box", "Cells", "meet"]
+__all__ = ["FLAG", "ONE_THREAD", "READ", "UPDATE", "WRITE", "Access", "Box", "Cells", "meet"]

@@ -8,17 +8,18 @@ from cake_ir.derive.structure import listed
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, If, Program
 from cake_verify.analyses import trips
+from cake_verify.analyses.member_guards import far_tiles, met_both_ways, tile_guards
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.trips import spoken
 
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
-_TILES = 3
-"""Tiles along an axis that the runs surely have where arguments can give them."""
 
 
 def unreached(program: Program, settings: Iterable[Setting]) -> list[Fault]:
     """The conditions on counters of loops, and on tiles, whose constant lies beyond all runs: nothing is known of what they do there."""
     found = list(settings)
+    met: dict[int, bool] | None = None
     rounds = max((n for s in found for n in s.trips), default=0)
     fixed = {s.var for _, body in listed(program) for s in body if isinstance(s, For) and s.hi is not None and s.lo is not None and _number(s.lo) and _number(s.hi)}
     out = []
@@ -32,14 +33,16 @@ def unreached(program: Program, settings: Iterable[Setting]) -> list[Fault]:
                 continue
             constant, live = trips.linear(Expr("sub", n.args))
             counters = {t: c for t, c in live.items() if t.startswith("?")}
-            tiles = {t: c for t, c in live.items() if t.startswith("tile.")}
             far = 0
             if counters and not any(t[1:] in fixed for t in counters):
                 far = abs(constant) // min(abs(c) for c in counters.values())
                 far = far if far + 1 >= max(rounds, 4) else 0
-            elif tiles and len(tiles) == len(live):
-                far = abs(constant) // min(abs(c) for c in tiles.values())
-                far = far if far >= _TILES else 0
+            elif (far := far_tiles(n)) != 0:
+                if met is None:
+                    prefix = prefix_tensors(program)
+                    met = {id(c): any(met_both_ways(program, x, prefix, test) for x in found) for c, test in tile_guards(program)}
+                if met.get(id(cond)):
+                    far = 0
             if far:
                 out.append(_told(role, branch, n, far, rounds))
                 break

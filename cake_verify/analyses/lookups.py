@@ -8,6 +8,9 @@ from cake_ir.program import Tmem
 from cake_verify.analyses.regions import OutsideView, Region, Regions
 from cake_verify.analyses.state import Found
 
+UNRINGED = 2**30
+"""Slots of what rides on no ring: a number names a stage as it is, and never comes round."""
+
 
 class Lookup(dict[tuple[int, int, int], Region]):
     """Atoms by a view operand's value (slot count, row, column): those of the `part` (row, rows, column, columns) that starts there.
@@ -31,7 +34,7 @@ class Lookup(dict[tuple[int, int, int], Region]):
 
     def _atoms(self, stage: int, row: int, col: int) -> Region:
         if stage >= self.have:
-            raise Found("S032", view=self.view, stage=stage)
+            raise Found("S032", view=self.view, stage=stage, ring=self.stages != UNRINGED)
         down, rows, across, cols = self.part
         try:
             return self.regions.region(self.view, stage, row + down, rows, col + across, cols)
@@ -53,4 +56,4 @@ class Columns(dict[Any, Region]):
         return found
 
 
-__all__ = ["Columns", "Lookup"]
+__all__ = ["UNRINGED", "Columns", "Lookup"]

@@ -17,7 +17,7 @@ from cake_ir.program import Assign, Expr, Op, Program
 from cake_ir.types import ScalesT, SlotT, TmemT, ViewT
 from cake_ir.walk.code import RoleCode, compile_roles
 from cake_verify.analyses.fragment_paths import Paths, paths
-from cake_verify.analyses.lookups import Columns, Lookup
+from cake_verify.analyses.lookups import UNRINGED, Columns, Lookup
 from cake_verify.analyses.places import register_touches
 from cake_verify.analyses.regions import Regions
 from cake_verify.analyses.state import Bar, Cta, Meet, World
@@ -127,7 +127,7 @@ class Plan:
         t = e.type
         rows, cols = t.rows if rows is None else rows, t.cols if cols is None else cols
         name, ring = t.view, self.ring_of(op, operand)
-        stages = self._slots(ring, name)
+        stages = self._slots(ring, name) if ring is not None else UNRINGED
         phased = ring is None or ring in self.phased  # without phases the slots before the first are the last ones
         made = self._lookups.get((name, stages, phased, row, rows, col, cols))
         if made is not None:

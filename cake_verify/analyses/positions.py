@@ -16,6 +16,7 @@ from cake_ir.fact import fact
 from cake_ir.program import AssumeValues, Expr, For, If, Program, Scheduler
 from cake_ir.record import record
 from cake_ir.scheduler import TileOrder, cluster_size, cluster_total, decode_group, every_tile, group_totals
+from cake_ir.types import ScalarT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.read_numbers import outside_reads
@@ -154,9 +155,16 @@ def _assumed(program: Program) -> tuple[Expr, ...]:
 @fact
 def _tied(program: Program, wanted: tuple[str, ...]) -> tuple[list[str], list[str], list[Tape], Tape]:
     """Which of some arguments can be chosen, which follow from those, how, and the assumptions that are about no others."""
-    facts = [c for cond in _assumed(program) for c in stated(cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
+    facts = [c for cond in (*_assumed(program), *_possible(program)) for c in stated(cond) if {str(n.attrs["name"]) for n in c.parts() if n.op == "param"} <= set(wanted)]
     defined = definitions(facts, wanted)
     return [n for n in wanted if n not in defined], list(defined), [plain_tape(program, (e,)) for e in defined.values()], plain_tape(program, tuple(facts))
+
+
+@fact
+def _possible(program: Program) -> tuple[Expr, ...]:
+    """That there is a number which the elements of each index tensor may hold: arguments for which there is none belong to no tensor."""
+    resolve = resolver_of(program, "")
+    return tuple([Expr("lt", (resolve(d.lo), resolve(d.hi)), {}, ScalarT("bool")) for d in program.decls if isinstance(d, AssumeValues)])
 
 
 def _candidates(program: Program, name: str, sizes: Iterable[int], ragged: Iterable[int]) -> list[int]:

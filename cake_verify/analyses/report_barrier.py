@@ -289,7 +289,7 @@ def outside_view(r: Replay, found: Found) -> Fault:
     if "stage" in d:
         message = f"{call(op)} uses slot {d['stage']} of `{d['view']}`, which has {view.stages} stage{'s' if view.stages > 1 else ''}"
         return Fault("S032", message, op.span, ((view.spans.get("stage", view.span), f"{view.stages} here"),), facts={"view": d["view"], "expected": view.stages,
-                     "found": d["stage"] + 1, "setting": str(r.setting)}, help="give the view as many stages as the ring has", trace=trace(r, [], (m, "no such stage")))  # fmt: skip
+                     "found": d["stage"] + 1, "setting": str(r.setting)}, help=f"give `{d['view']}` as many stages as {'the ring has' if d.get('ring') else 'there are numbers that name one'}", trace=trace(r, [], (m, "no such stage")))  # fmt: skip
     shape = "x".join(map(str, view.shape))
     message = f"{call(op)} touches rows {d['row']}..{d['row'] + d['rows']}, columns {d['col']}..{d['col'] + d['cols']} of `{d['view']}`, which is {shape}"
     return Fault("S032", message, _taken_from(r, m.role, op), ((op.span, "touched here"), (view.span, f"{shape} elements")), facts={"view": d["view"], "setting": str(r.setting)},

@@ -7,7 +7,7 @@ from cake_ir.span import Span
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
-from cake_verify.analyses.trips import spoken, written
+from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.analyses.value_state import Clash
 
 
@@ -38,6 +38,25 @@ def form_of(plan: Plan, label: Label) -> Affine | None:
 def shared(form: Affine) -> Affine:
     """A sum in names that mean the same in every role: tiles by their fields, counters as they are written."""
     return Affine(form.constant, {(f".{n.partition('.')[2]}" if "." in n else written(n)): c for n, c in form.terms.items()})
+
+
+def two_parts(plan: Plan, c: Clash) -> bool:
+    """Whether what meets are two parts of one tensor, as gate and up of a matrix that holds both: their starts lie an argument apart, or an even part of
+    the extent, in every tile and round."""
+    assert c.one and c.other
+    ops = [plan.program.ops[x[2]] for x in (c.one, c.other)]
+    tensor = plan.program.tensors.get(str(ops[0].attrs.get("tensor")))
+    if c.kind != "added" or ops[0] is ops[1] or tensor is None or ops[1].attrs.get("tensor") != tensor.name:
+        return False
+    forms = [linear(resolver_of(plan.program, plan.sites[x[2]].role)(e)) for x in (c.one, c.other) if (e := coordinate(plan, x)) is not None]
+    if len(forms) != 2:
+        return False
+    (a, left), (b, right) = forms
+    terms = {t for t in {*left, *right} if left.get(t, 0) != right.get(t, 0)}
+    if terms:
+        return terms <= plan.program.scalars.keys()
+    extent = next((n for n, name in zip(tensor.extents, tensor.axes, strict=False) if name == c.one[0]), None)
+    return isinstance(extent, int) and a != b and extent % abs(a - b) == 0 and extent > abs(a - b)
 
 
 def span_at(plan: Plan, label: Label) -> Span:

@@ -13,7 +13,7 @@ from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.report_columns import off_diagonal, told_column
 from cake_verify.analyses.report_halves import halves
-from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of
+from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of, two_parts
 from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice, slices
@@ -25,8 +25,9 @@ from cake_verify.analyses.words import call, span_of, view_name
 
 def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
     """The first meeting of values that do not fit; a warning where it may be meant."""
-    uneven = next((c for c in walk.clashes if walk.uneven(c)), None)
-    c = next((c for c in walk.clashes if c.sure), uneven or (walk.clashes[0] if walk.clashes else None))
+    clashes = [c for c in walk.clashes if c.kind != "added" or not two_parts(plan, c)]
+    uneven = next((c for c in clashes if walk.uneven(c)), None)
+    c = next((c for c in clashes if c.sure), uneven or (clashes[0] if clashes else None))
     if c is None:
         return None
     fault = _told(plan, walk, c, setting)

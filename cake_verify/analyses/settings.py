@@ -22,6 +22,7 @@ from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
 from cake_verify.analyses.goals import MOST_LAG, UNEVEN, Goal, goals_of, off_tiles, off_trips, uneven
 from cake_verify.analyses.later_tiles import later
+from cake_verify.analyses.member_guards import together
 from cake_verify.analyses.outline import outline
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
@@ -274,6 +275,7 @@ class Settings:
                 found.append(told)  # as few tiles a block would not bring it back to a slot
             else:
                 found[i] = told
+        found += together(self, found)
         lost = [loop for loop, n in zip(self.loops, most, strict=True) if n < 2]
         return found, [*later(self, lost, found), *self.unknown]
 

@@ -23,6 +23,8 @@ from cake_verify.rules.examples import COPY, edit
 
 OF_VALUES = True
 
+COMPARED = ("lt", "le", "gt", "ge")
+
 PAGE = Page(
     code="S033",
     title="an access outside the tensor",
@@ -62,7 +64,7 @@ def check(program: Program) -> Iterator[Fault]:
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
                 _gather(through, site, tensor, found)
-            if found is not None or not (grouped or told):
+            if found is not None or not (grouped or told) or _held(program, site, entries):
                 continue
         for axis, e in enumerate(entries):
             if not isinstance(e, Expr):
@@ -73,6 +75,14 @@ def check(program: Program) -> Iterator[Fault]:
                 yield fault
                 break
     yield from through.values()
+
+
+def _held(program: Program, site: Site, entries: Sequence[Operand | None]) -> bool:
+    """Whether a branch around the access looks at the tile that its coordinates follow: what it lets through was looked at as a whole."""
+    role = site.role.name
+    resolve = resolver_of(program, role)
+    moved = {t for e in entries if isinstance(e, Expr) and not isinstance(e.type, FragT) for t in linear(resolve(e))[1] if t.startswith("tile.")}
+    return any(not moved.isdisjoint(t for n in resolve(p.cond).parts() if n.op in COMPARED for t in linear(Expr("sub", n.args))[1]) for p in site.path if isinstance(p, If))
 
 
 def _masked(program: Program, site: Site, tensor: Param, entries: Sequence[Operand | None], through: dict[int, Fault]) -> Iterator[Fault]:

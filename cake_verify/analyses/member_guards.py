@@ -1,0 +1,129 @@
+"""Guards that runs have to meet both ways: those that tell the members of a role apart, and those that tell tiles apart.
+
+`head = t.h * WARPS + work.index` with `if head < HEADS:` leaves out members of the last tile. A run that only walks such a tile, or whose
+arguments are so few that one member works alone, shows nothing of what members do to each other. `if t.c < 4:` has two kinds of tiles, and a
+run that walks one kind shows nothing of the other, nor of what the two do to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from cake_ir.fact import fact
+from cake_ir.program import Expr, Program
+from cake_verify.analyses import trips
+from cake_verify.analyses.count_text import compiled, texts
+from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.tiling import reader, tile_source
+from cake_verify.analyses.trips import NO_VALUE
+
+if TYPE_CHECKING:
+    from cake_verify.analyses.setting import Setting
+    from cake_verify.analyses.settings import Settings
+
+TILES = 64
+"""Tiles of a walk that are looked at."""
+SURE = 3
+"""Tiles along an axis that the runs surely have where arguments can give them."""
+CLUSTERS = 16
+"""Clusters of a setting that are walked instead, where the one it names leaves members out."""
+
+Test = Callable[[dict[str, Any]], tuple[Any, ...]]
+
+
+def together(search: Settings, found: list[Setting]) -> list[Setting]:
+    """Settings to be run too, with the arguments of one of those that there are: for each guard on members of which no walk lets all members pass,
+    another cluster, and for each on tiles that no walk meets both ways, one that takes all tiles."""
+    out: list[Setting] = []
+    for test in _tests(search.program):
+        if any(_passed(search, x, test) for x in (*found, *out)):
+            continue
+        others = (replace(x, cluster=c, telling=False) for x in found for c in range(min(x.clusters, CLUSTERS)) if c != x.cluster)
+        more = next((x for x in others if _passed(search, x, test)), None)
+        if more is not None:
+            out.append(more)
+    for _, test in tile_guards(search.program):
+        if any(met_both_ways(search.program, x, search.prefix, test) for x in (*found, *out)):
+            continue
+        alone = (replace(x, clusters=1, cluster=0, tiles=x.tiles * x.clusters, telling=False) for x in found if x.clusters > 1 and x.tiles * x.clusters <= TILES)
+        more = next((x for x in alone if search.scheduler is not None and search.scheduler.kind == "static" and met_both_ways(search.program, x, search.prefix, test)), None)
+        if more is not None:
+            out.append(more)
+    return out
+
+
+@fact
+def tile_guards(program: Program) -> tuple[tuple[Expr, Test], ...]:
+    """The conditions that are about tiles and arguments alone and change sides tiles away from the first, with what they give."""
+    out = []
+    for _, _, c in trips.conditions(program):
+        if not any(far_tiles(n) for n in c.parts()) or {n.op for n in outside_reads(c)} & {"var", "ld", "cta_rank", "cta_id", "role_index"}:
+            continue
+        (text,) = texts(program, [[c]])
+        if text is not None:
+            out.append((c, compiled([f"bool({text[0]})"])[0]))
+    return tuple(out)
+
+
+def far_tiles(e: Expr) -> int:
+    """How many tiles along an axis a comparison of tiles with a number looks at, where that is more than runs surely have."""
+    if e.op not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        return 0
+    constant, live = trips.linear(Expr("sub", e.args))
+    if not live or not all(t.startswith("tile.") for t in live):
+        return 0
+    far = abs(constant) // min(abs(c) for c in live.values())
+    return far if far >= SURE else 0
+
+
+def met_both_ways(program: Program, setting: Setting, prefix: frozenset[str], test: Test) -> bool:
+    """Whether a condition holds for some tile of a walk and not for another."""
+    try:
+        return len({test(env)[0] for env in _walked(program, setting, prefix)}) == 2
+    except NO_VALUE:
+        return False
+
+
+def _walked(program: Program, setting: Setting, prefix: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """The environments of the tiles of a walk."""
+    s = next(iter(program.schedulers.values()), None)
+    if s is None:
+        return
+    env = {**dict.fromkeys(program.scalars, 1.0), **setting.args, "ld": reader(setting.lengths, prefix)}
+    for t in islice(tile_source(program, setting, prefix)(s.name, 0), TILES):
+        yield {**env, "tile": dict(zip(s.fields, t, strict=True))}
+
+
+def _tests(program: Program) -> list[Test]:
+    """For each guard on members whose way arguments and tiles decide: which members pass."""
+    out = []
+    for role, _, cond in trips.conditions(program):
+        members = program.roles[role].members
+        names = {n.op for n in outside_reads(cond)}
+        if members < 2 or "role_index" not in names or not names & {"param", "field"} or names & {"var", "ld", "cta_rank", "cta_id"}:
+            continue
+        (text,) = texts(program, [[_of_member(cond, i) for i in range(members)]])
+        if text is not None:
+            out.append(compiled([f"bool({t})" for t in text])[0])
+    return out
+
+
+def _of_member(e: Expr, member: int) -> Expr:
+    """An expression as one member has it."""
+    if e.op == "role_index":
+        return Expr("const", (), {"value": member}, e.type, e.span)
+    return Expr(e.op, tuple(_of_member(a, member) for a in e.args), e.attrs, e.type, e.span) if e.args and e.op != "field" else e
+
+
+def _passed(search: Settings, setting: Setting, test: Test) -> bool:
+    """Whether some tile of a walk lets every member through."""
+    try:
+        return any(all(test(env)) for env in _walked(search.program, setting, search.prefix))
+    except NO_VALUE:
+        return True
+
+
+__all__ = ["far_tiles", "met_both_ways", "tile_guards", "together"]
