@@ -117,7 +117,7 @@ def _outside(program: Program, site: Site, tensor: Param, coords: tuple[Expr, ..
         extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
         if not isinstance(extent, int) or not n >= extent > 1 or not terms or isinstance(e.type, FragT):
             continue
-        if any(abs(c) >= extent and name != "member" and _several(program, site, name) for name, c in affine_steps(program, site.role.name, e).items()):
+        if any((abs(c) >= extent or "." in name) and name != "member" and _several(program, site, name) for name, c in affine_steps(program, site.role.name, e).items()):
             return axis
     return None
 
