@@ -15,10 +15,13 @@ from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.record import record
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses import edits, scalar_operations, trips
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, sites
 
 MOST_ROWS = 1024
 STEP = 16
+FAR = 1 << 20
+"""Where all groups end, from the first row of one that is not the last."""
 
 
 @record()
@@ -166,6 +169,8 @@ def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int
         return value if isinstance(value, int | float) else None
     if e.op == "role_index":
         return member
+    if e.op == "param" and str(e.attrs["name"]) == _all_rows(program, loop):
+        return FAR
     if e.op == "field" and e.args and e.args[0].attrs.get("name") == loop.var:
         return tile.get(str(e.attrs["name"]))
     if e.op == "var":
@@ -187,13 +192,27 @@ def _value(program: Program, s: Site, loop: For, e: Expr, tile: Mapping[str, int
     return found if isinstance(found, int | float) else None
 
 
+def _all_rows(program: Program, loop: For) -> str:
+    """The argument at which the last group ends, where `lm.assume_values` says so of the offsets."""
+    stated = declared_values(program, str(program.schedulers[str(loop.scheduler)].offsets))
+    if stated is None:
+        return ""
+    constant, terms = trips.linear(trips.resolver_of(program, "")(stated.hi))
+    return next(iter(terms)) if constant == 1 and list(terms.values()) == [1] else ""
+
+
 def rows_left(program: Program, s: Site) -> Fix | None:
     """The edit that gives a store of a grouped tile the rows that the group has left behind its coordinate, at most what the view holds."""
-    found, coords, view = _grouped(program, s), s.op.operands.get("coords"), s.op.operands.get("view")
-    if found is None or not isinstance(coords, tuple) or not _copied(s) or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+    found, coords, view, mask = _grouped(program, s), s.op.operands.get("coords"), s.op.operands.get("view"), s.op.operands.get("mask")
+    if found is None or not isinstance(coords, tuple):
         return None
-    t, at = trips.written(found[0].var), trips.spoken(coords[1])
+    t, at = trips.written(found[0].var), trips.spoken(_row_of(s))
     inside = "" if at == f"{t}.row0" else at.removeprefix(f"{t}.row0 + ")
     left = f"{t}.rows" if not inside else f"{t}.rows - {inside}" if inside != at else f"{t}.row0 + {t}.rows - ({at})"
+    if isinstance(mask, Expr):
+        rows = mask.args[1] if mask.op == "in_bounds" and not isinstance(_row_of(s).type, FragT) else None
+        return edits.replace(rows.span, left) if rows is not None and rows.span.line and rows.span.line == rows.span.end_line else None
+    if not _copied(s) or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+        return None
     text = f"lm.min({view.type.rows}, {left})"
     return edits.replace(s.op.spans["rows"], text) if "rows" in s.op.spans else edits.add_argument(s.op.span, f"rows={text}")

@@ -65,7 +65,7 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
     told = {str(n.attrs["tensor"]) for e in conds for n in e.parts() if n.op == "ld"}
     ends = (False, True) if len(told) == 1 else (False,)  # the greatest numbers of two tensors need not come together
-    stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e)) for k, e in masked])
+    stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e), any(n.op == "ld" for n in e.parts())) for k, e in masked])
     for args in arguments(program, names, (2,), CHOICES):
         for high in ends:
             found = _first(program, site, stands, extents, args, names, high)
@@ -82,11 +82,11 @@ def _entries(site: Site) -> list[Expr]:
 
 @dataclass(frozen=True, slots=True)
 class _Laid:
-    """Where an access starts along every axis, how many elements it covers there, and how many of these a mask lets through, by axis."""
+    """Where an access starts along every axis, how many elements it covers there, and how many of these a mask lets through, by axis and with whether memory says so."""
 
     at: list[Callable[[Position], Any]]
     sizes: list[int]
-    masked: list[tuple[int, Callable[[Position], Any]]]
+    masked: list[tuple[int, Callable[[Position], Any], bool]]
 
 
 def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool) -> Outside | None:
@@ -107,14 +107,17 @@ def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | st
 
 def _past(laid: _Laid, sizes: Sequence[int | None], p: Position) -> tuple[int, int, int] | None:
     """(axis, the element, the extent) where an execution leaves the tensor."""
-    covers = [*laid.sizes] if laid.masked else laid.sizes
-    for axis, value in laid.masked:
+    covers, unread = [*laid.sizes] if laid.masked else laid.sizes, set[int]()
+    for axis, value, reads in laid.masked:
         through = value(p)
-        if not isinstance(through, int) or through < 1:
-            return None  # nothing, or it is not known
-        covers[axis] = min(covers[axis], through)
+        if not isinstance(through, int) or (reads and through < 1):
+            unread.add(axis)  # some memory lets an element through
+        elif through < 1:
+            return None
+        else:
+            covers[axis] = min(covers[axis], through)
     for axis, (value, n, size) in enumerate(zip(laid.at, covers, sizes, strict=True)):
-        first = value(p)
+        first = None if axis in unread else value(p)
         if not isinstance(first, int) or isinstance(first, bool) or size is None:
             continue
         last = first + n - 1

@@ -8,7 +8,7 @@ from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import resolver_of
+from cake_verify.analyses.trips import linear, resolver_of
 
 _DEPTH = 12
 _ALL = frozenset(range(5))
@@ -97,4 +97,28 @@ def mask_ends(program: Program, s: Site) -> tuple[list[tuple[int, Expr]], frozen
     return out, frozenset(unknown)
 
 
-__all__ = ["defined", "mask_ends", "run_of"]
+def elsewhere(program: Program, s: Site, ends: Sequence[tuple[int, Expr]]) -> tuple[int, int] | None:
+    """An axis whose mask ends where something else counted from another axis's coordinate does, with that axis."""
+    coords = s.op.operands.get("coords")
+    if not isinstance(coords, tuple) or len(coords) < 2 or not ends:
+        return None
+    forms: list[dict[str, int]] = []
+    for c in coords:
+        first = run_of(program, s.role.name, c) if isinstance(c.type, FragT) else (resolver_of(program, s.role.name)(c), 1)
+        forms.append(linear(first[0])[1] if first is not None else {})
+    for axis, end in ends:
+        for part in _least_of(end):
+            terms = linear(part)[1]
+            left = [bool(form) and all(terms.get(t, 0) == -n for t, n in form.items()) for form in forms]
+            other = next((k for k, counted in enumerate(left) if counted and k != axis), None)
+            if other is not None and forms[axis] and not left[axis]:
+                return axis, other
+    return None
+
+
+def _least_of(e: Expr) -> list[Expr]:
+    """What a minimum is the least of."""
+    return [x for a in e.args for x in _least_of(a)] if e.op == "min" else [e]
+
+
+__all__ = ["defined", "elsewhere", "mask_ends", "run_of"]

@@ -167,3 +167,40 @@ def test_gate_and_up_of_one_matrix_lie_an_argument_apart() -> None:
 def test_an_index_of_which_no_value_is_possible_belongs_to_no_argument() -> None:
     text = HEADS.replace("ptr: LM", 'which: LM.gmem1d[LM.i32, "N"], ptr: LM').replace("    lm.assume_values(ptr", "    lm.assume_values(which, 0, NP - 1)\n    lm.assume_values(ptr")
     assert _codes(text.replace("lm.ld(ptr, t.n)", "lm.ld(ptr, lm.ld(which, t.n))").replace("lm.ld(ptr, t.n + 1)", "lm.ld(ptr, lm.ld(which, t.n) + 1)")) == ("pass", [])
+
+
+SOLVED = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def solved(lm, X: LM.gmem3d[LM.f32, "T", "H", 64], Y: LM.gmem3d[LM.f32, "T", "H", 64], n: LM.gmem1d[LM.i32, "B"], T: LM.i32, H: LM.i32, B: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume_values(n, 0, T + 1)
+    work = lm.role(warps=range(0, 2), members=2)
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(H, 2), B), names=("h", "b"))
+    with work:
+        for t in lm.tiles(sched):
+            head = t.h * 2 + work.index
+            if head < H:
+                first = 16 * t.b
+                left = lm.min(lm.ld(n, t.b) - first, 16)
+                x = lm.load(X, coords=(0, head, first), shape=(16, 64), form="acc", clip=True)
+                lm.store(Y, x + x, coords=(0, head, lm.iota(x, 0, base=first)), mask=lm.in_bounds(x, left, 64))
+'''
+
+
+def test_a_mask_of_rows_counts_what_is_left_along_their_own_axis() -> None:
+    assert "S033" not in _codes(SOLVED)[1]
+    assert _codes(SOLVED.replace("lm.iota(x, 0, base=first)", "first"))[1] == ["S033"]
+
+
+def test_a_mask_read_from_memory_does_not_excuse_the_other_axis() -> None:
+    text = STAGED.replace("H: LM.i32, HW", "n: LM.gmem1d[LM.i32, \"T\"], H: LM.i32, HW").replace("lm.store(Y, x + mine.ld(127), coords=(head * 128, t.t))", "lm.store(Y, x + mine.ld(127), coords=(head * 128, t.t), mask=lm.in_bounds(x, lm.ld(n, t.t), 128))")
+    assert _codes(text)[0] == "pass"
+    assert _codes(text.replace("if head < H:", "if head <= H:"))[0] == "fail"
+
+
+def test_the_last_of_rounds_that_memory_may_leave_out_is_as_ragged_as_any() -> None:
+    text = ARMS.replace('"B", "K1"], B', '"B", "K1"], x: LM.gmem2d[LM.f32, "TOK", "V"], V: LM.i32, B').replace(
+        "                        alive = 0\n", '                        alive = 0\n                        best = 0.0\n                        for c in lm.range(lm.cdiv(V, 128)):\n                            best = best + lm.reduce(lm.load(x, coords=(c * 128, i), shape=(128,), form="vec", clip=True), "add", across=work, scratch=s, sync=meet)\n                            lm.sync(meet)\n')  # fmt: skip
+    text = text.replace("    sched = ", "    pool = lm.smem(16)\n    s = pool.view(offset=0, shape=(4,), dtype=lm.f32)\n    meet = lm.named_barrier(work)\n    sched = ").replace("lm.store(out, 2,", "lm.store(out, lm.where(best > 0.0, 2, 4),")
+    assert _codes(text) == ("pass", [])
+    assert _codes(text.replace(', form="vec", clip=True), "add"', ', form="vec"), "add"')) == ("fail", ["S033"])

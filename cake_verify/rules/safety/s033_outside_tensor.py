@@ -14,9 +14,9 @@ from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.positions import arguments, declared_values, parameters
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
-from cake_verify.analyses.runs import mask_ends, run_of
+from cake_verify.analyses.runs import elsewhere, mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
-from cake_verify.analyses.trips import linear, resolver_of, spoken
+from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
@@ -64,7 +64,10 @@ def check(program: Program) -> Iterator[Fault]:
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
                 _gather(through, site, tensor, found)
-            if found is not None or not (grouped or told) or _held(program, site, entries):
+            rounds = next((f for axis, e in enumerate(entries) if isinstance(e, Expr) and (f := _rounds(program, site, tensor, axis, e)) is not None), None) if found is None else None
+            if rounds is not None:
+                yield rounds
+            if found is not None or rounds is not None or not (grouped or told) or _held(program, site, entries):
                 continue
         for axis, e in enumerate(entries):
             if not isinstance(e, Expr):
@@ -91,6 +94,10 @@ def _masked(program: Program, site: Site, tensor: Param, entries: Sequence[Opera
     if len(entries) != len(tensor.extents):
         return
     resolve = resolver_of(program, site.role.name)
+    along = elsewhere(program, site, ends)
+    if along is not None:
+        yield _other_axis(site, tensor, *along)
+        return
     for axis, e in enumerate(entries):
         extent = tensor.extents[len(entries) - 1 - axis]
         if axis in unknown or not isinstance(e, Expr):
@@ -111,6 +118,16 @@ def _masked(program: Program, site: Site, tensor: Param, entries: Sequence[Opera
                 return
 
 
+def _other_axis(site: Site, tensor: Param, axis: int, other: int) -> Fault:
+    """A mask that counts what is left along another axis than the one that it stands for."""
+    names = [f"`{x}`" if isinstance(x := tensor.extents[len(tensor.extents) - 1 - k], str) else f"axis {k}" for k in (axis, other)]
+    coords = site.op.operands["coords"]
+    at, there = (spoken(coords[k]) for k in (axis, other))  # type: ignore[index,arg-type]  # a tuple of expressions, see `elsewhere`
+    message = f"this mask lets through what is left along {names[1]} from `{there}` on, and the elements that it leaves out run along {names[0]}, from `{at}` on"
+    return Fault("S033", message, site.op.spans.get("mask", site.op.span), ((site.op.spans.get("coords", site.op.span), "rows run along the second axis, columns along the first"), (tensor.span, "extents are outermost first here")),
+                 "place the rows by `lm.iota` where they belong, or give the tensor two axes", (), {"role": site.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
+
+
 def _beyond(program: Program, tensor: Param, past: Expr) -> bool:
     """Whether what a mask lets through may end behind the extent, from which it is `past` at most. Of arguments that may belong together nothing is
     said, but for the extent of another axis."""
@@ -125,7 +142,7 @@ def _beyond(program: Program, tensor: Param, past: Expr) -> bool:
         for t, n in other.items():
             terms[t] = terms.get(t, 0) + k * n
     left = [t for t, n in terms.items() if n]
-    return all(t.startswith(("tile.", "?")) or t in tensor.extents for t in left) and (constant > 0 or bool(left))
+    return all(t.startswith(("tile.", "?", "role_index")) or t in tensor.extents for t in left) and (constant > 0 or bool(left))
 
 
 _SHOWN = 3
@@ -234,6 +251,24 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     return Fault("S033", f"the last tile along `{field}` reaches past `{extent}`, the end of `{tensor.name}`, unless {stride} divides it", site.op.span,
                  ((tensor.span, f"extent `{extent}`"), (d.spans.get("tiles", d.span), f"tiles of {stride}")),
                  f"mask the access, use `clip=True`, or state `lm.assume({extent} % {stride} == 0)`", (), {"axis": axis, "extent": extent, "tile": stride})  # fmt: skip
+
+
+def _rounds(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
+    """The last round of `cdiv(extent, n)` rounds of n elements, whatever branches around decide: none of them looks at the round."""
+    extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
+    if not isinstance(extent, str) or isinstance(e.type, FragT):
+        return None
+    resolve = resolver_of(program, site.role.name)
+    start, terms = linear(resolve(e))
+    loop = next((x for x in site.loops if terms.keys() == {f"?{x.var}"} and x.lo is not None and x.hi is not None), None)
+    if loop is None or loop.lo is None or loop.hi is None or start or linear(resolve(loop.lo)) != (0, {}) or any(n.attrs.get("name") == loop.var for p in site.path if isinstance(p, If) for n in p.cond.parts()):
+        return None
+    stride, many = terms[f"?{loop.var}"], resolve(loop.hi)
+    if many.op != "cdiv" or many.args[0].attrs.get("name") != extent or many.args[1].attrs.get("value") != stride or covered(site.op, axis) < stride or ranges.of(program, None, many.args[0]).multiple_of(stride):
+        return None
+    return Fault("S033", f"the last round of `{written(loop.var)}` reaches past `{extent}`, the end of `{tensor.name}`, unless {stride} divides it", site.op.span,
+                 ((tensor.span, f"extent `{extent}`"), (loop.head, f"rounds of {stride}")), f"mask the access, use `clip=True`, or state `lm.assume({extent} % {stride} == 0)`",
+                 (edits.add_argument(site.op.span, "clip=True"),), {"axis": axis, "extent": extent, "tile": stride})  # fmt: skip
 
 
 def _longer(program: Program, site: Site, tensor: Param, axis: int, end: int, extent: str) -> Fault | None:
