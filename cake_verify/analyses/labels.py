@@ -15,6 +15,7 @@ from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import trips
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.runs import run_of
 
 Label = tuple[str, int, int] | tuple[()] | None
 """(axis, first element, operation that read it); None says nothing (a constant), the empty tuple that nothing is known."""
@@ -119,6 +120,18 @@ def _looked_up(program: Program, role: str, e: Expr) -> bool:
         return False
     read = [n.attrs.get("tensor") for n in trips.resolver_of(program, role)(e).parts() if n.op == "ld"]
     return bool(read) and not prefix_tensors(program).issuperset(read)
+
+
+def run_along(plan: Plan, op: Op) -> tuple[int, str] | None:
+    """The coordinate, and its axis, along which `base + lm.iota(x, axis)` places the elements of a row or column vector; None for any other access."""
+    coords, tensor, t = op.operands.get("coords"), plan.program.tensors.get(str(op.attrs.get("tensor"))), op.type
+    if tensor is None or not isinstance(coords, tuple) or len(tensor.axes) != len(coords) or not isinstance(t, FragT) or t.form not in ("rowvec", "colvec"):
+        return None
+    placed = [k for k, c in enumerate(coords) if isinstance(c.type, FragT)]
+    role = plan.sites[op.id].role
+    run = run_of(plan.program, role, coords[placed[0]]) if len(placed) == 1 else None
+    name = tensor.axes[len(coords) - 1 - placed[0]] if placed else None
+    return (placed[0], name) if run is not None and isinstance(name, str) and not _looked_up(plan.program, role, run[0]) else None
 
 
 def labels_at(box: Box, coords: tuple[Any, ...], op: int) -> tuple[Label, Label]:

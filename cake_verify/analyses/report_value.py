@@ -13,6 +13,7 @@ from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.report_columns import off_diagonal, told_column
 from cake_verify.analyses.report_halves import halves
+from cake_verify.analyses.report_alias import covered_over, other_layout
 from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of, two_parts
 from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting
@@ -54,7 +55,9 @@ def _told(plan: Plan, walk: ValueWalk, c: Clash, setting: Setting) -> Fault:
         fixes = (edits.replace(c.op.spans["init"], "True", "idea"),) if "init" in c.op.spans else ()
         return Fault("S035", message, c.op.span, sources(plan, c), "start each tile from zero: `init=` of its first product", fixes, facts)
     if c.kind == "covered":
-        return _covered_over(plan, c, facts)
+        return covered_over(plan, c, facts)
+    if c.kind == "layout":
+        return other_layout(plan, c, facts)
     if c.kind == "halves":
         return halves(plan, c, facts)
     if c.passed is not None:
@@ -217,15 +220,6 @@ def _beside(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     span = taken.span if taken is not None else span_at(plan, c.other)
     related = ((c.op.span, "combined here"), *sources(plan, c))
     return Fault("S034", message, span, related, "load what belongs to the product's rows and columns", (), facts)
-
-
-def _covered_over(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
-    """A view whose bytes another view's write has taken while they were still wanted."""
-    assert c.one and c.other
-    by, decl = plan.program.ops[c.other[2]], plan.program.views[c.one[0]]
-    message = f"{call(c.op)} reads `{decl.name}` again after {call(by)} has written other values to the same bytes"
-    related = ((c.op.span, "read here"), (by.span, "overwritten here"))
-    return Fault("S007", message, decl.spans.get("offset", decl.span), related, "give the views bytes of their own, or fill the view again before it is read", (), facts)
 
 
 def _summed(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:

@@ -62,12 +62,16 @@ def overwritten(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[
 def _check(walk: ValueWalk, op: Op, operand: str, view: str) -> Callable[[Member, tuple[Any, ...]], None]:
     atoms, at, read = walk.plan.lookup(op, operand), walk.plan.code.ops[op.id].index[operand], _read(walk.plan.program)
     seen: set[tuple[int, Any]] = set()
+    views = walk.plan.program.views
+    mine = views[view].swizzle
 
     def check(m: Member, v: tuple[Any, ...]) -> None:
         key = m.number, v[at]
         other = next((c for a in atoms[v[at]] if (c := walk.cell(m, a)) is not None and c[0] != view), None)
         if other is None:
             seen.add(key)
+        elif other[0] in views and views[other[0]].swizzle != mine:
+            walk.clash("layout", op, m, v, 0, (view, 0, op.id), (other[0], 0, other[5]))
         elif key in seen and other[0] in read:
             walk.covered_over(op, m, v, view, other[5])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cake_ir.program import Expr, Op
 from cake_ir.types import FragT, ViewT
-from cake_verify.analyses.labels import NO_PRODUCT, NOTHING, SUMMED, UNKNOWN, Axes, Label, Tile, apart, boxed, labels_at, moved
+from cake_verify.analyses.labels import NO_PRODUCT, NOTHING, SUMMED, UNKNOWN, Axes, Label, Tile, apart, boxed, labels_at, moved, run_along
 from cake_verify.analyses.report_labels import form_of
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_state import Handler, ValueState
@@ -18,6 +18,29 @@ WIDE = 8
 
 class MemoryValues(ValueState):
     """The handlers of accesses of shared and global memory."""
+
+    def _placed(self, op: Op, k: int, axis: str) -> Callable[[Member, tuple[Any, ...]], Tile]:
+        """A vector of a line of a tensor, each element at a number of its own that is one more than the last."""
+        tree = self.plan.code.ops[op.id].trees.get(f"coords.{k}")
+        position = self.bounds.position(tree) if tree is not None else None
+        down, number = isinstance(op.type, FragT) and op.type.form == "rowvec", op.id
+
+        def placed(m: Member, v: tuple[Any, ...]) -> Tile:
+            at = position(m, v) if position is not None else None
+            label: Label = UNKNOWN if at is None else (axis, at[1], number)
+            return (label, None, NO_PRODUCT) if down else (None, label, NO_PRODUCT)
+
+        return placed
+
+    def _first_of(self, op: Op) -> Callable[[Member, tuple[Any, ...], tuple[Any, ...]], tuple[Any, ...]] | None:
+        """The coordinates of the first element of such a vector; None for any other access."""
+        run = run_along(self.plan, op)
+        tree = self.plan.code.ops[op.id].trees.get(f"coords.{run[0]}") if run is not None else None
+        position = self.bounds.position(tree) if tree is not None else None
+        if run is None or position is None:
+            return None
+        k = run[0]
+        return lambda m, v, coords: coords[:k] + ((at[1] if (at := position(m, v)) is not None else None),) + coords[k + 1 :]
 
     def _load(self, op: Op) -> Handler | None:
         """A copy from a tensor into a view, in every CTA that receives it."""

@@ -16,10 +16,12 @@ from typing import Any
 from cake_ir.ops.scales import ATOM_ROWS, WORD
 from cake_ir.program import Expr, Op
 from cake_ir.record import record
-from cake_ir.types import ViewT
+from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.labels import Label, Tile
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.runs import run_of
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.trips import linear, resolver_of
 from cake_verify.analyses.value_state import Clash
 
 Vector = tuple[int, ...]
@@ -232,10 +234,17 @@ class Scales:
             return None  # the axis may count words of K, too
         return self._shifted("shift-rows", load, axis, other.row[-1] - one.row[-1], other.at[axis] - one.at[axis], [(u, u.row[-1]) for u in uses])
 
+    def _second_part(self, load: int, axis: int) -> bool:
+        """Whether an argument says where these scales start: those of the second of two matrices behind those of the first."""
+        coords, role = self.plan.program.ops[load].operands.get("coords"), self.plan.sites[load].role
+        e = coords[axis] if isinstance(coords, tuple) and axis < len(coords) else None
+        run = None if e is None else run_of(self.plan.program, role, e) if isinstance(e.type, FragT) else (resolver_of(self.plan.program, role)(e), 1)
+        return run is not None and any(t in self.plan.program.scalars for t in linear(run[0])[1])
+
     def _shifted(self, why: str, load: int, axis: int, elements: int, places: int, uses: list[tuple[Use, int]]) -> ScaleClash | None:
         """Places that count from somewhere else than the elements, all by the same amount."""
         starts = {u.at[axis] * elements - at * places for u, at in uses}
-        if len(starts) != 1 or starts == {0}:
+        if len(starts) != 1 or starts == {0} or self._second_part(load, axis):
             return None
         return self._clash(why, load, axis, uses[0][0], unit=elements // places if elements % places == 0 else 0)
 

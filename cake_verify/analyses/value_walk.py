@@ -29,6 +29,7 @@ from cake_verify.analyses.labels import (
     join,
     labels_at,
     moved,
+    run_along,
 )
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.running_offsets import prefix_tensors
@@ -116,6 +117,8 @@ class ValueWalk(TensorValues):
         own = {leaf.name for p in self._trees(op) for leaf in p.leaves} & set(targets)  # what is updated in place is not used up
         if op.name in ("load", "ldmatrix") and view_mode == "r":
             source = self._shaped(op, self._from_view(op, "view"))
+        elif op.name == "load" and space == "r" and (run := run_along(self.plan, op)) is not None:
+            source = self._placed(op, *run)
         elif op.name == "load" and space == "r":
             box, at, number = boxed(self.plan, op), self._at(op, "coords"), op.id
             source = lambda m, v: NOTHING if box is None else (*labels_at(box, v[at], number), NO_PRODUCT)  # noqa: E731 - one shape of function
@@ -188,10 +191,10 @@ class ValueWalk(TensorValues):
         """What tells row vectors apart that a program with block scales reads from tensors: the place they come from."""
         if not isinstance(op.type, FragT) or op.type.form != "rowvec" or not any(x.operands.get("scale_a") is not None for x in self.plan.program.ops):
             return None
-        at, tensor, number = self._at(op, "coords"), str(op.attrs["tensor"]), op.id
+        at, tensor, number, run = self._at(op, "coords"), str(op.attrs["tensor"]), op.id, self._first_of(op)
 
         def contents(m: Member, v: tuple[Any, ...]) -> Any:
-            place = (tensor, v[at], (0, 0))
+            place = (tensor, v[at] if run is None else run(m, v, v[at]), (0, 0))
             self.loaded[place] = number
             return place, 0, 0
 
