@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.fact import fact
@@ -52,7 +53,55 @@ def together(search: Settings, found: list[Setting]) -> list[Setting]:
         more = next((x for x in alone if search.scheduler is not None and search.scheduler.kind == "static" and met_both_ways(search.program, x, search.prefix, test)), None)
         if more is not None:
             out.append(more)
+    return out + _in_a_row(search, [*found, *out])
+
+
+def _in_a_row(search: Settings, found: list[Setting]) -> list[Setting]:
+    """Settings in which one block takes two tiles of a kind in a row, for each guard on tiles and side of it of which no walk does: the last use of
+    something in a tile then meets the first in the next with nothing of the other kind in between."""
+    s = search.scheduler
+    out: list[Setting] = []
+    if s is None or s.kind != "static" or search.counts is None:
+        return out
+    for test in _kinds(search.program):
+        for side in (True, False):
+            if any(_successive(search, x, test, side) for x in (*found, *out)):
+                continue
+            more = next((x for x in _strided(search, found) if _successive(search, x, test, side)), None)
+            if more is not None:
+                out.append(more)
     return out
+
+
+@fact
+def _kinds(program: Program) -> tuple[Test, ...]:
+    """What parts tiles into two kinds: conditions on their fields alone, compared with a number."""
+    out = []
+    for _, _, c in trips.conditions(program):
+        names = {n.op for n in outside_reads(c)}
+        if "field" in names and not names & {"var", "ld", "cta_rank", "cta_id", "role_index", "param"}:
+            (text,) = texts(program, [[c]])
+            if text is not None:
+                out.append(compiled([f"bool({text[0]})"])[0])
+    return tuple(out)
+
+
+def _strided(search: Settings, found: list[Setting]) -> Iterator[Setting]:
+    """The settings with as many blocks as there are tiles along the first axis: a block comes back to the same number there."""
+    assert search.counts is not None
+    for x in found:
+        counts = search.counts({**search.ones, **x.args, "ld": reader(x.lengths, search.prefix)})
+        total = prod(counts)
+        if 1 < counts[0] <= CLUSTERS and 2 * counts[0] <= total <= TILES:
+            yield from (replace(x, clusters=counts[0], cluster=c, tiles=total // counts[0], telling=False) for c in range(counts[0]))
+
+
+def _successive(search: Settings, setting: Setting, test: Test, side: bool) -> bool:
+    try:
+        sides = [test(env)[0] for env in _walked(search.program, setting, search.prefix)]
+    except NO_VALUE:
+        return True
+    return any(a is b is side for a, b in pairwise(sides))
 
 
 @fact
