@@ -181,8 +181,15 @@ def changed_types(el: Elaboration, node: ast.For, entry: dict[str, Any], changed
             if name in loaded:
                 el.faults.append(_type_fault(name, old, new))
         elif name in read and not same_place(old.type, new.type):
+            if old.literal is not None and not final and _takes_scalar(new.type, old.literal):
+                weaker[name] = old.literal  # a number again, which the loop carries as whatever a round leaves
+                continue
             el.faults.append(_type_fault(name, old, new))
     return weaker
+
+
+def _takes_scalar(t: Type, v: bool | int | float) -> bool:
+    return isinstance(t, FragT) and _takes(t, v)
 
 
 def weakens(old: Local, new: Type) -> bool:
@@ -201,7 +208,7 @@ def _loaded(node: ast.For) -> set[str]:
 
 def _type_fault(name: str, old: Local, new: Local) -> Fault:
     return Fault("D013", f"`{name}` enters the loop as {old.type} and leaves an iteration as {new.type}", new.span, ((old.span, f"{old.type} before the loop"),),
-                 help="give the name one type: finish or convert it at the end of the body", facts={"expected": str(old.type), "found": str(new.type)})  # fmt: skip
+                 help="give the name one type: " + ("a literal in front of the loop becomes what a round leaves, and `lm.where` with a scalar makes one of a number" if isinstance(new.type, FragT) and new.type.form == "scalar" else "finish or convert it at the end of the body"), facts={"expected": str(old.type), "found": str(new.type)})  # fmt: skip
 
 
 def same_place(a: Type, b: Type) -> bool:

@@ -36,12 +36,13 @@ class Named:
 
 @record()
 class Local:
-    """A run-time name inside a role: its name in the program (unique a type) and its type."""
+    """A run-time name inside a role: its name in the program (unique a type) and its type; `literal` is the number that it was just bound to."""
 
     ir_name: str
     type: Type
     span: Span
     from_zero: bool = False
+    literal: bool | int | float | None = None
 
 
 @record()

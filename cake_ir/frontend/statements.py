@@ -213,7 +213,7 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
         el.out.append(Assign((name,), el.shallow(e, span), span, (where,)))
     else:
         el.fail("N062", f"{e.type} cannot be bound", value_span)
-    el.env[target.id] = Local(name, e.type, where, _is_zero(e))
+    el.env[target.id] = Local(name, e.type, where, _is_zero(e), v if isinstance(v, (bool, int, float)) else None)
 
 
 def _is_zero(e: Expr) -> bool:
@@ -361,8 +361,7 @@ def _if(el: Elaboration, node: ast.If) -> None:
     cond = el.shallow(as_expr(el, test, el.span(node.test)), el.span(node.test))
     el.steps += len(el.env) // 4  # what copying and joining the names costs
     if cond.type != BOOL:
-        el.fail("N064", f"a branch needs a condition that is uniform over the role, found {cond.type}", node.test,
-                help="choose element by element with `lm.where(mask, x, y)`" if isinstance(cond.type, FragT) else "compare first: `x != 0`")  # fmt: skip
+        el.fail("N064", f"a branch needs a condition that is uniform over the role, found {cond.type}", node.test, help=_branchable(cond.type))
     entry, first = dict(el.env), set(el.rounds[-1].bound) if el.rounds else set()
     then = block(el, node.body)
     after_then, el.env = el.env, dict(entry)
@@ -380,6 +379,13 @@ def _if(el: Elaboration, node: ast.If) -> None:
     el.out.append(If(cond, (*then, *more_then), (*orelse, *more_else), el.span(node), el.span(node.test)))
 
 
+def _branchable(t: Type) -> str:
+    """What to do instead of a branch on a value that is no uniform number."""
+    if isinstance(t, FragT) and t.form == "scalar":
+        return "what is computed from fragments is no number of the program: choose with `lm.where(mask, x, y)`, or store it to a view, meet, and read it with `view.ld(i)`"
+    return "choose element by element with `lm.where(mask, x, y)`" if isinstance(t, FragT) else "compare first: `x != 0`"
+
+
 def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: bool) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name in {**a, **b}:
@@ -393,6 +399,8 @@ def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: boo
         else:
             where = x if isinstance(x, Local) else y
             seen = next((v for v in (x, y) if v is not None and v is not entry.get(name)), None)
-            reason = "has one value on one path and another on the other" if x is not None and y is not None else "is bound on one path only"
+            types = [v.type for v in (x, y) if isinstance(v, Local)]
+            other = f"is {types[0]} on one path and {types[1]} on the other" if len(types) == 2 and types[0] != types[1] else "has one value on one path and another on the other"
+            reason = other if x is not None and y is not None else "is bound on one path only"
             out[name] = Lost(reason, where.span if isinstance(where, Local) else None, seen)
     return out

@@ -78,8 +78,16 @@ def const_value(el: Elaboration, node: ast.expr, what: str) -> Any:
     """A compile-time value; N024 if it is known only at run time."""
     v = value(el, node)
     if not is_const(v):
-        el.fail("N024", f"{what} must be known at compile time", node, help="use numbers and tunables")
+        el.fail("N024", f"{what} must be known at compile time", node, help=_at_compile_time(el, node))
     return v
+
+
+def _at_compile_time(el: Elaboration, node: ast.expr) -> str:
+    """What to use where a compile-time value is wanted: the variable of a static loop is none by itself."""
+    name = node.id if isinstance(node, ast.Name) else ""
+    if name and isinstance(el.env.get(name), Local) and any(name in x.bound for x in el.rounds):
+        return f"use numbers and tunables; `{name}` is a number of run time here, but a static loop whose body rebinds a compile-time name, such as `n = n + 1`, is written out, and that name stays one"
+    return "use numbers and tunables"
 
 
 def const_int(el: Elaboration, node: ast.expr, what: str) -> int:
@@ -195,17 +203,16 @@ def _boolop(el: Elaboration, node: ast.BoolOp) -> Any:
         if is_const(result) and bool(result) == (name == "or"):
             return result
         always = is_const(result)
-        result = _logic(el, name, result, value(el, other) if always else _unconditional(el, other), el.span(node))
+        result = _logic(el, name, result, value(el, other) if always else _unconditional(el, other, "bind it to a name in front of this statement, or put it under an `if` statement"), el.span(node))
     return result
 
 
-def _unconditional(el: Elaboration, node: ast.expr) -> Any:
+def _unconditional(el: Elaboration, node: ast.expr, help_text: str = "put it under an `if` statement") -> Any:
     """A value that the author guards by a run-time condition within one expression: it may not contain an operation."""
     before = len(el.out or ())
     v = value(el, node)
     if len(el.out or ()) > before:
-        el.fail("N065", "an operation inside a conditional expression would run whatever the condition says", node,
-                help="put it under an `if` statement")  # fmt: skip
+        el.fail("N065", "an operation inside a conditional expression would run whatever the condition says", node, help=help_text)
     return v
 
 

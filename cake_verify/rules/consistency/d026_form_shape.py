@@ -50,6 +50,7 @@ def check(program: Program) -> Iterator[Fault]:
             problem = fragment_problem(fragment(t, warps)) or _too_large(t, warps)
             if problem:
                 yield Fault("D026", problem, e.span if e is not None else site.op.span, ((site.role.span, f"a member of `{site.role.name}` has {warps} warps"),),
+                            help="one element is a number: read it with `lm.ld(tensor, i)`, of a tensor with one axis" if e is None and site.op.name == "load" and t.rows * t.cols == 1 else "",
                             facts={"form": t.form, "rows": t.rows, "cols": t.cols, "warps": warps})  # fmt: skip
 
 

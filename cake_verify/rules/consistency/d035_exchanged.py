@@ -57,11 +57,27 @@ def check(program: Program) -> Iterator[Fault]:
         steps = [_steps(form) for form in forms]
         pair = next((p for p in combinations(range(len(coords)), 2) if _exchanged(program, site, tensor, forms, steps, sizes, *p)), None)
         if pair is not None:
-            yield _fault(site, tensor, coords, *pair)
+            yield _vector(site, tensor, coords, pair[1]) if _of_its_own(program, site, tensor, forms, *pair) else _fault(site, tensor, coords, *pair)
         elif (axis := _outside(program, site, tensor, coords, forms, sizes)) is not None:
             still = next((k for k, (form, e) in enumerate(zip(forms, coords, strict=True)) if form == (0, {}) and tensor.extents[len(coords) - 1 - k] != tensor.extents[len(coords) - 1 - axis] and not isinstance(e.type, FragT)), None)
             yield _away(site, tensor, coords, axis, sizes[axis]) if still is None else _fault(site, tensor, coords, *sorted((axis, still)))
     yield from _beside(program)
+
+
+def _of_its_own(program: Program, site: Site, tensor: Param, forms: list[_Form], a: int, b: int) -> bool:
+    """Whether a row or column vector has a coordinate that counts along the very axis it is given for: then it is the vector that lies across."""
+    x = site.op.operands.get("x")
+    t = x.type if isinstance(x, Expr) else site.op.type
+    if a or not isinstance(t, FragT) or t.form not in ("rowvec", "colvec") or not tensor.extents or covered(site.op, b) > 1:
+        return False
+    terms = [name for name, n in forms[a][1].items() if n]
+    return len(terms) == 1 and forms[a][1][terms[0]] == 1 and tensor.extents[-1] in (_counted(program, site, terms[0]), _rounds_of(site, terms))
+
+
+def _rounds_of(site: Site, terms: list[str]) -> str | None:
+    """The argument that says how many rounds a counter has."""
+    loop = next((x for x in site.loops if terms == [f"?{x.var}"]), None)
+    return str(loop.hi.attrs.get("name")) if loop is not None and loop.hi is not None and loop.hi.op == "param" else None
 
 
 def _sizes(site: Site, rank: int) -> list[int]:

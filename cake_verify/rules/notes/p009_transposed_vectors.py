@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import ViewT
@@ -47,5 +48,10 @@ def check(program: Program) -> Iterator[Fault]:
     for s in sites(program).of("load"):
         view = s.op.operands.get("view")
         if s.op.attrs.get("form") == "vec" and isinstance(view, Expr) and isinstance(view.type, ViewT) and view.type.transposed:
-            yield Fault("P009", f"`{view.type.view}` is read transposed into vectors, one element at a time", s.op.span, (), 'load it with form="acc": a matrix load transposes', (),
+            yield Fault("P009", f"`{view.type.view}` is read transposed into vectors, one element at a time", s.op.span, (), _instead(view.type.dtype), (),
                         {"view": view.type.view}, severity="note")  # fmt: skip
+
+
+def _instead(dtype: str) -> str:
+    """What reads a view of this type transposed in one go."""
+    return 'load it with form="acc": a matrix load transposes' if DTYPES[dtype].bits == 16 else "matrix loads transpose 16-bit elements only: store the tile the other way round, or pad its rows so that the reads fall on different banks"
