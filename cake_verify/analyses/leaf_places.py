@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.fact import fact
 from cake_ir.program import Expr, Op, Program
 from cake_ir.record import record
 from cake_ir.types import FragT, ViewT
@@ -31,12 +32,10 @@ class Leaf:
 def leaves_of(program: Program, s: Site) -> list[Leaf]:
     """The loads that a statement's expression combines element by element, through names that are bound once."""
     value = s.op.operands.get("value", s.op.operands.get("x"))
-    found: dict[int, Leaf] = {}
-    if isinstance(value, Expr) and isinstance(value.type, FragT):
-        for read in _reads(program, s.role.name, value, set()):
-            if read.number not in found and (leaf := _leaf(program, read)) is not None:
-                found[read.number] = leaf
-    return list(found.values())
+    if not isinstance(value, Expr) or not isinstance(value.type, FragT) or value.op in ("var", "frag"):
+        return []
+    reads = {read.number: read for read in _reads(program, s.role.name, value, set())}
+    return [leaf for read in reads.values() if (leaf := _leaf(program, read)) is not None] if len(reads) > 1 else []
 
 
 def _reads(program: Program, role: str, e: Expr, seen: set[str]) -> Iterator[Site]:
@@ -56,12 +55,23 @@ def _reads(program: Program, role: str, e: Expr, seen: set[str]) -> Iterator[Sit
             yield from _reads(program, role, a, seen)
 
 
+@fact
+def _filled(program: Program) -> dict[str, list[Site]]:
+    """By view the operations that put something into it."""
+    out: dict[str, list[Site]] = {}
+    for x in sites(program).ops:
+        view = x.op.operands.get("view")
+        if isinstance(view, Expr) and isinstance(view.type, ViewT) and x.op.name not in ("load", "ldmatrix", "ld"):
+            out.setdefault(view.type.view, []).append(x)
+    return out
+
+
 def _leaf(program: Program, read: Site) -> Leaf | None:
     """A load of a tensor, or of a whole view that one copy alone fills."""
     op, site = read.op, read
     view = op.operands.get("view")
     if isinstance(view, Expr) and isinstance(view.type, ViewT):
-        filled = [x for x in sites(program).ops if isinstance(v := x.op.operands.get("view"), Expr) and isinstance(v.type, ViewT) and v.type.view == view.type.view and x.op.name not in ("load", "ldmatrix", "ld")]
+        filled = _filled(program).get(view.type.view, ())
         whole = program.views[view.type.view]
         if len(filled) != 1 or filled[0].op.name not in _COPIES or filled[0].op.attrs.get("box") is not None or any(n.op in ("rows", "cols", "T") for v in (view, filled[0].op.operands["view"]) if isinstance(v, Expr) for n in v.parts()):
             return None

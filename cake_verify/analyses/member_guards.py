@@ -109,7 +109,7 @@ def tile_guards(program: Program) -> tuple[tuple[Expr, Test], ...]:
     """The conditions that are about tiles and arguments alone and change sides tiles away from the first, with what they give."""
     out = []
     for _, _, c in trips.conditions(program):
-        if not any(far_tiles(n) for n in c.parts()) or {n.op for n in outside_reads(c)} & {"var", "ld", "cta_rank", "cta_id", "role_index"}:
+        if not any(n.op == "field" for n in c.parts()) or not any(far_tiles(n) for n in c.parts()) or {n.op for n in outside_reads(c)} & {"var", "ld", "cta_rank", "cta_id", "role_index"}:
             continue
         (text,) = texts(program, [[c]])
         if text is not None:
@@ -151,8 +151,10 @@ def _tests(program: Program) -> list[Test]:
     out = []
     for role, _, cond in trips.conditions(program):
         members = program.roles[role].members
+        if members < 2:
+            continue
         names = {n.op for n in outside_reads(cond)}
-        if members < 2 or "role_index" not in names or not names & {"param", "field"} or names & {"var", "ld", "cta_rank", "cta_id"}:
+        if "role_index" not in names or not names & {"param", "field"} or names & {"var", "ld", "cta_rank", "cta_id"}:
             continue
         (text,) = texts(program, [[_of_member(cond, i) for i in range(members)]])
         if text is not None:

@@ -42,6 +42,8 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
+    if len(sites(program).of("load", "ldmatrix")) < 2:
+        return
     told: set[tuple[int, int]] = set()
     for s in sites(program).of("compute", "store", "reduce_across", "atomic"):
         leaves = leaves_of(program, s)
