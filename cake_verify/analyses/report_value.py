@@ -11,9 +11,9 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.labels import Label, boxed
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.report_alias import covered_over, other_layout
 from cake_verify.analyses.report_columns import off_diagonal, told_column
 from cake_verify.analyses.report_halves import halves
-from cake_verify.analyses.report_alias import covered_over, other_layout
 from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of, two_parts
 from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting

@@ -40,7 +40,7 @@ class MemoryValues(ValueState):
         if run is None or position is None:
             return None
         k = run[0]
-        return lambda m, v, coords: coords[:k] + ((at[1] if (at := position(m, v)) is not None else None),) + coords[k + 1 :]
+        return lambda m, v, coords: (*coords[:k], at[1] if (at := position(m, v)) is not None else None, *coords[k + 1 :])
 
     def _load(self, op: Op) -> Handler | None:
         """A copy from a tensor into a view, in every CTA that receives it."""

@@ -60,7 +60,7 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         bounds = {n.op for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts()}
         told = "ld" in bounds
-        if grouped or told or "field" in bounds or any(isinstance(s, If) for s in site.path) or any(isinstance(e, Expr) and isinstance(e.type, FragT) for e in entries):  # rounds counted from the tile keep accesses inside as a branch does
+        if grouped or told or "field" in bounds or any(isinstance(s, If) for s in site.path):  # rounds counted from the tile keep accesses inside as a branch does
             found = outside(program, site, tensor) if op.name != "bulk_store" else None
             if found is not None:
                 _gather(through, site, tensor, found)
@@ -77,6 +77,10 @@ def check(program: Program) -> Iterator[Fault]:
             if fault:
                 yield fault
                 break
+        else:
+            placed = any(isinstance(e, Expr) and isinstance(e.type, FragT) for e in entries)
+            if placed and not any(isinstance(s, If) for s in site.path) and op.name != "bulk_store" and (found := outside(program, site, tensor)) is not None:
+                _gather(through, site, tensor, found)
     yield from through.values()
 
 

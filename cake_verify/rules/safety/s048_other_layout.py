@@ -31,5 +31,4 @@ PAGE = Page(
     failing=edit(_TURNED, ("shape=(32, 32), dtype=lm.f32)", 'shape=(32, 32), dtype=lm.f32, swizzle="128b")')),
     passing=_TURNED,
     limits="Told where the last write of the first bytes that are read went through the other view. Views of other shapes without a swizzle may hand values on: both are row-major.",
-    sources=("HW061",),
 )
