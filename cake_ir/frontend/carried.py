@@ -93,6 +93,13 @@ def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) 
     return ends[0], ends[1], names
 
 
+def branchable(t: Type) -> str:
+    """What to do instead of a branch on a value that is no uniform number."""
+    if isinstance(t, FragT) and t.form == "scalar":
+        return "what is computed from fragments is no number of the program: choose with `lm.where(mask, x, y)`, or store it to a view, meet, and read it with `view.ld(i)`"
+    return "choose element by element with `lm.where(mask, x, y)`" if isinstance(t, FragT) else "compare first: `x != 0`"
+
+
 def _read_behind(el: Elaboration, node: ast.If, name: str) -> bool:
     """Whether a role's block reads a name further down, before it binds it anew."""
     if el.block is None:

@@ -12,6 +12,7 @@ from cake_ir.frontend.carried import (
     UNROLLED,
     Round,
     at_run_time,
+    branchable,
     carried_fault,
     changed_names,
     changed_types,
@@ -361,7 +362,7 @@ def _if(el: Elaboration, node: ast.If) -> None:
     cond = el.shallow(as_expr(el, test, el.span(node.test)), el.span(node.test))
     el.steps += len(el.env) // 4  # what copying and joining the names costs
     if cond.type != BOOL:
-        el.fail("N064", f"a branch needs a condition that is uniform over the role, found {cond.type}", node.test, help=_branchable(cond.type))
+        el.fail("N064", f"a branch needs a condition that is uniform over the role, found {cond.type}", node.test, help=branchable(cond.type))
     entry, first = dict(el.env), set(el.rounds[-1].bound) if el.rounds else set()
     then = block(el, node.body)
     after_then, el.env = el.env, dict(entry)
@@ -377,13 +378,6 @@ def _if(el: Elaboration, node: ast.If) -> None:
     more_then, more_else, both = joined(el, node, after_then, el.env)
     el.env = _join(entry, {**after_then, **both}, {**el.env, **both}, bool(node.orelse))
     el.out.append(If(cond, (*then, *more_then), (*orelse, *more_else), el.span(node), el.span(node.test)))
-
-
-def _branchable(t: Type) -> str:
-    """What to do instead of a branch on a value that is no uniform number."""
-    if isinstance(t, FragT) and t.form == "scalar":
-        return "what is computed from fragments is no number of the program: choose with `lm.where(mask, x, y)`, or store it to a view, meet, and read it with `view.ld(i)`"
-    return "choose element by element with `lm.where(mask, x, y)`" if isinstance(t, FragT) else "compare first: `x != 0`"
 
 
 def _join(entry: dict[str, Any], a: dict[str, Any], b: dict[str, Any], both: bool) -> dict[str, Any]:
