@@ -77,8 +77,7 @@ def _in_a_row(search: Settings, found: list[Setting]) -> list[Setting]:
 def _kinds(program: Program) -> tuple[Test, ...]:
     """What parts tiles into two kinds: conditions on their fields alone, compared with a number."""
     out = []
-    for _, _, c in trips.conditions(program):
-        names = {n.op for n in outside_reads(c)}
+    for _, c, names in _looked_at(program):
         if "field" in names and not names & {"var", "ld", "cta_rank", "cta_id", "role_index", "param"}:
             (text,) = texts(program, [[c]])
             if text is not None:
@@ -108,8 +107,8 @@ def _successive(search: Settings, setting: Setting, test: Test, side: bool) -> b
 def tile_guards(program: Program) -> tuple[tuple[Expr, Test], ...]:
     """The conditions that are about tiles and arguments alone and change sides tiles away from the first, with what they give."""
     out = []
-    for _, _, c in trips.conditions(program):
-        if not any(n.op == "field" for n in c.parts()) or not any(far_tiles(n) for n in c.parts()) or {n.op for n in outside_reads(c)} & {"var", "ld", "cta_rank", "cta_id", "role_index"}:
+    for _, c, names in _looked_at(program):
+        if "field" not in names or names & {"var", "ld", "cta_rank", "cta_id", "role_index"} or not any(far_tiles(n) for n in c.parts()):
             continue
         (text,) = texts(program, [[c]])
         if text is not None:
@@ -146,15 +145,19 @@ def _walked(program: Program, setting: Setting, prefix: frozenset[str]) -> Itera
         yield {**env, "tile": dict(zip(s.fields, t, strict=True))}
 
 
+@fact
+def _looked_at(program: Program) -> tuple[tuple[str, Expr, set[str]], ...]:
+    """The conditions that look at tiles or members, by role, with what else they look at."""
+    found = ((role, c, {n.op for n in outside_reads(c)}) for role, _, c in trips.conditions(program))
+    return tuple([x for x in found if "field" in x[2] or "role_index" in x[2]])
+
+
 def _tests(program: Program) -> list[Test]:
     """For each guard on members whose way arguments and tiles decide: which members pass."""
     out = []
-    for role, _, cond in trips.conditions(program):
+    for role, cond, names in _looked_at(program):
         members = program.roles[role].members
-        if members < 2:
-            continue
-        names = {n.op for n in outside_reads(cond)}
-        if "role_index" not in names or not names & {"param", "field"} or names & {"var", "ld", "cta_rank", "cta_id"}:
+        if members < 2 or "role_index" not in names or not names & {"param", "field"} or names & {"var", "ld", "cta_rank", "cta_id"}:
             continue
         (text,) = texts(program, [[_of_member(cond, i) for i in range(members)]])
         if text is not None:
