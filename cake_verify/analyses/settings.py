@@ -252,8 +252,7 @@ class Settings:
         counts = self.counts(env)
         if s.kind == "grouped":
             size = env["ld"](str(s.offsets), 1)
-            total = 2 * sum(group_totals([0, size], s.block or 1, counts[-1], s.cluster))
-            return total, dict(zip(s.fields, (0, 0, 0, 0, min(size, s.block or 1)), strict=True))
+            return 2 * sum(group_totals([0, size], s.block or 1, counts[-1], s.cluster)), dict(zip(s.fields, (0, 0, 0, 0, min(size, s.block or 1)), strict=True))
         total = 1
         for k, n in enumerate(counts):
             total *= -(-n // s.cluster[k]) if k < 2 else n

@@ -20,7 +20,9 @@ def mixed(walk: ValueState, op: Op, m: Member, v: tuple[Any, ...], axis: int, ol
     if not product:
         _vector_of_tile(walk, op, m, v, axis, old, label)
     elif old[0] == label[0]:
-        walk.clash("added", op, m, v, axis, old, label)
+        if (met := (op.id, axis, old[2], label[2])) not in walk.added:  # it may be two parts of one tensor that are meant: one of a kind leaves room for others
+            walk.added.add(met)
+            walk.clash("added", op, m, v, axis, old, label)
     elif old[0] in product and label[0] in product:
         walk.clash("transposed", op, m, v, axis, old, label)
     elif old[0] in product or label[0] in product:

@@ -95,7 +95,7 @@ class ValueState:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.clashes: list[Clash] = []
-        self._added: set[tuple[int, int, int, int]] = set()
+        self.added: set[tuple[int, int, int, int]] = set()
         self.made: dict[int, int] = {}
         self.lost: dict[int, int] = {}
         self.updated: dict[tuple[int, Any], int] = {}
@@ -252,11 +252,6 @@ class ValueState:
         return read
 
     def clash(self, kind: str, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label, sure: bool = True) -> None:
-        if kind == "added":  # which may be two parts of one tensor that are meant: one of a kind leaves room for the others
-            assert one and other
-            if (met := (op.id, axis, one[2], other[2])) in self._added:
-                return
-            self._added.add(met)
         if len(self.clashes) < 64:
             self.clashes.append(Clash(kind, op, m, v, axis, one, other, sure))
 
