@@ -66,8 +66,25 @@ def handed_over(program: Program) -> Iterator[tuple[Site, Site, Site]]:
             continue
         signals = [s for s in sites(program).ops if s.op.name == "signal" and s.op.attrs["flags"] == spin.op.attrs["flags"]]
         mine = _word(program, spin)
-        if len(signals) == 1 and mine[1] and mine[1] != _word(program, signals[0])[1] and (found := unwritten(program, spin, mine)) is not None:
+        if len(signals) == 1 and mine[1] and mine[1] != _word(program, signals[0])[1] and (found := unwritten(program, spin, mine, _running(program, spin, signals[0]))) is not None:
             yield spin, signals[0], found
+
+
+def _running(program: Program, spin: Site, signal: Site) -> tuple[Linear, ...]:
+    """The loop variable that stands in the word of a wait where a field of the tile stands in the word of the signal: the number of the tile that is waited for."""
+    mine, theirs = (resolver_of(program, s.role.name)(e) for s in (spin, signal) if isinstance(e := s.op.operands["i"], Expr))
+    loops, word = {loop.var for loop in spin.loops if loop.kind != "tiles"}, linear(theirs)
+    fields = {str(n.attrs["name"]): n for n in theirs.parts() if n.op == "field"}
+    moved = {str(n.attrs["name"]) for n in mine.parts() if n.op == "var"} & loops
+    return tuple((0, {f"?{v}": 1}) for v in moved if any(linear(_in_place(mine, v, f)) == word for f in fields.values()))
+
+
+def _in_place(e: Expr, var: str, other: Expr) -> Expr:
+    """An expression with another one in the place of a variable."""
+    made: dict[int, Expr] = {}
+    for n in e.parts():  # operands first
+        made[id(n)] = other if n.op == "var" and n.attrs["name"] == var else Expr(n.op, tuple([made[id(a)] for a in n.args]), n.attrs, n.type, n.span) if n.args else n
+    return made[id(e)]
 
 
 def _word(program: Program, s: Site) -> Linear:
@@ -82,9 +99,9 @@ def _linear(program: Program, s: Site, e: object) -> Linear:
 # ------------------------------------------------------------------ what is read behind a wait
 
 
-def unwritten(program: Program, spin: Site, word: Linear) -> Site | None:
-    """A load behind a wait for `word`, at the place of the tile that is waited for, of a tensor that the launch does not write; None where
-    something that it does write is read there too."""
+def unwritten(program: Program, spin: Site, word: Linear, places: tuple[Linear, ...] = ()) -> Site | None:
+    """A load behind a wait for `word`, at the place of the tile that is waited for (the word, or one of `places`), of a tensor that the launch does not
+    write; None where something that it does write is read there too."""
     kinds: dict[str, set[str]] = {}
     for op in program.ops:
         if (found := touched(op, program)) is not None:
@@ -98,7 +115,7 @@ def unwritten(program: Program, spin: Site, word: Linear) -> Site | None:
         if kinds[found[0]] != {READ}:
             return None
         param = program.tensors[found[0]]
-        if suspect is None and not (param.const or param.zeroed or param.inout) and any(_linear(program, s, e) == word for e in _coordinates(s)):
+        if suspect is None and not (param.const or param.zeroed or param.inout) and any(_linear(program, s, e) in (word, *places) for e in _coordinates(s)):
             suspect = s
     return suspect
 
