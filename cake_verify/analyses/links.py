@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Program
 from cake_ir.record import record
+from cake_verify.analyses.fixed_scalars import in_place
 from cake_verify.analyses.grid_access import touched
 from cake_verify.analyses.grid_cells import FLAG, READ
 from cake_verify.analyses.sites import Site, sites
@@ -76,15 +77,7 @@ def _running(program: Program, spin: Site, signal: Site) -> tuple[Linear, ...]:
     loops, word = {loop.var for loop in spin.loops if loop.kind != "tiles"}, linear(theirs)
     fields = {str(n.attrs["name"]): n for n in theirs.parts() if n.op == "field"}
     moved = {str(n.attrs["name"]) for n in mine.parts() if n.op == "var"} & loops
-    return tuple((0, {f"?{v}": 1}) for v in moved if any(linear(_in_place(mine, v, f)) == word for f in fields.values()))
-
-
-def _in_place(e: Expr, var: str, other: Expr) -> Expr:
-    """An expression with another one in the place of a variable."""
-    made: dict[int, Expr] = {}
-    for n in e.parts():  # operands first
-        made[id(n)] = other if n.op == "var" and n.attrs["name"] == var else Expr(n.op, tuple([made[id(a)] for a in n.args]), n.attrs, n.type, n.span) if n.args else n
-    return made[id(e)]
+    return tuple((0, {f"?{v}": 1}) for v in moved if any(linear(in_place(mine, v, f)) == word for f in fields.values()))
 
 
 def _word(program: Program, s: Site) -> Linear:

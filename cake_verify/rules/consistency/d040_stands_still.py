@@ -43,7 +43,7 @@ PAGE = Page(
 )
 
 _STARTS = frozenset({"rowvec", "colvec"})
-_MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"})
+MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"})
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -83,7 +83,7 @@ def _computed(e: Expr, name: str) -> bool:
     """Whether an expression computes with a name: more than copies it, chooses it or takes it for a model."""
     if e.op == "var":
         return False  # a copy, or a place that an operation writes: whoever writes it is asked before
-    return any(x.op == "var" and x.attrs["name"] == name for n in e.parts() for i, x in enumerate(n.args) if not (n.op in _MODELS or n.op == "pair" or (n.op == "where" and i > 0)))
+    return any(x.op == "var" and x.attrs["name"] == name for n in e.parts() for i, x in enumerate(n.args) if not (n.op in MODELS or n.op == "pair" or (n.op == "where" and i > 0)))
 
 
 def places(s: Site) -> tuple[str, ...]:
