@@ -12,6 +12,7 @@ from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, statements
 from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.fixed_scalars import in_place
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of
 
 Conds = tuple[tuple[Expr, bool], ...]
@@ -45,10 +46,29 @@ class Chain:
 
 def chains(program: Program) -> Iterator[tuple[str, Chain]]:
     """The shifting names of a program, with their role."""
-    for block in program.body:
-        if any(isinstance(s, For) and s.kind != "tiles" for s in statements(block.body)):
+    roles = _handing_on(program)
+    for block in program.body if roles else ():
+        if block.role in roles:
             for chain in _body(block.body, {}):
                 yield block.role, chain
+
+
+def _handing_on(program: Program) -> set[str]:
+    """The roles that copy what they read in a loop of numbers to another name there."""
+    found = sites(program)
+    read = {(s.role.name, t) for s in found.of(*_READS) if s.loops and s.loops[-1].kind != "tiles" for t in s.targets}
+    copied: set[str] = set()
+    for s in found.of("compute") if read else ():
+        e, cast = s.op.operands["value"], False
+        while isinstance(e, Expr) and e.op == "cast":
+            e, cast = e.args[0], True
+        if isinstance(e, Expr) and e.op == "var" and (s.role.name, str(e.attrs["name"])) in read:
+            if cast:
+                read.update((s.role.name, t) for t in s.targets)
+            else:
+                copied.add(s.role.name)
+    copied |= {role for (role, _), bound in (found.bindings.items() if read else ()) for b in bound if b.value.op == "var" and (role, str(b.value.attrs["name"])) in read}
+    return copied
 
 
 def _body(body: tuple[Stmt, ...], known: dict[str, tuple[Start, ...]]) -> Iterator[Chain]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
 from cake_verify.analyses import edits
 from cake_verify.analyses.fixed_scalars import in_place
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.tensors import written_tensors
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
@@ -47,8 +49,22 @@ _MEETS = frozenset({"sync", "wait", "step", "cp_wait", "syncwarp"})
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for block in program.body:
-        yield from _body(program, block.role, block.body)
+    roles = _read_twice(program)
+    for block in program.body if roles else ():
+        if block.role in roles:
+            yield from _body(program, block.role, block.body)
+
+
+def _read_twice(program: Program) -> set[str]:
+    """The roles that read a tensor or view in a loop of numbers and, in the same shape, outside of that loop too."""
+    reads = sites(program).of(*_READS)
+    inside = {(s.role.name, _shape(s.op)) for s in reads if s.loops and s.loops[-1].kind != "tiles"} if len(reads) > 1 else set()
+    count = Counter((s.role.name, _shape(s.op)) for s in reads) if inside else {}
+    return {key[0] for key in inside if count[key] > 1}
+
+
+def _shape(op: Op) -> tuple[object, ...]:
+    return op.name, op.attrs.get("tensor"), op.attrs.get("shape"), str(op.type) if "view" in op.operands else ""
 
 
 def _body(program: Program, role: str, body: tuple[Stmt, ...]) -> Iterator[Fault]:
