@@ -92,5 +92,5 @@ def test_parts_in_shared_memory_are_followed_to_the_next_meeting() -> None:
     assert codes(SHARED) == []
     twice = SHARED.replace("static_range(1, 4)", "static_range(4)")
     assert codes(twice) == ["D050"]
-    anew = twice.replace("                for j", "                part.rows(0, 1).store(c * 0.0)\n                lm.syncwarp()\n                for j")
+    anew = twice.replace("                for j", "                part.rows(0, 1).store(c * 0.0)\n                lm.sync(meet)\n                for j")
     assert "D050" not in codes(anew)

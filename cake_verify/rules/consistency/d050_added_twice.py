@@ -45,7 +45,7 @@ PAGE = Page(
 )
 
 _READS = frozenset({"load", "ld"})
-_MEETS = frozenset({"sync", "wait", "step", "cp_wait", "syncwarp"})
+_MEETS = frozenset({"sync", "wait", "step", "cp_wait"})
 
 
 def check(program: Program) -> Iterator[Fault]:
