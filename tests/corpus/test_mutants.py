@@ -95,7 +95,6 @@ def test_the_same_product_once_more_is_no_error() -> None:
 
 
 def test_a_meeting_between_a_store_and_ldmatrix_is_one_of_lanes_too() -> None:
-    found = {m.title: m.truth for m in all_of("awq_split_k") if m.cls in ("drop-sync", "outside-loop") and "sync(meet)" in m.title}
     lines = [n for n, line in enumerate(CASES["awq_split_k"].text().split("\n"), 1) if "lm.sync(meet)" in line]
     by_line = {n: {m.truth for m in all_of("awq_split_k") if m.cls in ("drop-sync", "outside-loop") and n in m.lines and "sync(meet)" in m.title} for n in lines}
-    assert found and [by_line[n] for n in lines] == [{"simulation"}, {"lanes"}]  # in front of the first stands a wait for copies, of the second a store of registers
+    assert [by_line[n] for n in lines] == [{"simulation"}, {"lanes"}]  # in front of the first stands a wait for copies, of the second a store of registers
