@@ -152,7 +152,9 @@ class Cells:
 
     @staticmethod
     def _own_lanes(old: Access, now: Access) -> bool:
-        """Whether each lane of one member meets only what it touched itself."""
+        """Whether each lane of one member meets only what it touched itself; two writes of what memory names may be two writes of one place, of which one is lost."""
+        if now.told and old.kind == now.kind:
+            return False
         return old.member is now.member and old.lanes is not None and old.lanes == now.lanes and old.box == now.box and bool(old.bit & old.member.L)
 
 
