@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.structure import conjuncts
-from cake_ir.program import Expr, If, Program
+from cake_ir.program import Expr, For, If, Program
 from cake_ir.record import record
 from cake_verify.analyses.fixed_scalars import in_place
 from cake_verify.analyses.grid_access import touched
@@ -72,12 +72,18 @@ def handed_over(program: Program) -> Iterator[tuple[Site, Site, Site]]:
 
 
 def _running(program: Program, spin: Site, signal: Site) -> tuple[Linear, ...]:
-    """The loop variable that stands in the word of a wait where a field of the tile stands in the word of the signal: the number of the tile that is waited for."""
+    """The numbers of the tiles that are waited for, as sums."""
+    return tuple((0, {f"?{loop.var}": 1}) for loop, _ in numbered(program, spin, signal))
+
+
+def numbered(program: Program, spin: Site, signal: Site) -> tuple[tuple[For, str], ...]:
+    """The loop whose variable stands in the word of a wait where a field of the tile stands in the word of the signal, with that field: it counts the tiles that are waited for."""
     mine, theirs = (resolver_of(program, s.role.name)(e) for s in (spin, signal) if isinstance(e := s.op.operands["i"], Expr))
-    loops, word = {loop.var for loop in spin.loops if loop.kind != "tiles"}, linear(theirs)
+    word = linear(theirs)
     fields = {str(n.attrs["name"]): n for n in theirs.parts() if n.op == "field"}
-    moved = {str(n.attrs["name"]) for n in mine.parts() if n.op == "var"} & loops
-    return tuple((0, {f"?{v}": 1}) for v in moved if any(linear(in_place(mine, v, f)) == word for f in fields.values()))
+    moved = {str(n.attrs["name"]) for n in mine.parts() if n.op == "var"}
+    loops = [loop for loop in spin.loops if loop.kind != "tiles" and loop.var in moved]
+    return tuple((loop, name) for loop in loops for name, f in fields.items() if linear(in_place(mine, loop.var, f)) == word)
 
 
 def _word(program: Program, s: Site) -> Linear:
@@ -167,4 +173,22 @@ def _count(program: Program, s: Site, field: str) -> Linear | None:
     return None
 
 
-__all__ = ["LeftOut", "Link", "handed_over", "left_out", "links", "unwritten"]
+def raised(program: Program, signal: Site, field: str) -> Linear | None:
+    """How many tiles along a field raise their words, from the first on: as many as the axis has, or as the one condition around the signal lets through."""
+    guards = [(s, arm) for s, arm in zip((p for p in signal.path if isinstance(p, If)), signal.arms, strict=True)]
+    if not guards:
+        return _count(program, signal, field)
+    conds = conjuncts(resolver_of(program, signal.role.name)(guards[0][0].cond))
+    if len(guards) != 1 or len(conds) != 1:
+        return None
+    op = conds[0].op if guards[0][1] else _NEGATED.get(conds[0].op, "")
+    constant, live = linear(Expr("sub", conds[0].args))
+    sign = live.pop(_FIELD + field, 0)
+    if op in ("gt", "ge"):  # as an upper bound: sign * field + constant + rest < or <= 0
+        sign, constant, live = -sign, -constant, {t: -n for t, n in live.items()}
+    if op not in _NEGATED or sign != 1 or any(t.startswith(_FIELD) for t in live):
+        return None
+    return -constant + (op in ("le", "ge")), {t: -n for t, n in live.items()}
+
+
+__all__ = ["LeftOut", "Link", "handed_over", "left_out", "links", "numbered", "raised", "unwritten"]
