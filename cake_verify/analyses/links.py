@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import conjuncts, stated
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.record import record
 from cake_verify.analyses.fixed_scalars import in_place
@@ -178,7 +178,7 @@ def raised(program: Program, signal: Site, field: str) -> Linear | None:
     guards = [(s, arm) for s, arm in zip((p for p in signal.path if isinstance(p, If)), signal.arms, strict=True)]
     if not guards:
         return _count(program, signal, field)
-    conds = conjuncts(resolver_of(program, signal.role.name)(guards[0][0].cond))
+    conds = stated(resolver_of(program, signal.role.name)(guards[0][0].cond))
     if len(guards) != 1 or len(conds) != 1:
         return None
     op = conds[0].op if guards[0][1] else _NEGATED.get(conds[0].op, "")
