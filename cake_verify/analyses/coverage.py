@@ -16,7 +16,7 @@ from cake_ir.program import Expr, For, If, Param, Program
 from cake_ir.record import record
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses.fixed_scalars import definitions
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, loop_values, parameters
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, loop_values, parameters, turning
 from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.tape import tape
@@ -97,7 +97,9 @@ def hole(program: Program, stores: Sequence[Site], tensor: Param) -> Hole | None
     if still is not None and not still:
         return None
     found: Hole | None = None
-    for tried, args in enumerate(arguments(program, names, (2,), TRIED) if axes else ()):
+    near = turning(e for s in stores for e in around(s, program)) if axes else {}
+    enough = 1 + len({n for v in near.values() for n in v})
+    for tried, args in enumerate(arguments(program, names, (2,), TRIED, near=near) if axes else ()):
         size = tuple(e if isinstance(e, int) else args.get(e, 0) for e in extents)
         if min(size) < 1:
             return None
@@ -109,7 +111,7 @@ def hole(program: Program, stores: Sequence[Site], tensor: Param) -> Hole | None
             if now is None:
                 return None
             found = found or (now if now.other is not None else None)
-        elif now is not None or tried > 1:
+        elif now is not None or tried > enough:
             return now
     return found
 

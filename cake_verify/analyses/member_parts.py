@@ -70,7 +70,7 @@ class MemberParts:
         if op.name == "mma":
             yield from self._product(s)
             return
-        x = op.operands.get("x") if op.name in ("store", "atomic", "send") else None
+        x = op.operands.get("x") if op.name in ("store", "atomic") and "view" not in op.operands else None  # where in shared memory a part is kept is nobody's business
         if isinstance(x, Expr) and isinstance(x.type, FragT):
             met: list[tuple[int, Moves, Moves]] = []
             value, places, coords = self._of(x, op, met), self._place(op), op.operands.get("coords")
@@ -147,7 +147,7 @@ class MemberParts:
         """A product that no member's part is in, stored at a part of each."""
         assert isinstance(x.type, FragT)  # asked by the caller
         product = next((self.made[n] for n in _names(x) if n in self.made), None)
-        if product is None or not places or s.op.name == "send" or self._differs(s, x):
+        if product is None or not places or self._differs(s, x):
             return
         for c in places:
             if abs(c) == x.type.cols:

@@ -95,3 +95,32 @@ def test_a_case_that_no_declared_value_takes_needs_no_store() -> None:
 def test_a_case_whose_output_keeps_what_it_held_says_so() -> None:
     assert lacking(WITHOUT.replace('LOSS: LM.gmem1d[LM.f32, "B"]', 'LOSS: LM.gmem1d[LM.f32, "B"].inout'), BOTH) == []
     assert lacking(WITHOUT, {"LOSS": "an output"}) == []  # where nothing else is asked for, it may be that nothing is meant
+
+
+FEW = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def few(lm, X: LM.gmem2d[LM.f32, "M", 256], Y: LM.gmem2d[LM.f32, "M", 256], M: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(M > 0 and M <= 4)
+    work = lm.role(warps=[0])
+    one = lm.scheduler(kind="grid", tiles=(1,), names=("x",))
+    with work:
+        for t in lm.tiles(one):
+            w = lm.load(X, coords=(0, 0), shape=(256,))
+            lm.store(Y, w + 1.0, coords=(0, 0))
+            if M > 1:
+                lm.store(Y, w + 2.0, coords=(0, 1))
+            if M > 2:
+                lm.store(Y, w + 3.0, coords=(0, 2))
+            if M > 3:
+                lm.store(Y, w + 4.0, coords=(0, 3))
+"""
+
+
+def test_conditions_on_arguments_are_tried_where_they_turn() -> None:
+    assert lacking(FEW, {"Y": "an output"}) == []
+    for was, now in (("if M > 3:", "if M > 4:"), ("if M > 2:", "if M > 3:"), ("if M > 1:", "if M > 2:")):
+        assert lacking(FEW.replace(was, now), {"Y": "an output"}) == ["Y"], now
+    for was, now in (("if M > 3:", "if M >= 3:"), ("if M > 2:", "if M >= 2:"), ("if M > 1:", "if M >= 1:")):
+        (error,) = verify_text(FEW.replace(was, now)).errors
+        assert error.code == "S033" and f"M = {now[-2]}" in error.message, now

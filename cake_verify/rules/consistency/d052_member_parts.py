@@ -54,7 +54,7 @@ def check(program: Program) -> Iterator[Fault]:
     for role in program.roles.values():
         if role.members > 1:
             for found in MemberParts(program, role.name).found():
-                yield _apart(found) if isinstance(found, Meeting) else _same(program, found)
+                yield _apart(found) if isinstance(found, Meeting) else _same(found)
                 break
 
 
@@ -70,10 +70,8 @@ def _apart(found: Meeting) -> Fault:
     return Fault("D052", message, span, related, f"use the same multiple of `{role.name}.index` in both", (), {"role": role.name, "operation": call(op)})
 
 
-def _same(program: Program, found: Same) -> Fault:
+def _same(found: Same) -> Fault:
     """A result that is every member's."""
     s, role = found.site, found.site.role
-    tensor = s.op.attrs.get("tensor")
-    where = f"`{tensor}`" if tensor is not None else "shared memory"
-    message = f"all {role.members} members of `{role.name}` multiply the same parts, and each stores the result at {where} as its own, {abs(found.step)} columns further"
+    message = f"all {role.members} members of `{role.name}` multiply the same parts, and each stores the result in `{s.op.attrs['tensor']}` as its own, {abs(found.step)} columns further"
     return Fault("D052", message, found.product.op.span, ((s.op.span, "stored here"),), f"take a part of an operand by `{found.step} * {role.name}.index`", (), {"role": role.name})
