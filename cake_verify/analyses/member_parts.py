@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from cake_ir.derive.structure import nodes
 from cake_ir.program import Expr, For, If, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
@@ -26,6 +27,7 @@ _NOTHING: Value = ({}, {}, {})
 _REDUCES = frozenset({"reduce", "reduce_across", "sum"})
 _PLAIN = frozenset({"load", "ldmatrix", "ld", "compute", "reduce", "mma", "sum", "finish"})
 """Operations that give all members the same where their operands are the same."""
+_PLACED = frozenset({"iota", "in_bounds"})
 _NO_VALUES = frozenset({"frag", "rowvec", "colvec", "topk_list"})
 
 
@@ -81,9 +83,16 @@ class MemberParts:
                 yield from self._meet(s, "combined", axis, one, other)
             for axis in (ROWS, COLS, OUTER):
                 yield from self._meet(s, "stored", axis, value[axis], places[axis])
-            yield from self._same(s, x, places[COLS])
+            if places[COLS] and not any(value):  # what has parts of members in it is no one's copy
+                yield from self._same(s, x, places[COLS])
             return
         if not s.targets:
+            return
+        seen = nodes(self.program)[op.id]
+        if op.name not in ("load", "ldmatrix") and not any(n.op in _PLACED or (n.op == "var" and (n.attrs["name"] in self.values or n.attrs["name"] in self.made)) for n in seen):
+            for t in s.targets:  # nothing in it is anybody's part
+                self.values.pop(t, None)
+                self.made.pop(t, None)
             return
         met = []
         if op.name in ("load", "ldmatrix"):
@@ -99,7 +108,7 @@ class MemberParts:
         v = op.operands.get("value")
         product = next((self.made[n] for n in _names(v) if n in self.made), None) if isinstance(v, Expr) and self.made else None
         for t in s.targets:
-            self.values[t] = value
+            self._hold(t, value)
             self.made.pop(t, None)
             if product is not None:
                 self.made[t] = product
@@ -115,10 +124,16 @@ class MemberParts:
         fresh = isinstance(init, Expr) and init.op == "const" and bool(init.attrs["value"])
         held = _NOTHING if fresh else self.values.get(name, _NOTHING)
         met: list[tuple[int, Moves, Moves]] = []
-        self.values[name] = self._joined(held, (a[ROWS], b[ROWS], _both(a[OUTER], b[OUTER])), met)
+        self._hold(name, self._joined(held, (a[ROWS], b[ROWS], _both(a[OUTER], b[OUTER])), met))
         for axis, one, other in met:
             yield from self._meet(s, "combined", axis, one, other)
         self.made[name] = s
+
+    def _hold(self, name: str, value: Value) -> None:
+        if value[0] or value[1] or value[2]:
+            self.values[name] = value
+        else:
+            self.values.pop(name, None)
 
     def _operand(self, op: Op, key: str) -> Value:
         e = op.operands[key]

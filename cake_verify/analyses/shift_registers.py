@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from cake_ir.fact import fact
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, statements
 from cake_ir.record import record
 from cake_ir.types import FragT
@@ -165,7 +166,27 @@ class Place:
     exprs: tuple[Expr, ...]
 
 
-def place(program: Program, role: str, op: Op, var: str = "", value: Expr | None = None) -> Place | None:
+def place(program: Program, role: str, op: Op) -> Place | None:
+    """The place of a read."""
+    return _place(program, role, op.id)
+
+
+@fact
+def place_before(program: Program, role: str, number: int, var: str, back: int) -> Place | None:
+    """Where the read of that number would be in the round so many before the first of the loop of a variable."""
+    lo = next(loop.lo for loop in sites(program).loops[role, var] if loop.lo is not None)
+    lo = resolver_of(program, role)(lo)
+    known = lo.attrs["value"] if lo.op == "const" else None
+    value = Expr("const", (), {"value": known - back}, lo.type) if isinstance(known, int) else Expr("sub", (lo, Expr("const", (), {"value": back}, lo.type)), {}, lo.type)
+    return _located(program, role, program.ops[number], var, value)
+
+
+@fact
+def _place(program: Program, role: str, number: int) -> Place | None:
+    return _located(program, role, program.ops[number])
+
+
+def _located(program: Program, role: str, op: Op, var: str = "", value: Expr | None = None) -> Place | None:
     """The place of a read, `value` in the place of a variable."""
     resolve = resolver_of(program, role)
 
@@ -192,4 +213,4 @@ def place(program: Program, role: str, op: Op, var: str = "", value: Expr | None
     return Place(f"{canonical(view)} {cut}", tuple(map(linear, starts)), tuple(starts)) if starts else None
 
 
-__all__ = ["Chain", "Conds", "Place", "Start", "chains", "place"]
+__all__ = ["Chain", "Conds", "Place", "Start", "chains", "place", "place_before"]

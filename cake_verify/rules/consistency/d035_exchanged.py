@@ -171,9 +171,9 @@ def _by_table(program: Program) -> Iterator[Fault]:
         coords = s.op.operands.get("coords")
         if isinstance(coords, tuple) and len(coords) > 1:
             resolve = resolver_of(program, s.role.name)
-            forms = [linear(resolve(e)) for e in coords]
-            if any("[" in t for _, terms in forms for t in terms):
-                by.setdefault((s.role.name, str(s.op.attrs.get("tensor"))), []).append((s, forms))
+            at = [resolve(e) for e in coords]
+            if any(e.args and any(n.op == "ld" for n in e.parts()) for e in at):
+                by.setdefault((s.role.name, str(s.op.attrs.get("tensor"))), []).append((s, [linear(e) for e in at]))
     for (role, name), found in by.items():
         for (one, mine), (other, theirs) in combinations(found, 2):
             axes = _swapped(mine, theirs)

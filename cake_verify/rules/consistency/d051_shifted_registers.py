@@ -8,7 +8,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, Op, Program, Scheduler
 from cake_ir.types import TileT
 from cake_verify.analyses.positions import Position
-from cake_verify.analyses.shift_registers import Chain, Conds, Place, Start, chains, place
+from cake_verify.analyses.shift_registers import Chain, Conds, Place, Start, chains, place, place_before
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
@@ -116,11 +116,7 @@ def _exprs(operand: object) -> Sequence[Expr]:
 
 def _wanted(program: Program, role: str, chain: Chain, back: int) -> Place | None:
     """Where the round so many before the first would have read."""
-    lo = chain.loop.lo
-    assert lo is not None  # as of every chain
-    lo = resolver_of(program, role)(lo)
-    value = Expr("const", (), {"value": lo.attrs["value"] - back}, lo.type) if lo.op == "const" and isinstance(lo.attrs["value"], int) else Expr("sub", (lo, Expr("const", (), {"value": back}, lo.type)), {}, lo.type)
-    return place(program, role, chain.newest, chain.loop.var, value)
+    return place_before(program, role, chain.newest.id, chain.loop.var, back)
 
 
 def _axis(program: Program, role: str, chain: Chain) -> int | None:
