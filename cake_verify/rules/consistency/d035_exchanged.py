@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, permutations
@@ -63,6 +64,7 @@ def check(program: Program) -> Iterator[Fault]:
             yield _away(site, tensor, coords, axis, sizes[axis]) if still is None else _fault(site, tensor, coords, *sorted((axis, still)))
     yield from _beside(program)
     yield from _by_table(program)
+    yield from _by_vector(program)
 
 
 def _sizes(site: Site, rank: int) -> list[int]:
@@ -186,6 +188,35 @@ def _by_table(program: Program) -> Iterator[Fault]:
             fault = _fault(odd, program.tensors[name], coords, *axes)
             yield replace(fault, related=((right.op.span, "as here"), *fault.related))
             return
+
+
+def _by_vector(program: Program) -> Iterator[Fault]:
+    """Of two accesses of a tensor whose elements one vector places, the one that has it along another axis."""
+    by: dict[tuple[str, str], list[tuple[Site, int]]] = {}
+    for s in sites(program).of("load", "store", "atomic"):
+        coords = s.op.operands.get("coords")
+        placed = [k for k, e in enumerate(coords) if isinstance(e.type, FragT) and e.op == "var"] if isinstance(coords, tuple) else []
+        if len(placed) == 1 and isinstance(coords, tuple) and len(coords) > 1:
+            by.setdefault((s.role.name, str(coords[placed[0]].attrs["name"])), []).append((s, placed[0]))
+    for found in by.values():
+        axes = Counter(axis for _, axis in found)
+        if len(axes) < 2:
+            continue
+        for (one, a), (other, b) in combinations(found, 2):
+            if a == b or one.op.name != other.op.name or one.op.attrs["tensor"] != other.op.attrs["tensor"] or _mirrored(program, one, other, a, b):
+                continue
+            odd, right = (one, other) if axes[a] < axes[b] else (other, one)
+            coords, tensor = odd.op.operands["coords"], program.tensors.get(str(odd.op.attrs["tensor"]))
+            if tensor is not None and isinstance(coords, tuple):
+                fault = _fault(odd, tensor, coords, min(a, b), max(a, b))
+                yield replace(fault, related=((right.op.span, "as here"), *fault.related))
+                return
+
+
+def _mirrored(program: Program, one: Site, other: Site, a: int, b: int) -> bool:
+    """Whether two accesses have the same coordinates in each other's place, as the halves of a symmetric result have."""
+    mine, theirs, resolve = one.op.operands["coords"], other.op.operands["coords"], resolver_of(program, one.role.name)
+    return isinstance(mine, tuple) and isinstance(theirs, tuple) and len(mine) == len(theirs) and linear(resolve(mine[b])) == linear(resolve(theirs[a]))
 
 
 def _swapped(mine: list[_Form], theirs: list[_Form]) -> tuple[int, int] | None:

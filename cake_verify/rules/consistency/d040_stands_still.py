@@ -64,7 +64,7 @@ def check(program: Program) -> Iterator[Fault]:
         after = [s for s in found.of_role(role) if s.order > began.order]
         if any(name in places(s) for s in after):
             continue
-        use = next((s for s in after if _behind_a_loop(began, s, after) and any(_computed(e, name) for e in _operands(s))), None)
+        use = next((s for s in after if _behind_a_loop(began, s, after) and (any(_computed(e, name) for e in _operands(s)) or _sent(s, name))), None)
         if use is not None:
             yield Fault("D040", f"`{name}` never changes: wherever it is read it holds {start.attrs['init']}, with which it started", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
@@ -103,6 +103,12 @@ def _behind_a_loop(start: Site, use: Site, after: list[Site]) -> bool:
     if any(id(x) not in own for x in use.loops):
         return True
     return any(isinstance(x, For) and id(x) not in own for s in after if s.order < use.order for x in s.loops)
+
+
+def _sent(s: Site, name: str) -> bool:
+    """Whether an operation sends a name to another CTA, which knows the number as well."""
+    x = s.op.operands.get("x")
+    return s.op.name == "send" and isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
 
 
 def _operands(s: Site) -> Iterator[Expr]:
