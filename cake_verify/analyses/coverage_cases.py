@@ -39,7 +39,7 @@ def one_case(program: Program, stores: Sequence[Site], tensor: Param, outputs: C
                 continue
             arm = _arm(s, branch)
             others = [x for x in stores if branch not in x.path or _arm(x, branch) is not arm]
-            always = next((x for x in sites(program).of("store", "tma_store", "bulk_store") if _beside(program, x, s, branch, depth) and x.op.attrs.get("tensor") in outputs), None)
+            always = next((x for x in sites(program).of("store", "tma_store", "bulk_store") if _beside(program, x, s, branch, depth) and str(x.op.attrs["tensor"]) in outputs), None)
             if always is None or not _both(program, cond) or (others and hole(program, others, tensor) is None):
                 continue
             return OneCase(s, branch, arm, always)
