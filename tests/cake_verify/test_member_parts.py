@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cake_verify.gates import verify_text
-from cake_verify.rules.consistency.d052_member_parts import PAGE
+from cake_verify.rules.schedule.q018_member_parts import PAGE
 
 HALVES = PAGE.passing
 ROWS = """
@@ -63,19 +63,28 @@ def test_who_takes_both_parts_means_both() -> None:
 
 @pytest.mark.parametrize(("old", "new"), [
     ("b.cols(128 * work.index, 128)", "b.cols(128 * (1 - work.index), 128)"), ("b.cols(128 * work.index, 128)", "b.cols(128 - 128 * work.index, 128)"),
-    ("coords=(128 * work.index, 0, t.t)", "coords=(128 * (1 - work.index), 0, t.t)"), ("b.cols(128 * work.index, 128)", "b.cols(0, 128)"),
+    ("coords=(128 * work.index, 0, t.t)", "coords=(128 * (1 - work.index), 0, t.t)"),
 ])  # fmt: skip
 def test_the_part_that_is_multiplied_is_the_part_that_is_stored(old: str, new: str) -> None:
     (error,) = verify_text(changed(HALVES, old, new)).errors
-    assert error.code == "D052" and error.facts["role"] == "work"
+    assert error.code == "Q018" and error.facts["role"] == "work"
+
+
+def test_a_product_that_is_everybodys_is_nobodys_part() -> None:
+    text = changed(HALVES, "b.cols(128 * work.index, 128)", "b.cols(0, 128)")
+    assert codes(text) == ["S028"]  # half of what was brought is read by nobody, which says it all
+    whole = changed(text, "            lm.mma_wait(pending=0)\n", "            lm.mma_wait(pending=0)\n            r = lm.frag(shape=(64, 256), dtype=lm.f32, form=\"acc\")\n            lm.mma(r, a, b.T, init=True)\n            lm.mma_wait(pending=0)\n"
+                    "            lm.store(D, r, coords=(0, 0, 2 * t.t + work.index))\n")  # fmt: skip
+    whole = changed(changed(whole, "T: LM.i32)", "T: LM.i32, D: LM.gmem3d[LM.f32, \"T2\", 64, 256], T2: LM.i32)"), "    pool =", "    lm.assume(T2 == 2 * T)\n    pool =")
+    assert codes(whole) == ["Q018"]
 
 
 def test_a_product_that_differs_in_anything_else_is_no_copy() -> None:
     rows = changed(changed(HALVES, "b.cols(128 * work.index, 128)", "b.cols(0, 128)"), "coords=(0, 0, t.t), shape", "coords=(0, 0, 2 * t.t + work.index), shape")
-    assert "D052" not in codes(rows)
+    assert "Q018" not in codes(rows)
 
 
 @pytest.mark.parametrize("which", ["lm.load(G, coords=(first,)", "lm.load(L, coords=(first,)", "lm.store(Y, x, coords=(0, first)"])
 def test_vectors_beside_a_tile_are_of_the_same_member(which: str) -> None:
     (error,) = verify_text(changed(ROWS, which, which.replace("first", "t.r * 128 + 64 * (1 - work.index)"))).errors
-    assert error.code == "D052" and "by -64 rows" in error.message
+    assert error.code == "Q018" and "by -64 rows" in error.message

@@ -1,4 +1,4 @@
-"""D052: what a member reads, multiplies and stores is one part of the whole, its own."""
+"""Q018: what a member reads, multiplies and stores is one part of the whole, its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from cake_verify.analyses.member_parts import Meeting, MemberParts, Same
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
+
+YIELDS = True
 
 _HALVES = '''
 @cake.schedule(target="sm_90a")
@@ -38,7 +40,7 @@ def halves(lm, A: LM.gmem3d[LM.bf16, "T", 64, 64], B: LM.tma2d[LM.bf16, 64, 256]
 '''
 
 PAGE = Page(
-    code="D052",
+    code="Q018",
     title="another member's part",
     statement="Members that divide a result read, multiply and store parts that move with their index by the same amount along an axis.",
     why="The part of one member combined with that of another, or stored in its place, is a result with its parts exchanged; a part that does not move with the index is computed by every member and stored as if it were each one's own.",
@@ -67,11 +69,11 @@ def _apart(found: Meeting) -> Fault:
     axis = "of the inner axis" if found.kind == "multiplied" else _AXES[found.axis]
     message = f"this moves by {odd[0]:,} {axis} from one member of `{role.name}` to the next, and {what} by {by:,}: each member has another one's part"
     related = ((usual[2], f"this moves by {by:,}"), *(((s.op.span, "they meet here"),) if s.op.span not in (span, usual[2]) else ()))
-    return Fault("D052", message, span, related, f"use the same multiple of `{role.name}.index` in both", (), {"role": role.name, "operation": call(op)})
+    return Fault("Q018", message, span, related, f"use the same multiple of `{role.name}.index` in both", (), {"role": role.name, "operation": call(op)})
 
 
 def _same(found: Same) -> Fault:
     """A result that is every member's."""
     s, role = found.site, found.site.role
     message = f"all {role.members} members of `{role.name}` multiply the same parts, and each stores the result in `{s.op.attrs['tensor']}` as its own, {abs(found.step)} columns further"
-    return Fault("D052", message, found.product.op.span, ((s.op.span, "stored here"),), f"take a part of an operand by `{found.step} * {role.name}.index`", (), {"role": role.name})
+    return Fault("Q018", message, found.product.op.span, ((s.op.span, "stored here"),), f"take a part of an operand by `{found.step} * {role.name}.index`", (), {"role": role.name})

@@ -1,4 +1,4 @@
-"""Q018: an accumulator is scaled behind the product that fills it."""
+"""D052: an accumulator is scaled behind the product that fills it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scaled(lm, A: LM.gmem2d[LM.bf16, 64, 64], B: LM.gmem2d[LM.bf16, 64, 64], C: 
 '''
 
 PAGE = Page(
-    code="Q018",
+    code="D052",
     title="zeros that are scaled before the product comes",
     statement="What multiplies an accumulator stands behind a product into it, not between its zeros and the first product.",
     why="Zero times anything is zero: the factor is lost, and the product that is added later lacks it.",
@@ -77,7 +77,7 @@ def _body(body: tuple[Stmt, ...]) -> Iterator[Fault]:
             before = scaled.pop(name, None)
             if before is not None and not (isinstance(init, Expr) and init.op == "const" and init.attrs["value"]):
                 at = before.value.span if isinstance(before.value, Op) else before.span
-                yield Fault("Q018", f"`{written(name)}` is still zero where it is multiplied, and the product is added to it behind that", at, ((s.op.span, "the product comes here"),), "multiply behind the product", (), {"accumulator": written(name)})
+                yield Fault("D052", f"`{written(name)}` is still zero where it is multiplied, and the product is added to it behind that", at, ((s.op.span, "the product comes here"),), "multiply behind the product", (), {"accumulator": written(name)})
 
 
 def _touched(body: tuple[Stmt, ...]) -> set[str]:
