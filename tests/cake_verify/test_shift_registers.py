@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cake_verify.gates import verify_text
+from cake_verify.proposals import applied
 from cake_verify.rules.consistency.d051_shifted_registers import PAGE
 
 SMOOTH = PAGE.passing
+CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
 
 
 def found(text: str, **given: object) -> list[str]:
@@ -70,6 +74,16 @@ def test_registers_that_start_with_the_rows_before_the_first_round(text: str) ->
 ])  # fmt: skip
 def test_a_start_at_another_row_of_what_the_rounds_read(old: str, new: str) -> None:
     assert "D051" in found(changed(SMOOTH, (old, new)))
+
+
+def test_the_edit_reads_what_the_rounds_before_would_have_read() -> None:
+    text = changed(SMOOTH, ("here = lm.load(X, coords=(0, 1)", "here = lm.load(X, coords=(0, 2)"))
+    (error,) = verify_text(text).errors
+    assert applied(text, error.fixes[0].edits) == SMOOTH
+    good = (CORPUS / "stencil_halo.py").read_text("utf-8")
+    for old in ("tile[s].rows(first, 1)", "tile[s].rows(first + 1, 1)"):
+        (error,) = verify_text(changed(good, (old, "tile[s].rows(0, 1)"))).errors
+        assert error.code == "D051" and found(applied(changed(good, (old, "tile[s].rows(0, 1)")), error.fixes[0].edits)) == []
 
 
 def test_a_history_that_every_tile_shares() -> None:

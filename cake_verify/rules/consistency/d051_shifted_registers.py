@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.program import Assign, Expr, For, Op, Program, Scheduler
 from cake_ir.types import TileT
+from cake_verify.analyses import edits
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.shift_registers import Chain, Conds, Place, Start, chains, place, place_before
 from cake_verify.analyses.sites import sites
-from cake_verify.analyses.trips import linear, resolver_of, spoken, written
+from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -95,7 +96,23 @@ def _other(program: Program, role: str, chain: Chain, back: int, name: str, read
         return None
     message = f"`{written(name)}` starts with what lies at `{spoken(found.exprs[axis])}`{where}, and the rounds hand on to it what lies {back} before `{_round(program, role, chain, axis)}`"
     return Fault("D051", message, read.span, ((chain.newest.span, "each round reads the next one here"), (chain.shifts[back - 1].span, f"handed on to `{written(name)}` here")),
-                 f"start with what lies {back} before the first round's", (), {"name": written(name), "role": role})  # fmt: skip
+                 f"start with what lies {back} before the first round's", _moved(program, read, found, wanted, axis), {"name": written(name), "role": role})  # fmt: skip
+
+
+def _moved(program: Program, read: Op, found: Place, wanted: Place, axis: int) -> tuple[Fix, ...]:
+    """The read at the other place."""
+    constant, terms = wanted.at[axis]
+    names = {canonical(n): spoken(edits.named(program, n)) for n in wanted.exprs[axis].parts() if n.op in ("field", "var", "param", "role_index")}
+    if any(t not in names for t in terms):
+        return ()
+    parts = [names[t] if n == 1 else f"{n} * {names[t]}" for t, n in terms.items()]
+    text = " + ".join(parts) + (f" + {constant}" if constant > 0 else f" - {-constant}" if constant else "") if parts else str(constant)
+    coords = read.operands.get("coords")
+    if not isinstance(coords, tuple):
+        span = found.exprs[axis].span
+        return (edits.replace(span, text),) if span.line else ()
+    texts = [text if k == axis else spoken(edits.named(program, e)) for k, e in enumerate(coords)]
+    return (edits.replace(read.spans["coords"], f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"),) if "coords" in read.spans else ()
 
 
 def _round(program: Program, role: str, chain: Chain, axis: int) -> str:

@@ -14,6 +14,8 @@ from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, w
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
+YIELDS = True
+
 _SHARES = """
 @cake.schedule(target=("sm_80", "sm_90a"))
 def shares(lm, X: LM.gmem3d[LM.f32, "P", "G", 512], PART: LM.gmem3d[LM.f32, "P", "G", 512], Y: LM.gmem2d[LM.f32, "G", 512], FLAGS: LM.gmem1d[LM.i32, "W"].zeroed,
