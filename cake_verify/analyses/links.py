@@ -158,13 +158,13 @@ def left_out(program: Program, link: Link) -> LeftOut | None:
         if -constant > -shift:
             return LeftOut(link, guard, field[len(_FIELD) :], shift, str(-shift), -shift, -constant - 1, False)
     elif sign < 0 and shift > 0:  # field <= constant + rest, where field <= count - 1 - shift has a partner
-        count = _count(program, link.spin, field[len(_FIELD) :])
+        count = tiles_along(program, link.spin, field[len(_FIELD) :])
         if count is not None and count[1] == live and constant < count[0] - 1 - shift:
             return LeftOut(link, guard, field[len(_FIELD) :], shift, "", constant + 1 - count[0], -1 - shift, True)
     return None
 
 
-def _count(program: Program, s: Site, field: str) -> Linear | None:
+def tiles_along(program: Program, s: Site, field: str) -> Linear | None:
     """How many tiles an axis has, as a sum."""
     for loop in s.loops:
         d = program.schedulers.get(str(loop.scheduler)) if loop.kind == "tiles" else None
@@ -177,7 +177,7 @@ def raised(program: Program, signal: Site, field: str) -> Linear | None:
     """How many tiles along a field raise their words, from the first on: as many as the axis has, or as the one condition around the signal lets through."""
     guards = [(s, arm) for s, arm in zip((p for p in signal.path if isinstance(p, If)), signal.arms, strict=True)]
     if not guards:
-        return _count(program, signal, field)
+        return tiles_along(program, signal, field)
     conds = stated(resolver_of(program, signal.role.name)(guards[0][0].cond))
     if len(guards) != 1 or len(conds) != 1:
         return None
@@ -191,4 +191,4 @@ def raised(program: Program, signal: Site, field: str) -> Linear | None:
     return -constant + (op in ("le", "ge")), {t: -n for t, n in live.items()}
 
 
-__all__ = ["LeftOut", "Link", "handed_over", "left_out", "links", "numbered", "raised", "unwritten"]
+__all__ = ["LeftOut", "Link", "handed_over", "left_out", "links", "numbered", "raised", "tiles_along", "unwritten"]

@@ -8,7 +8,7 @@ from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import For, If, Program
 from cake_verify.analyses import edits
-from cake_verify.analyses.links import numbered, raised
+from cake_verify.analyses.links import numbered, raised, tiles_along
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
 from cake_verify.rule import Page
@@ -70,6 +70,9 @@ def _ends(program: Program, spin: Site, signal: Site, loop: For, field: str) -> 
     end = raised(program, signal, field)
     if end is None or loop.lo is None or loop.hi is None:
         return None
+    guard, count = next((p for p in signal.path if isinstance(p, If)), None), tiles_along(program, signal, field)
+    if guard is not None and guard in spin.path and count is not None and end[1] == count[1] and end[0] >= count[0]:
+        return None  # all of them raise it, so that nobody comes to the other arm (Q008)
     resolve = resolver_of(program, spin.role.name)
     first, last = linear(resolve(loop.lo)), linear(resolve(loop.hi))
     late = first[0] if not first[1] else 0
@@ -78,7 +81,6 @@ def _ends(program: Program, spin: Site, signal: Site, loop: For, field: str) -> 
         return None
     flags, var = str(spin.op.attrs["flags"]), written(loop.var)
     which = f"the first {late}" if late > 0 else f"the last {short}"
-    guard = next((p for p in signal.path if isinstance(p, If)), None)
     until = f"where `{spoken(guard.cond)}` is {'true' if signal.arms[0] else 'false'}" if guard is not None else "in every tile"
     message = f"the rounds of `{var}` leave out {which} of the words of `{flags}` that tiles raise along `{field}`: nobody waits for those, nor reads what stands behind them"
     related = ((signal.op.span, f"raised here, {until}"), (spin.op.span, "waited for here"))
