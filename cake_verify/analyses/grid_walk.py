@@ -31,6 +31,9 @@ from cake_verify.analyses.value_bounds import Bounds
 MOST_CLUSTERS = 31
 """Clusters of a persistent grid that are walked side by side."""
 
+MOST_TILES = 100_000
+"""Tiles of a grid that are walked: those in which nothing happens cost time too."""
+
 ALWAYS_RESIDENT = 48
 """Tiles up to which a persistent launch has a CTA for each: the SMs of the smallest device of the tables (DGX Spark)."""
 
@@ -297,6 +300,10 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
     chosen = _chosen(every)
     flags = {op.id for op in program.ops if op.name in ("spin", "signal") and op.id in machine.plan.sites}
     for setting in [*chosen, *(s for s in every if not any(s is c for c in chosen))]:
+        many = max((_total(program, name, setting, prefix) for name in program.schedulers), default=1)
+        if many > MOST_TILES:
+            out.append(GridRun(machine.plan, setting, 1, why=f"{many:,} tiles"))
+            return out
         sizes = _sizes(program, setting, prefix)
         if not any(setting is c for c in chosen):  # only where the grids before have not come to every flag
             sizes = sizes[:1] if not flags <= set().union(*(run.met for run in out)) else []
