@@ -91,7 +91,7 @@ class _Finder:
         return bool(loads) and all([self._load(s, axis) for s in loads])
 
     def _load(self, s: Site, axis: int) -> bool:
-        k = _coordinate(s, axis)
+        k = coordinate_along(s, axis)
         coords = s.op.operands.get("coords")
         if k is None or not isinstance(coords, tuple) or k >= len(coords) or isinstance(coords[k].type, FragT):
             return False
@@ -106,8 +106,8 @@ class _Finder:
         return True
 
 
-def _coordinate(s: Site, axis: int) -> int | None:
-    """Which coordinate of a load runs along the rows or columns of what it fills."""
+def coordinate_along(s: Site, axis: int) -> int | None:
+    """Which coordinate of a load runs along the rows (0) or columns (1) of what it fills; None where none does alone."""
     view, box, t = s.op.operands.get("view"), s.op.attrs.get("box"), s.op.type
     if s.op.name == "cp_async_rows":
         return 0 if axis == _COLUMNS else None
@@ -157,4 +157,4 @@ def _products(program: Program) -> tuple[tuple[str, tuple[str, bool], Expr, Expr
     return tuple(out)
 
 
-__all__ = ["Origin", "origins"]
+__all__ = ["Origin", "coordinate_along", "origins"]

@@ -11,6 +11,7 @@ from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.tile_origins import coordinate_along
 from cake_verify.analyses.trips import linear, resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import NEAREST, edit
@@ -48,8 +49,8 @@ def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:
         view, coords = op.operands.get("view"), op.operands.get("coords")
         if not isinstance(view, Expr) or not isinstance(view.type, ViewT) or not isinstance(coords, tuple):
             continue
-        axis, extent = (0, view.type.cols) if view.type.rank == 1 else (1, view.type.rows)
-        if op.attrs.get("box") is None and axis < len(coords):
+        axis, extent = (0, view.type.cols) if view.type.rank == 1 else (coordinate_along(site, 0), view.type.rows)
+        if axis is not None and axis < len(coords):
             bound = _reaches_past(program, site, coords[axis], extent)
             if bound is not None:
                 yield view.type.view, bound, op.span

@@ -17,7 +17,7 @@ from cake_verify.rules.examples import edit
 PAGE = Page(
     code="D041",
     title="a sum relative to a maximum that has moved",
-    statement="A sum that a loop carries, of exponentials less a running maximum, is multiplied in every round by the exponential of what the maximum has moved by.",
+    statement="A sum that a loop carries, of exponentials less a running maximum, is multiplied in every round by the exponential of what the maximum has moved by: of one maximum less the next, and not less a number.",
     why="Earlier rounds were summed relative to an earlier maximum: without the factor, a later and larger maximum leaves them too heavy. Online softmax is right only as long as the first block holds the largest score.",
     failing=edit(LARGEST, ("total * lm.exp(most - top) + lm.sum", "total + lm.sum")),
     passing=LARGEST,
@@ -41,7 +41,7 @@ class _Round:
 
     def __init__(self, program: Program, role: str, loop: For) -> None:
         own = sites(program).of_role(role)
-        self.program = program
+        self.program, self.role, self.loop = program, role, loop
         self.inside = [s for s in own if any(x is loop for x in s.loops)]
         self.depth = next((s.path.index(loop) for s in self.inside), 0)
         before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
@@ -68,6 +68,7 @@ class _Round:
                     factors[t] = self._factor(e, factors)
                 elif (relative := self._relative(e, weights)) and t not in self.carried:
                     weights[t] = relative
+        yield from self._to_a_number()
         scaled = {t for s in self.computed() for t in s.targets if any(n.op == "mul" and any(self._factor(a, factors) for a in n.args) for n in s.op.operands["value"].parts())}  # type: ignore[union-attr]  # as above
         for s in self.free:
             place, most = self._adds(s, weights)
@@ -78,6 +79,31 @@ class _Round:
                 message = f"`{place}` keeps what earlier rounds have summed relative to another maximum than `{most}`, and nothing multiplies it by the exponential of the difference"
                 yield Fault("D041", message, s.op.span, ((moved.op.span, f"`{most}` moves here"),), f"multiply `{place}` by the exponential of the old maximum less `{most}` first", fixes, {"name": place})
                 return
+
+    def _to_a_number(self) -> Iterator[Fault]:
+        """What is carried, multiplied by the exponential of a running maximum less what no round changes."""
+        moving = {t for s in self.computed() for t in s.targets if t in self.carried and (t in self.maxima or _named(s.op.operands["value"]) in self.maxima)}  # type: ignore[arg-type]  # an expression, see `computed`
+        changed = {t for s in self.inside for t in (*s.targets, *places(s))} if moving else set()
+        wrong: dict[str, tuple[Site, str]] = {}
+        for s in self.computed() if moving else ():
+            e = s.op.operands["value"]
+            assert isinstance(e, Expr)
+            for place, n in ((t, n) for t in s.targets if t in self.carried for n in e.parts() if n.op == "mul" and any(_named(a) == t for a in n.args)):
+                found = next((wrong[_named(a)] for a in n.args if _named(a) in wrong), None)
+                if found is not None:
+                    factor, most = found
+                    yield Fault("D041", f"`{place}` is multiplied in every round by the exponential of `{most}` less something that no round changes: only a difference of two maxima brings it from one to the other",
+                                factor.op.span, ((s.op.span, "multiplied here"),), f"subtract the new maximum where this subtracts a number, here and where the terms of `{place}` are made", (), {"name": place})  # fmt: skip
+                    return
+            for t in s.targets:
+                wrong.pop(t, None)
+                x = _unscaled(e.args[0]) if e.op in EXPONENTIALS and isinstance(e.type, FragT) and e.type.form in ("rowvec", "colvec") else None
+                if x is not None and x.op == "sub" and (most := _named(_unscaled(x.args[0]))) in moving and not any(n.op == "var" and (n.attrs["name"] in changed or not self._still(str(n.attrs["name"]))) for n in x.args[1].parts()):
+                    wrong[t] = s, most
+
+    def _still(self, name: str) -> bool:
+        """Whether a name is bound outside of the loop alone."""
+        return not any(any(x is self.loop for x in b.path) for b in sites(self.program).bindings.get((self.role, name), ()))
 
     def _adds(self, s: Site, weights: dict[str, str]) -> tuple[str, str]:
         """The carried sum to which an operation adds something relative to a maximum, and that maximum."""
