@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import OPPOSITE, conjuncts
 from cake_ir.program import Expr, If, Program
 from cake_ir.record import record
 from cake_verify.analyses.grid_access import touched
@@ -19,7 +19,7 @@ from cake_verify.analyses.trips import linear, resolver_of
 Linear = tuple[int, dict[str, int]]
 
 _FIELD = "tile."
-_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+_ORDERED = frozenset({"lt", "le", "gt", "ge"})
 
 
 @record()
@@ -121,8 +121,8 @@ def left_out(program: Program, link: Link) -> LeftOut | None:
     conds = conjuncts(resolver_of(program, link.spin.role.name)(guard.cond))
     if len(conds) != 1:
         return None
-    op = conds[0].op if arm else _NEGATED.get(conds[0].op, "")
-    if op not in _NEGATED:
+    op = conds[0].op if arm else OPPOSITE.get(conds[0].op, "")
+    if op not in _ORDERED:
         return None
     constant, live = linear(Expr("sub", conds[0].args))
     fields = [t for t in live if t.startswith(_FIELD)]
