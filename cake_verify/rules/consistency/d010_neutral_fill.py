@@ -14,6 +14,7 @@ from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.tile_origins import coordinate_along
 from cake_verify.analyses.trips import linear, resolver_of
 from cake_verify.rule import Page
+from cake_verify.rules.consistency.d036_ragged_length import check as ragged_lengths
 from cake_verify.rules.examples import NEAREST, edit
 
 PAGE = Page(
@@ -37,8 +38,11 @@ def check(program: Program) -> Iterator[Fault]:
     ragged = {name: (hi, span) for name, hi, span in _ragged(program)}
     if not ragged:
         return
+    by_table = {span for _, (bound, span) in ragged.items() if not bound}
     for block in program.body:
-        yield from _Flow(program, block.role, ragged).run(block.body)
+        for fault in _Flow(program, block.role, ragged).run(block.body):
+            if not (fault.related[0][0] in by_table and any(f.facts["role"] == block.role for f in ragged_lengths(program))):  # told there: a length ends before the tensor
+                yield fault
 
 
 def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:

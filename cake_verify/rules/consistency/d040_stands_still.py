@@ -34,12 +34,12 @@ def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], 
 PAGE = Page(
     code="D040",
     title="a running value that stands still",
-    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere.",
+    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is any tile that is added to memory or sent to another CTA. A running maximum does not start at infinity, nor a minimum at minus infinity.",
     why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
     failing=edit(LARGEST, ("                most = top\n", "")),
     passing=LARGEST,
-    limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars and "
-    "tiles are left alone.",
+    limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars are "
+    "left alone, and tiles that are computed with or stored.",
 )
 
 _STARTS = frozenset({"rowvec", "colvec"})
@@ -47,21 +47,62 @@ _MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list
 
 
 def check(program: Program) -> Iterator[Fault]:
-    if _STARTS.isdisjoint(mentions(program)):
+    said = mentions(program).keys()
+    given = [s for s in sites(program).of(*_GIVES) if s.op.attrs.get("op", "add") == "add"]
+    if _STARTS.isdisjoint(said) and not given and "frag" not in said:
         return
     found = sites(program)
     for (role, name), bound in found.results.items():
         began = next(iter(bound))
         start = began.op.operands.get("value")
-        if len(bound) > 1 or not isinstance(start, Expr) or start.op not in _STARTS or (role, name) in found.bindings:
+        kind = _kind(start) if isinstance(start, Expr) else ""
+        if not kind or not isinstance(start, Expr):
+            continue
+        if (fault := _at_its_end(found.of_role(role), began, name, start)) is not None:
+            yield fault
+        if len(bound) > 1 or (role, name) in found.bindings or (kind == "tile" and not given):
             continue
         after = [s for s in found.of_role(role) if s.order > began.order]
         if any(name in places(s) for s in after):
             continue
-        use = next((s for s in after if _behind_a_loop(began, s, after) and any(_computed(e, name) for e in _operands(s))), None)
+        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or (kind == "vector" and any(_computed(e, name) for e in _operands(s))))), None)
         if use is not None:
-            yield Fault("D040", f"`{name}` never changes: wherever it is read it holds {start.attrs['init']}, with which it started", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
+            holds = f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
+            yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
+
+
+_GIVES = ("send", "atomic", "tma_reduce")
+
+
+def _kind(start: Expr) -> str:
+    """Whether a place starts as a number: a vector, or a tile."""
+    if start.op in _STARTS:
+        return "vector"
+    return "tile" if (start.op == "frag" and start.attrs.get("init") is not None) or (start.op == "mul" and any(a.op == "const" and a.attrs["value"] == 0 for a in start.args)) else ""
+
+
+def _given(s: Site, name: str) -> bool:
+    """Whether an operation adds a place to memory, or sends it to another CTA: nobody does that with a number."""
+    x = s.op.operands.get("x")
+    return s.op.name in _GIVES and s.op.attrs.get("op", "add") == "add" and isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
+
+
+def _at_its_end(own: tuple[Site, ...], began: Site, name: str, start: Expr) -> Fault | None:
+    """A running maximum that starts at infinity, or a minimum at minus infinity: it is there already."""
+    init = start.attrs.get("init")
+    if not isinstance(init, float) or abs(init) != float("inf"):
+        return None
+    kind = "max" if init > 0 else "min"
+    for s in own:
+        value = s.op.operands.get("value")
+        if s.order > began.order and isinstance(value, Expr):
+            if any(n.op == kind and any(a.op == "var" and a.attrs["name"] == name for a in n.args) for n in value.parts()):
+                return Fault("D040", f"`{name}` starts at {init}, so that the {kind}imum with it is never anything else", began.op.span, ((s.op.span, f"the {kind}imum"),), f"start it at `{'-' if init > 0 else ''}lm.inf`",
+                             (), {"name": name, "role": s.role.name})  # fmt: skip
+            if name in s.targets:
+                return None
+    return None
 
 
 def _behind_a_loop(start: Site, use: Site, after: list[Site]) -> bool:
