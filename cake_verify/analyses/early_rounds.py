@@ -26,8 +26,14 @@ def early_rounds(program: Program) -> Iterator[Fault]:
 
 def _cut(found: Short) -> Fault:
     """A loop that never comes to the tile which its length ends in."""
+    left = "stored" if found.op.name != "compute" else "taken in"
+    if not found.missing:
+        hi = found.loop.hi
+        fix = (edits.replace(hi.span, f"lm.cdiv({spoken(hi.args[0])}, {spoken(hi.args[1])})"),) if hi is not None and hi.op == "floordiv" and hi.span.line else ()
+        message = f"this loop goes over whole tiles only of the length that its tiles are cut by: what is left of it is never {left}"
+        return Fault("Q012", message, found.loop.head, ((found.at, "cut here"),), "round up", fix, {"role": found.role, "missing": 1})
     rounds = f"{found.missing} round{'s' if found.missing > 1 else ''}"
-    message = f"this loop ends {rounds} before the length that its tiles are cut by does: what is left of it is never {'stored' if found.op.name != 'compute' else 'taken in'}"
+    message = f"this loop ends {rounds} before the length that its tiles are cut by does: what is left of it is never {left}"
     return Fault("Q012", message, found.loop.head, ((found.at, "cut here"),), "go on to the last tile", _whole(found.loop.hi), {"role": found.role, "missing": found.missing})
 
 

@@ -15,19 +15,27 @@ from cake_verify.analyses.counted_terms import LOADS, stored
 from cake_verify.analyses.left_out import gaps
 from cake_verify.analyses.positions import TooMany, arguments, around, parameters, positions
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import linear, resolver_of, spoken
+from cake_verify.analyses.tape import plain_tape
+from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
 
-_READS = frozenset({*LOADS, "bulk_load"})
+_REACHES = frozenset({*LOADS, "bulk_load", "store", "tma_store"})
+_OF_ARGUMENTS = frozenset({"param", "const", "cdiv", "add", "sub", "mul"})
 _CHOICES = 12
 
 
 @record(eq=False)
 class _Floor:
-    """`name // step` as it is written, of an argument that is no known multiple of the step."""
+    """`x // step` as it is written, where x is made of the argument `name` alone and no known multiple of the step."""
 
     name: str
     step: int
     e: Expr
+    x: Expr
+
+    @property
+    def plain(self) -> bool:
+        """Whether x is the argument itself."""
+        return self.x.op == "param"
 
 
 def rounded_down(program: Program) -> Iterator[Fault]:
@@ -42,12 +50,15 @@ def rounded_down(program: Program) -> Iterator[Fault]:
 
 def _floors(program: Program) -> list[_Floor]:
     counts = [n for e in (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values())) for n in e.parts()]
+    resolve = resolver_of(program, "")
     out: dict[tuple[str, int], _Floor] = {}
     for n in (*counts, *beside(program), *mentions(program).get("floordiv", ())):
-        if n.op == "floordiv" and n.args[0].op == "param" and isinstance(step := n.args[1].attrs.get("value"), int) and step > 1:
-            name = str(n.args[0].attrs["name"])
-            if (name, step) not in out and not ranges.of(program, None, n.args[0]).multiple_of(step):
-                out[name, step] = _Floor(name, step, n)
+        if n.op != "floordiv" or not isinstance(step := n.args[1].attrs.get("value"), int) or step <= 1:
+            continue
+        x = resolve(n.args[0])
+        names = {str(p.attrs.get("name")) for p in x.parts() if not p.args and p.op != "const"}
+        if len(names) == 1 and all(p.op in _OF_ARGUMENTS for p in x.parts()) and (canonical(x), step) not in out and not ranges.of(program, None, x).multiple_of(step):
+            out[canonical(x), step] = _Floor(names.pop(), step, n, x)
     return list(out.values())
 
 
@@ -56,7 +67,7 @@ def _floors(program: Program) -> list[_Floor]:
 
 def _tiles(program: Program, f: _Floor) -> Fault | None:
     """Tiles of an argument that is no extent, as the longest of several sequences, whose last one is cut."""
-    for d in program.schedulers.values():
+    for d in program.schedulers.values() if f.plain else ():
         for name, count in zip(d.names, d.tiles, strict=False) if d.kind != "grouped" else ():
             e = resolver_of(program, "")(count)
             if e.op != "floordiv" or e.args[0].attrs.get("name") != f.name or e.args[1].attrs.get("value") != f.step:
@@ -89,7 +100,7 @@ def _unread(program: Program, f: _Floor) -> Fault | None:
             by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
     for name, found in by.items():
         extents = program.tensors[name].extents
-        if any(s.op.name not in _READS for s in found):
+        if any(s.op.name not in _REACHES for s in found):
             continue
         if all(s.op.name == "bulk_load" for s in found):
             fault = _flat(program, f, name, found) if len(extents) == 1 and isinstance(extents[0], str) and any(_uses(program, s, f) for s in found) else None
@@ -102,7 +113,7 @@ def _unread(program: Program, f: _Floor) -> Fault | None:
 
 def _uses(program: Program, s: Site, f: _Floor) -> bool:
     offset = s.op.operands.get("offset")
-    return isinstance(offset, Expr) and any(n.op == "floordiv" and n.args[0].attrs.get("name") == f.name and n.args[1].attrs.get("value") == f.step for n in resolver_of(program, s.role.name)(offset).parts())
+    return f.plain and isinstance(offset, Expr) and any(n.op == "floordiv" and n.args[0].attrs.get("name") == f.name and n.args[1].attrs.get("value") == f.step for n in resolver_of(program, s.role.name)(offset).parts())
 
 
 def _along(program: Program, f: _Floor, name: str, found: list[Site], axis: int) -> Fault | None:
@@ -123,8 +134,8 @@ def _along(program: Program, f: _Floor, name: str, found: list[Site], axis: int)
     if not _differs(program, f, [(s, e) for s, e, _ in reads], [], complete):
         return None
     at = found[0].op.spans.get("coords", found[0].op.span)
-    return Fault("Q012", f"nothing reads `{name}` along `{f.name}` behind the last whole {f.step}: `{f.name} // {f.step}` rounds down", _place(f, found[0]), ((at, "loaded here"), (program.tensors[name].span, f"`{f.name}` is declared here")),
-                 f"round up, `lm.cdiv({f.name}, {f.step})`, or state `lm.assume({f.name} % {f.step} == 0)`", (), {"axis": axis, "expected": f.name, "found": spoken(f.e)})  # fmt: skip
+    return Fault("Q012", f"nothing reads `{name}` along `{f.name}` {f'behind the last whole {f.step}' if f.plain else 'to its end'}: `{spoken(f.e)}` rounds down", _place(f, found[0]), ((at, "loaded here"), (program.tensors[name].span, f"`{f.name}` is declared here")),
+                 f"round up, `lm.cdiv({spoken(f.e.args[0])}, {f.step})`, or state `lm.assume({spoken(f.x)} % {f.step} == 0)`", (), {"axis": axis, "expected": f.name, "found": spoken(f.e)})  # fmt: skip
 
 
 def _flat(program: Program, f: _Floor, name: str, found: list[Site]) -> Fault | None:
@@ -159,8 +170,9 @@ def _differs(program: Program, f: _Floor, reads: list[tuple[Site, Expr]], also: 
     """Whether all is read for every tried argument that is a whole number of steps, and never for one that is not."""
     names = parameters(program, [*(e for _, e in reads), *(e for s, _ in reads for e in around(s, program)), Expr("param", (), {"name": f.name}), *also])
     seen: dict[bool, list[bool]] = {True: [], False: []}
-    for args in arguments(program, names, (2,), _CHOICES * _CHOICES):
-        if args[f.name] <= f.step or len(seen[rest := args[f.name] % f.step > 0]) >= _CHOICES // 2:
+    for args in arguments(program, names, (2, 3, 4), 3 * _CHOICES, (3,), f.name):
+        (x,) = plain_tape(program, (f.x,)).given(args)
+        if not isinstance(x, int) or x <= f.step or len(seen[rest := x % f.step > 0]) >= _CHOICES // 2:
             continue
         try:
             whole = complete(args)
