@@ -34,22 +34,21 @@ def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], 
 PAGE = Page(
     code="D040",
     title="a running value that stands still",
-    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is any tile that is added to memory or sent to another CTA. A running maximum does not start at infinity, nor a minimum at minus infinity.",
+    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start at infinity, nor a minimum at minus infinity.",
     why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
     failing=edit(LARGEST, ("                most = top\n", "")),
     passing=LARGEST,
     limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars are "
-    "left alone, and tiles that are computed with or stored.",
+    "left alone, and tiles that are added to others or stored.",
 )
 
 _STARTS = frozenset({"rowvec", "colvec"})
-_MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"})
+MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"})
 
 
 def check(program: Program) -> Iterator[Fault]:
     said = mentions(program).keys()
-    given = [s for s in sites(program).of(*_GIVES) if s.op.attrs.get("op", "add") == "add"]
-    if _STARTS.isdisjoint(said) and not given and "frag" not in said:
+    if said.isdisjoint(_BEGINS):
         return
     found = sites(program)
     for (role, name), bound in found.results.items():
@@ -60,32 +59,44 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         if (fault := _at_its_end(found.of_role(role), began, name, start)) is not None:
             yield fault
-        if len(bound) > 1 or (role, name) in found.bindings or (kind == "tile" and not given):
+        if len(bound) > 1 or (role, name) in found.bindings:
             continue
         after = [s for s in found.of_role(role) if s.order > began.order]
         if any(name in places(s) for s in after):
             continue
-        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or (kind == "vector" and any(_computed(e, name) for e in _operands(s))))), None)
+        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or any(_computed(e, name) if kind == "vector" else _in_vain(e, name, kind) for e in _operands(s)))), None)
         if use is not None:
-            holds = f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
+            holds = "is the empty list that it started as" if kind == "list" else f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
             yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
 
 
+_BEGINS = _STARTS | {"frag", "mul", "topk_list"}
 _GIVES = ("send", "atomic", "tma_reduce")
 
 
 def _kind(start: Expr) -> str:
-    """Whether a place starts as a number: a vector, or a tile."""
+    """What a place starts as: a vector of one number, a tile of zeros or of another number, or a list of nothing."""
     if start.op in _STARTS:
         return "vector"
-    return "tile" if (start.op == "frag" and start.attrs.get("init") is not None) or (start.op == "mul" and any(a.op == "const" and a.attrs["value"] == 0 for a in start.args)) else ""
+    if start.op == "topk_list":
+        return "list"
+    if start.op == "mul":
+        return "zeros" if any(a.op == "const" and a.attrs["value"] == 0 for a in start.args) else ""
+    init = start.attrs.get("init") if start.op == "frag" else None
+    return "" if init is None else "tile" if init else "zeros"
 
 
 def _given(s: Site, name: str) -> bool:
     """Whether an operation adds a place to memory, or sends it to another CTA: nobody does that with a number."""
     x = s.op.operands.get("x")
     return s.op.name in _GIVES and s.op.attrs.get("op", "add") == "add" and isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
+
+
+def _in_vain(e: Expr, name: str, kind: str) -> bool:
+    """Whether an expression reduces a tile that is one number throughout, multiplies by a tile of zeros, or takes entries of a list of nothing."""
+    wanted = {"list": ("finish", "list_item"), "zeros": ("reduce", "sum", "mul")}.get(kind, ("reduce", "sum"))
+    return any(n.op in wanted and any(a.op == "var" and a.attrs["name"] == name for a in n.args) for n in e.parts())
 
 
 def _at_its_end(own: tuple[Site, ...], began: Site, name: str, start: Expr) -> Fault | None:
@@ -124,7 +135,7 @@ def _computed(e: Expr, name: str) -> bool:
     """Whether an expression computes with a name: more than copies it, chooses it or takes it for a model."""
     if e.op == "var":
         return False  # a copy, or a place that an operation writes: whoever writes it is asked before
-    return any(x.op == "var" and x.attrs["name"] == name for n in e.parts() for i, x in enumerate(n.args) if not (n.op in _MODELS or n.op == "pair" or (n.op == "where" and i > 0)))
+    return any(x.op == "var" and x.attrs["name"] == name for n in e.parts() for i, x in enumerate(n.args) if not (n.op in MODELS or n.op == "pair" or (n.op == "where" and i > 0)))
 
 
 def places(s: Site) -> tuple[str, ...]:

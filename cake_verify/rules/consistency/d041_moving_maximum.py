@@ -44,7 +44,7 @@ class _Round:
         self.program, self.role, self.loop = program, role, loop
         self.inside = [s for s in own if any(x is loop for x in s.loops)]
         self.depth = next((s.path.index(loop) for s in self.inside), 0)
-        before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
+        before = self.before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
         self.free = [s for s in self.inside if not any(isinstance(x, If) for x in s.path[self.depth :])]
         self.doubtful = {t for s in self.inside if s not in self.free for t in (*s.targets, *places(s))}
         self.carried = before & {t for s in self.inside for t in (*s.targets, *places(s))} - self.doubtful
@@ -69,6 +69,7 @@ class _Round:
                 elif (relative := self._relative(e, weights)) and t not in self.carried:
                     weights[t] = relative
         yield from self._to_a_number()
+        yield from self._from_the_start()
         scaled = {t for s in self.computed() for t in s.targets if any(n.op == "mul" and any(self._factor(a, factors) for a in n.args) for n in s.op.operands["value"].parts())}  # type: ignore[union-attr]  # as above
         for s in self.free:
             place, most = self._adds(s, weights)
@@ -97,9 +98,30 @@ class _Round:
                     return
             for t in s.targets:
                 wrong.pop(t, None)
-                x = _unscaled(e.args[0]) if e.op in EXPONENTIALS and isinstance(e.type, FragT) and e.type.form in ("rowvec", "colvec") else None
-                if x is not None and x.op == "sub" and (most := _named(_unscaled(x.args[0]))) in moving and not any(n.op == "var" and (n.attrs["name"] in changed or not self._still(str(n.attrs["name"]))) for n in x.args[1].parts()):
+                x = unscaled(e.args[0]) if e.op in EXPONENTIALS and isinstance(e.type, FragT) and e.type.form in ("rowvec", "colvec") else None
+                if x is not None and x.op == "sub" and (most := _named(unscaled(x.args[0]))) in moving and not any(n.op == "var" and (n.attrs["name"] in changed or not self._still(str(n.attrs["name"]))) for n in x.args[1].parts()):
                     wrong[t] = s, most
+
+    def _from_the_start(self) -> Iterator[Fault]:
+        """What is carried, multiplied by the exponential of a maximum that no round keeps less the one that it was taken into."""
+        changed = {t for s in self.inside for t in (*s.targets, *places(s))}
+        taken: dict[str, tuple[set[str], Site]] = {}  # maxima of this round, with the names that they take in and no round changes
+        factors: dict[str, tuple[str, str]] = {}
+        for s in self.computed() if self.carried else ():
+            e = s.op.operands["value"]
+            assert isinstance(e, Expr)
+            if e.op == "max" and len(s.targets) == 1 and (still := {n for a in e.args if (n := _named(a)) in self.before and n not in changed}):
+                taken[s.targets[0]] = still, s
+            found = next((f for n in e.parts() if n.op == "mul" and any(_named(a) in self.carried and _named(a) in s.targets for a in n.args) for a in n.args if (f := _difference(a, taken) or factors.get(_named(a)))), None)
+            if found is not None:
+                old, new = found
+                yield Fault("D041", f"`{old}` is not brought up to date in this loop: every round takes `{new}` as the maximum with what `{old}` was in front of it, and multiplies `{s.targets[0]}` by the exponential of their difference",
+                            taken[new][1].op.span, ((s.op.span, "multiplied here"),), f"keep it at the end of the round, `{old} = {new}`", (), {"name": old})  # fmt: skip
+                return
+            for t in s.targets:
+                factors.pop(t, None)
+                if (factor := _difference(e, taken)) is not None:
+                    factors[t] = factor
 
     def _still(self, name: str) -> bool:
         """Whether a name is bound outside of the loop alone."""
@@ -136,12 +158,21 @@ class _Round:
         """The running maximum that is subtracted under an exponential: from a vector, or from a tile."""
         if not isinstance(e.type, FragT) or (e.type.form in ("rowvec", "colvec")) is not vector:
             return ""
-        x = _unscaled(e.args[0])
-        name = _named(_unscaled(x.args[1])) if x.op == "sub" else ""
+        x = unscaled(e.args[0])
+        name = _named(unscaled(x.args[1])) if x.op == "sub" else ""
         return name if name in self.maxima else ""
 
 
-def _unscaled(e: Expr) -> Expr:
+def _difference(e: Expr, taken: dict[str, tuple[set[str], Site]]) -> tuple[str, str] | None:
+    """The old and the new maximum of which an exponential has the difference, where the new one takes in the old one."""
+    x = unscaled(e.args[0]) if e.op in EXPONENTIALS else None
+    if x is None or x.op != "sub":
+        return None
+    old, new = (_named(unscaled(a)) for a in x.args)
+    return (old, new) if new in taken and old in taken[new][0] else None
+
+
+def unscaled(e: Expr) -> Expr:
     """What a number or a scalar multiplies."""
     while e.op == "mul" and any(not isinstance(a.type, FragT) for a in e.args) and any(isinstance(a.type, FragT) for a in e.args):
         e = next(a for a in e.args if isinstance(a.type, FragT))

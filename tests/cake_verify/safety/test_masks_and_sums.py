@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cake_verify.gates import verify_text
-from cake_verify.rules.consistency import d042_empty_sum, d045_past_the_loop, d046_filled_sum, d047_twice_in_a_sum, d048_shorter_norm
+from cake_verify.rules.consistency import d042_empty_sum, d045_past_the_loop, d046_filled_sum, d047_twice_in_a_sum, d048_shorter_norm, d049_left_behind
 
 CORPUS = Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus"
 
@@ -38,6 +38,12 @@ REFUSED = [
     ("decode_cluster_merge", "                l = l * fix + lm.reduce(e, \"add\", axis=1)\n", "", "D040", "`l` never changes"),
     ("layernorm_backward", "            sum_b = sum_b + dy\n", "", "D040", "`sum_b` never changes: wherever it is read it is zero"),
     ("vocab_lse", "m = lm.rowvec(z, init=-lm.inf)", "m = lm.rowvec(z, init=lm.inf)", "D040", "`m` starts at inf"),
+    ("cross_entropy", "                total = total * lm.exp2((top - most) * log2e) + lm.exp2((x - most) * log2e)\n", "", "D040", "`total` never changes"),
+    ("retrieve_topk", "                best = lm.topk(x, axis=1, base=j * BN, into=best)\n", "", "D040", "the empty list"),
+    ("attention_causal", "                m = m_new\n", "", "D041", "`m` is not brought up to date in this loop"),
+    ("cross_entropy", "                top = most\n", "", "D041", "`top` is not brought up to date in this loop"),
+    ("attention_causal", "                l = l * fix + lm.reduce(p, \"add\", axis=1, partial=True)\n", "", "D049", "`l` is relative to what `m` was"),
+    ("cross_entropy_grad", "                den = den * lm.exp(top - fresh) + lm.exp(z - fresh)\n", "", "D049", "`den` is relative to what `top` was"),
     # sums that take a term twice, or leave one out
     ("layernorm_cluster", "for c in lm.static_range(1, PARTS)", "for c in lm.static_range(PARTS)", "D047", "`total` starts with what the first round"),
     ("column_sums", "for j in lm.static_range(1, 4)", "for j in lm.static_range(4)", "D047", "`c` starts with what the first round"),
@@ -49,6 +55,13 @@ REFUSED = [
     ("skinny_fixup", "    blocks = lm.cdiv(K, TK)", "    blocks = K // TK", "Q012", "`K // 64` rounds down"),
     ("nvfp4_bmm_umma", "offset=((t.e * lm.cdiv(N, 128)", "offset=((t.e * (N // 128)", "Q012", "nothing reads `SFB` from"),
     ("prefill_varlen_sm120", "tiles=(lm.cdiv(MAXQ, BQ),", "tiles=(MAXQ // BQ,", "Q012", "is in no tile"),
+    ("gemm_serial_k", "lm.cdiv(M, 64), lm.cdiv(K, BK)", "lm.cdiv(M, 64), K // BK", "Q012", "`K // 64` rounds down"),
+    ("residual_inplace", "lm.cdiv(ROWS, WARPS)", "ROWS // WARPS", "Q012", "`ROWS // 4` rounds down"),
+    ("gemm_split_send", "lm.cdiv(lm.cdiv(K, BK), 2)", "lm.cdiv(K, BK) // 2", "Q012", "`lm.cdiv(K, 64) // 2` rounds down"),
+    ("attention_token_table", "lm.range(lm.cdiv(n, BN))", "lm.range(n // BN)", "Q012", "whole tiles only"),
+    ("kv_append", "lm.range(lm.cdiv(n, ROWS))", "lm.range(n // ROWS)", "Q012", "whole tiles only"),
+    # scales
+    ("nvfp4_bmm_umma", "lm.tmem_copy(ca.cols(16 * j, 16), fa[s]", "lm.tmem_copy(ca.cols(16 * j, 16), fb[s]", "S045", "scales `a`, whose rows move with `m`"),
 ]  # fmt: skip
 
 
@@ -108,6 +121,20 @@ def test_a_sum_may_start_with_another_term_or_at_a_number() -> None:
     assert codes(text.replace("lm.range(1, lm.cdiv(N, 256))", "lm.range(2, lm.cdiv(N, 256))")) == []
     start = "total = lm.load(X, coords=(0, t.b), shape=(256,), clip=True)"
     assert codes(text.replace(start, 'total = lm.frag(shape=(256,), dtype=lm.f32, form="vec", init=0.0)').replace("lm.range(1, ", "lm.range(0, ")) == []
+
+
+def test_a_sum_of_the_first_block_may_be_brought_up_to_date_behind_the_loop() -> None:
+    text = d049_left_behind.PAGE.failing
+    kept = text.replace("            for k in", "            then = most\n            for k in").replace("lm.store(S, total,", "lm.store(S, total * lm.exp(then - most),")
+    assert codes(text) == ["D049"] and codes(kept) == []
+
+
+def test_a_tile_of_one_number_may_be_stored_or_give_others_their_shape() -> None:
+    text = (CORPUS / "layernorm_backward.py").read_text("utf-8")
+    for old, new in (("            sum_b = sum_b + dy\n", ""), ("lm.atomic(DBETA, sum_b, coords=(0,), op=\"add\", order=\"any\")", "lm.store(DBETA, sum_b, coords=(0,))")):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    assert "D040" not in codes(text)
 
 
 def test_an_entry_that_is_taken_by_itself_is_not_left_out() -> None:
