@@ -65,18 +65,37 @@ def _filled(program: Program, s: Site) -> Filled | None:
     if not s.op.attrs.get("clip") or not isinstance(coords, tuple) or not isinstance(t, FragT) or t.form == "rowvec" or tensor is None or len(tensor.extents) != len(coords):
         return None
     extent, tile = tensor.extents[-1], t.cols
+    extent = program.tunables.get(extent, extent) if isinstance(extent, str) else extent  # type: ignore[assignment]  # a tunable that is an extent is an integer
     if isinstance(coords[0].type, FragT) or (isinstance(extent, int) and extent % tile == 0):
         return None
-    constant, terms = linear(resolver_of(program, s.role.name)(coords[0]))
-    if constant % tile or any(n % tile for n in terms.values()):
+    at = resolver_of(program, s.role.name)(coords[0])
+    if isinstance(extent, str) and ranges.of(program, None, Expr("param", (), {"name": extent})).multiple_of(tile):
         return None
-    if isinstance(extent, str):
-        r = ranges.of(program, None, Expr("param", (), {"name": extent}))
-        if r.multiple_of(tile) or (not terms and r.lo >= constant + tile):
+    if at.op == "const":
+        start = at.attrs["value"]
+        if not isinstance(start, int) or (ranges.of(program, None, Expr("param", (), {"name": extent})).lo if isinstance(extent, str) else extent) >= start + tile:
             return None
-    elif not terms and extent >= constant + tile:
+    elif not _to_the_end(program, s, at, extent, tile):
         return None
     return Filled(s, extent)
+
+
+def _to_the_end(program: Program, s: Site, at: Expr, extent: str | int, tile: int) -> bool:
+    """Whether a coordinate steps by tiles as often as the extent needs, rounded up: then the last one is not whole."""
+    constant, terms = linear(at)
+    if constant or [*terms.values()] != [tile]:
+        return False
+    (term,) = terms
+    count: Expr | None = None
+    for x in s.loops:
+        if x.kind != "tiles":
+            count = x.hi if term == f"?{x.var}" else count
+        elif term.startswith("tile.") and (d := program.schedulers[str(x.scheduler)]).kind != "grouped" and term[5:] in d.names:
+            count = d.tiles[d.names.index(term[5:])]
+    count = resolver_of(program, s.role.name)(count) if count is not None else None
+    if count is None or count.op != "cdiv" or count.args[1].attrs.get("value") != tile:
+        return False
+    return count.args[0].attrs.get("name" if isinstance(extent, str) else "value") == extent and count.args[0].op in ("param", "const")
 
 
 def _number(v: object) -> str:

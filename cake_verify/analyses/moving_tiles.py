@@ -110,9 +110,8 @@ def _unfollowed(program: Program, s: Site, found: tuple[Origin, ...], crossing: 
         d = program.schedulers[str(t.scheduler)]
         for name in d.names:
             as_read = {f"{t.var}.{name}"} | ({f"{t.var}.row0"} if d.kind == "grouped" and name == "m" else set())  # its rows start at the tile's in the group
-            with_it = [o for o in found if _steps(program, o, t, name)]
-            if len(with_it) == len(found) and read.isdisjoint(as_read) and not any(_touches(o.coordinate(program), as_read, t, bound) for o in crossing):
-                return with_it[0], f"{t.var}.{name}"
+            if read.isdisjoint(as_read) and all([_steps(program, o, t, name) for o in found]) and not any(_touches(o.coordinate, as_read, bound) for o in crossing):
+                return found[0], f"{t.var}.{name}"
     return None
 
 
@@ -130,7 +129,7 @@ def _follows(program: Program, s: Site, o: Origin, k: int, x: For) -> bool:
     y = rounds[k]
     if y is not x and (o.load.role is s.role or not _same(program, s.role.name, x, o.load.role.name, y)):
         return False
-    return any(n.op == "var" and n.attrs["name"] == y.var for n in o.coordinate(program).parts())
+    return any(n.op == "var" and n.attrs["name"] == y.var for n in o.coordinate.parts())
 
 
 def _same(program: Program, one: str, x: For, other: str, y: For) -> bool:
@@ -148,17 +147,17 @@ def _several(program: Program, role: str, x: For) -> bool:
 
 def _steps(program: Program, o: Origin, t: For, name: str) -> bool:
     """Whether a field of the tile moves a load by whole pieces, and alone."""
-    mine = next((x for x in o.load.loops if x.kind == "tiles" and x.scheduler == t.scheduler), None)
-    if mine is None or o.size < 2:
+    d = program.schedulers[str(t.scheduler)]
+    fields = [n.attrs["name"] for n in o.coordinate.parts() if n.op == "field"]
+    grouped = d.kind == "grouped" and name == "m" and name not in fields
+    if o.size < 2 or ("row0" if grouped else name) not in fields or not any(x.kind == "tiles" and x.scheduler == t.scheduler for x in o.load.loops):
         return False
-    terms, d = linear(o.coordinate(program))[1], program.schedulers[str(t.scheduler)]
+    terms = linear(o.coordinate)[1]
     step = terms.get(f"tile.{name}", 0)
-    if d.kind == "grouped" and name == "m" and not step:
-        return terms.get("tile.row0", 0) == 1 and d.block == o.size
-    return step != 0 and step % o.size == 0
+    return terms.get("tile.row0", 0) == 1 and d.block == o.size if grouped else step != 0 and step % o.size == 0
 
 
-def _touches(e: Expr, fields: set[str], t: For, bound: Expr) -> bool:
+def _touches(e: Expr, fields: set[str], bound: Expr) -> bool:
     """Whether a coordinate depends on fields of the tile: what it reads from a table counts where the positions do not read that too."""
     names = {f.partition(".")[2] for f in fields}
     tables = {n.attrs["tensor"] for n in bound.parts() if n.op == "ld"}

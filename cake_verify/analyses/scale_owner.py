@@ -35,17 +35,17 @@ def foreign_scales(program: Program) -> Iterator[Foreign]:
         if len(found) < 2 or not all(found.values()):
             continue
         for name, other in (("a", "b"), ("b", "a")):
-            mine = _rows(program, found[name]) - _all(program, found[other])
-            theirs = _rows(program, found[other]) - _all(program, found[name])
+            mine = _rows(found[name]) - _all(program, found[other])
+            theirs = _rows(found[other]) - _all(program, found[name])
             loads = _loads(program, s.op, f"scale_{name}")
             moved = {f for x in loads for f in _fields(program, x)}
             if mine and theirs and loads and all(x.op.name == "bulk_load" for x in loads) and moved & theirs and not moved & mine:
                 yield Foreign(s.op, name, loads[0], min(moved & theirs), min(mine))
 
 
-def _rows(program: Program, found: tuple[Origin, ...]) -> set[str]:
+def _rows(found: tuple[Origin, ...]) -> set[str]:
     """The fields of the tile that move the rows of an operand."""
-    return {str(n.attrs["name"]) for o in found for n in o.coordinate(program).parts() if n.op == "field"}
+    return {str(n.attrs["name"]) for o in found for n in o.coordinate.parts() if n.op == "field"}
 
 
 def _all(program: Program, found: tuple[Origin, ...]) -> set[str]:

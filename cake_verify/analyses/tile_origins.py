@@ -21,18 +21,34 @@ class Origin:
     load: Site
     axis: int
     size: int
+    coordinate: Expr
+    """Names resolved."""
 
-    def coordinate(self, program: Program) -> Expr:
-        """The coordinate, names resolved."""
-        coords = self.load.op.operands["coords"]
-        assert isinstance(coords, tuple)  # asked where the origin was made
-        return resolver_of(program, self.load.role.name)(coords[self.axis])
+
+@fact
+def _origins_of(program: Program, role: str, name: str, axis: int) -> tuple[Origin, ...]:
+    """The origins of a tile that has a name, found once."""
+    found = _Finder(program, role)
+    return tuple(found.out) if found.name(name, axis, _DEPTH) else ()
 
 
 def origins(program: Program, role: str, e: Expr, axis: int) -> tuple[Origin, ...]:
     """The loads along the rows (0) or columns (1) of an expression of tiles; nothing where one of several is not known."""
+    e = _tile(e)
+    if e.op == "var":
+        return _origins_of(program, role, str(e.attrs["name"]), axis)
     found = _Finder(program, role)
     return tuple(found.out) if found.follow(e, axis, _DEPTH) else ()
+
+
+def _tile(e: Expr) -> Expr:
+    """The tile of which an expression is made by scalars and casts alone, or the expression itself."""
+    while e.op in _CARRIES and e.op not in ("where", "select"):
+        long = [a for a in e.args if isinstance(a.type, FragT) and a.type.form not in ("rowvec", "colvec")]
+        if len(long) != 1:
+            break
+        e = long[0]
+    return e
 
 
 class _Finder:
@@ -40,6 +56,7 @@ class _Finder:
         self.program, self.role = program, role
         self.out: list[Origin] = []
         self.seen: set[tuple[str, int]] = set()
+        self.views: set[tuple[str, int]] = set()
 
     def follow(self, e: Expr, axis: int, depth: int) -> bool:
         """Adds the origins of one expression; False where something in it is not known."""
@@ -49,14 +66,15 @@ class _Finder:
         if isinstance(t, ViewT):
             return self._view(t, axis)
         if e.op == "var" and isinstance(t, FragT):
-            return self._name(str(e.attrs["name"]), axis, depth)
+            return self.name(str(e.attrs["name"]), axis, depth)
         if e.op not in _CARRIES:
             return e.op in ("frag", "const") or not isinstance(t, FragT)
         tiles = [a for a in (e.args[1:] if e.op in ("where", "select") else e.args) if isinstance(a.type, FragT)]
         long = [a for a in tiles if isinstance(a.type, FragT) and a.type.form not in ("rowvec", "colvec")]  # a vector has what it is a vector of
         return all([self.follow(a, axis, depth - 1) for a in long])
 
-    def _name(self, name: str, axis: int, depth: int) -> bool:
+    def name(self, name: str, axis: int, depth: int) -> bool:
+        """Adds the origins of what a name was bound to, or accumulated in."""
         if (name, axis) in self.seen:
             return True
         self.seen.add((name, axis))
@@ -80,13 +98,16 @@ class _Finder:
         for role, acc, a, b in _products(self.program):
             if acc == (name, tmem) and (tmem or role == self.role):
                 inner = _Finder(self.program, role)
-                inner.out = self.out
+                inner.out, inner.views = self.out, self.views
                 if not inner.follow(a if axis == _ROWS else b, _ROWS, depth):
                     return False
         return True
 
     def _view(self, t: ViewT, axis: int) -> bool:
         axis = 1 - axis if t.transposed else axis
+        if (t.view, axis) in self.views:
+            return True
+        self.views.add((t.view, axis))
         loads = _fills(self.program).get(t.view, ())
         return bool(loads) and all([self._load(s, axis) for s in loads])
 
@@ -102,7 +123,7 @@ class _Finder:
             size = view.type.cols if axis == _COLUMNS or view.type.rank == 1 else view.type.rows
         else:
             size = covered(s.op, k)
-        self.out.append(Origin(s, k, size))
+        self.out.append(Origin(s, k, size, resolver_of(self.program, s.role.name)(coords[k])))
         return True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Assign, AssumeValues, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
@@ -80,10 +80,13 @@ def _reaches_past(program: Program, site: Site, e: Expr, extent: int) -> str | N
 
 def _named_by_table(program: Program, site: Site, e: Expr, extent: int) -> bool:
     """Whether a coordinate is that of one of all tiles of its axis, as a table names them: the last is one."""
-    terms = linear(resolver_of(program, site.role.name)(e))
+    if e.op == "const" or e.op == "field" or not any(isinstance(d, AssumeValues) for d in program.decls):
+        return False
+    at = resolver_of(program, site.role.name)(e)
+    tables = {n.attrs["tensor"] for n in at.parts() if n.op == "ld"}
+    terms = linear(at) if tables else (0, {})
     if terms[0] or [*terms[1].values()] != [extent]:
         return False
-    tables = {n.attrs["tensor"] for n in resolver_of(program, site.role.name)(e).parts() if n.op == "ld"}
     coords, tensor = site.op.operands["coords"], program.tensors[str(site.op.attrs["tensor"])]
     name = next(iter(terms[1]))
     stated = next((declared_values(program, str(t)) for t in tables if name.startswith(f"{t}[")), None)

@@ -9,7 +9,7 @@ from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, rounds, sites
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import LARGEST, places
 from cake_verify.rules.examples import edit
@@ -32,17 +32,17 @@ def check(program: Program) -> Iterator[Fault]:
     if "max" not in said or said.isdisjoint(EXPONENTIALS):
         return
     for role in program.roles:
-        for loop in {id(x): x for s in sites(program).of_role(role) for x in s.loops if x.kind != "tiles"}.values():
-            yield from _Round(program, role, loop).faults()
+        for loop, inside in rounds(program, role):
+            yield from _Round(program, role, loop, inside).faults()
 
 
 class _Round:
     """One loop of a role: what it carries, its running maxima, and what is relative to them."""
 
-    def __init__(self, program: Program, role: str, loop: For) -> None:
+    def __init__(self, program: Program, role: str, loop: For, inside: tuple[Site, ...]) -> None:
         own = sites(program).of_role(role)
         self.program, self.role, self.loop = program, role, loop
-        self.inside = [s for s in own if any(x is loop for x in s.loops)]
+        self.inside = inside
         self.depth = next((s.path.index(loop) for s in self.inside), 0)
         before = self.before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
         self.free = [s for s in self.inside if not any(isinstance(x, If) for x in s.path[self.depth :])]
@@ -104,6 +104,8 @@ class _Round:
 
     def _from_the_start(self) -> Iterator[Fault]:
         """What is carried, multiplied by the exponential of a maximum that no round keeps less the one that it was taken into."""
+        if not any(n.op == "max" and any(_named(a) in self.before and _named(a) not in self.carried for a in n.args) for s in self.computed() for n in (s.op.operands["value"],) if isinstance(n, Expr)):
+            return
         changed = {t for s in self.inside for t in (*s.targets, *places(s))}
         taken: dict[str, tuple[set[str], Site]] = {}  # maxima of this round, with the names that they take in and no round changes
         factors: dict[str, tuple[str, str]] = {}

@@ -10,7 +10,7 @@ from cake_ir.program import Expr, For, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import FragT, ScalarT, SlotT, TileT
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, rounds, sites
 from cake_verify.analyses.trips import canonical, resolver_of, spoken, written
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import places
@@ -96,9 +96,10 @@ def _term(value: Expr, name: str) -> Expr | None:
 def _begun_with(program: Program, s: _Sum) -> Fault | None:
     """A sum that starts with what its first round adds."""
     loop = s.loop
-    if not s.starts or loop.lo is None:
+    value = s.starts[-1].op.operands.get("value") if s.starts else None
+    if not s.starts or loop.lo is None or (isinstance(value, Expr) and value.op in ("frag", "rowvec", "colvec")):
         return None
-    inside = [x for x in sites(program).of_role(s.role) if any(y is loop for y in x.loops)]
+    inside = next(inside for x, inside in rounds(program, s.role) if x is loop)
     texts = _Texts(program, s.role, inside)
     first = texts.of_site(s.starts[-1], {}, _DEPTH)
     if first is None or not texts.loaded or first != texts.of(s.term, {loop.var: texts.resolve(loop.lo)}, _DEPTH):
@@ -109,13 +110,13 @@ def _begun_with(program: Program, s: _Sum) -> Fault | None:
 
 def _again(program: Program, s: _Sum) -> Fault | None:
     """A reduction that is the same in every round."""
-    loop, term = s.loop, s.term
-    if not any(n.op in _REDUCTIONS for n in term.parts()) or (loop.hi is not None and loop.hi.op == "const" and loop.hi.attrs["value"] == 1):
+    loop, nodes = s.loop, s.term.parts()
+    if not any(n.op in _REDUCTIONS for n in nodes) or any(n.op not in _FIXED for n in nodes) or (loop.hi is not None and loop.hi.op == "const" and loop.hi.attrs["value"] == 1):
         return None
-    inside = [x for x in sites(program).of_role(s.role) if any(y is loop for y in x.loops)]
+    inside = next(inside for x, inside in rounds(program, s.role) if x is loop)
     changed = {t for x in inside for t in (*x.targets, *places(x))} | {loop.var}
     changed |= {name for (role, name), found in sites(program).bindings.items() if role == s.role and any(any(y is loop for y in b.path) for b in found)}
-    if any((n.op == "var" and n.attrs["name"] in changed) or n.op not in _FIXED for n in term.parts()):
+    if any(n.op == "var" and n.attrs["name"] in changed for n in nodes):
         return None
     message = f"every round of the loop over `{written(loop.var)}` adds the same to `{written(s.name)}`: nothing in this term follows the rounds"
     return Fault("D047", message, s.span, ((loop.head, "this loop"),), "add it once behind the loop, or let it follow the round", (), {"role": s.role, "name": s.name})
@@ -127,7 +128,7 @@ _FIXED = frozenset({"var", "const", "param", "add", "sub", "mul", "div", "neg", 
 class _Texts:
     """Expressions as texts in which names stand for what they were made of; None where that is not one thing, or may change in between."""
 
-    def __init__(self, program: Program, role: str, inside: list[Site]) -> None:
+    def __init__(self, program: Program, role: str, inside: tuple[Site, ...]) -> None:
         self.program, self.role = program, role
         self.resolve = resolver_of(program, role)
         self.moves = any(x.op.name in _MOVES for x in inside)

@@ -8,7 +8,7 @@ from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, rounds, sites
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import MODELS, places
 from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS, unscaled
@@ -51,16 +51,14 @@ def check(program: Program) -> Iterator[Fault]:
     if "max" not in said or said.isdisjoint(EXPONENTIALS):
         return
     for role in program.roles:
-        own = sites(program).of_role(role)
-        for loop in {id(x): x for s in own for x in s.loops if x.kind != "tiles"}.values():
-            fault = _behind(role, own, loop)
+        for loop, inside in rounds(program, role):
+            fault = _behind(role, sites(program).of_role(role), loop, inside)
             if fault is not None:
                 yield fault
                 return
 
 
-def _behind(role: str, own: tuple[Site, ...], loop: For) -> Fault | None:
-    inside = [s for s in own if any(x is loop for x in s.loops)]
+def _behind(role: str, own: tuple[Site, ...], loop: For, inside: tuple[Site, ...]) -> Fault | None:
     moved = _moved(inside)
     if not moved:
         return None
@@ -94,13 +92,13 @@ def _behind(role: str, own: tuple[Site, ...], loop: For) -> Fault | None:
     return None
 
 
-def _moved(inside: list[Site]) -> dict[str, Site]:
+def _moved(inside: tuple[Site, ...]) -> dict[str, Site]:
     """The maxima that a loop takes something into and keeps under their name."""
     taken: dict[str, set[str]] = {}
     moved: dict[str, Site] = {}
     for s in inside:
         e = s.op.operands.get("value")
-        if s.op.name != "compute" or not isinstance(e, Expr):
+        if s.op.name != "compute" or not isinstance(e, Expr) or e.op not in ("max", "var"):
             continue
         of = {str(a.attrs["name"]) for a in e.args if a.op == "var"} if e.op == "max" else taken.get(str(e.attrs["name"]), set()) if e.op == "var" else set()
         for t in s.targets:
