@@ -102,7 +102,10 @@ def _unfollowed(program: Program, s: Site, found: tuple[Origin, ...], crossing: 
         return None  # a name that is bound more than once: anything may move it
     if any(n.op in ("mod", "cta_rank", "cta_id") for e in (base, bound) for n in e.parts()):
         return None
-    for k, x in enumerate([x for x in s.loops if x.kind != "tiles"]):
+    rounds = [x for x in s.loops if x.kind != "tiles"]
+    if not _of_this_axis(program, s, found, _read(base), rounds):
+        return None
+    for k, x in enumerate(rounds):
         with_it = [o for o in found if _follows(program, s, o, k, x)]
         if with_it and x.var not in read and not any(_follows(program, s, o, k, x) for o in crossing) and _several(program, s.role.name, x) and not any(isinstance(p, If) for p in s.path[s.path.index(x) :]):
             return with_it[0], x.var
@@ -113,6 +116,14 @@ def _unfollowed(program: Program, s: Site, found: tuple[Origin, ...], crossing: 
             if read.isdisjoint(as_read) and all([_steps(program, o, t, name) for o in found]) and not any(_touches(o.coordinate, as_read, bound) for o in crossing):
                 return found[0], f"{t.var}.{name}"
     return None
+
+
+def _of_this_axis(program: Program, s: Site, found: tuple[Origin, ...], base: set[str], rounds: list[For]) -> bool:
+    """Whether all that moves the positions moves the tile: positions that follow something else are those of another axis."""
+    fields = {str(n.attrs["name"]) for o in found for n in o.coordinate.parts() if n.op == "field"}
+    if any("." in name and name.partition(".")[2] not in fields and not ("row0" in fields and name.endswith(".m")) for name in base):
+        return False
+    return all(x.var not in base or any(_follows(program, s, o, k, x) for o in found) for k, x in enumerate(rounds))
 
 
 def _read(e: Expr) -> set[str]:

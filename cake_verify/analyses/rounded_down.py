@@ -52,8 +52,10 @@ def _floors(program: Program) -> list[_Floor]:
     counts = [n for e in (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values())) for n in e.parts()]
     resolve = resolver_of(program, "")
     out: dict[tuple[str, int], _Floor] = {}
-    for n in (*counts, *beside(program), *mentions(program).get("floordiv", ())):
-        if n.op != "floordiv" or not isinstance(step := n.args[1].attrs.get("value"), int) or step <= 1:
+    every = (*counts, *beside(program), *mentions(program).get("floordiv", ()))
+    chosen = {id(x) for n in every if n.op in ("min", "max") for a in n.args for x in a.parts()}  # the least of several is a part of each
+    for n in every:
+        if id(n) in chosen or n.op != "floordiv" or not isinstance(step := n.args[1].attrs.get("value"), int) or step <= 1:
             continue
         x = resolve(n.args[0])
         names = {str(p.attrs.get("name")) for p in x.parts() if not p.args and p.op != "const"}

@@ -102,8 +102,8 @@ def _begun_with(program: Program, s: _Sum) -> Fault | None:
     inside = next(inside for x, inside in rounds(program, s.role) if x is loop)
     texts = _Texts(program, s.role, inside)
     first = texts.of_site(s.starts[-1], {}, _DEPTH)
-    if first is None or not texts.loaded or first != texts.of(s.term, {loop.var: texts.resolve(loop.lo)}, _DEPTH):
-        return None
+    if first is None or not texts.loaded or first != texts.of(s.term, {loop.var: texts.resolve(loop.lo)}, _DEPTH) or first == texts.of(s.term, {}, _DEPTH):
+        return None  # the last: the same in every round, which is not where the loop starts
     message = f"`{written(s.name)}` starts with what the first round of this loop adds again, for `{written(loop.var)}` = {spoken(loop.lo)}"
     return Fault("D047", message, loop.head, ((s.starts[-1].op.span, "it starts here"), (s.span, "and is added here")), "start the loop at the second term, or the sum at zero", (), {"role": s.role, "name": s.name})
 
