@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.mentions import mentions
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, Program
+from cake_verify.analyses import edits
 from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sliding_window import Standing, standing
+from cake_verify.analyses.trips import written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -34,7 +37,7 @@ def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], 
 PAGE = Page(
     code="D040",
     title="a running value that stands still",
-    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start at infinity, nor a minimum at minus infinity.",
+    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start at infinity, nor a minimum at minus infinity. Of names that hold the elements just before those of a loop, which hands some of them on, none stays.",
     why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
     failing=edit(LARGEST, ("                most = top\n", "")),
     passing=LARGEST,
@@ -47,6 +50,7 @@ MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"
 
 
 def check(program: Program) -> Iterator[Fault]:
+    yield from (_in_window(x) for x in standing(program))
     said = mentions(program).keys()
     if said.isdisjoint(_BEGINS):
         return
@@ -69,6 +73,19 @@ def check(program: Program) -> Iterator[Fault]:
             holds = "is the empty list that it started as" if kind == "list" else f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
             yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
+
+
+def _in_window(x: Standing) -> Fault:
+    """A name of a window that slides over a tensor, all but this name."""
+    message = f"`{written(x.name)}` stays at the element that it held in front of the loop, while the loop hands its neighbours on: `{written(x.handed.targets[0])}` moves with every round"
+    hand = f"{written(x.name)} = {written(x.next)}"
+    value, fixes = x.handed.op.operands["value"], tuple[Fix, ...]()
+    if x.handed.targets[0] == x.next:
+        fixes = (edits.before(x.handed.op.span, hand),)
+    elif isinstance(value, Expr) and value.attrs.get("name") == x.name:
+        fixes = (edits.after(x.handed.op.span, hand),)
+    return Fault("D040", message, x.handed.op.span, ((x.load.op.span, "it is loaded here, beside the others"), (x.loop.head, "in this loop")), f"hand it on, too, before its neighbour changes: `{hand}`",
+                 fixes, {"name": x.name, "role": x.role})  # fmt: skip
 
 
 _BEGINS = _STARTS | {"frag", "mul", "topk_list"}
