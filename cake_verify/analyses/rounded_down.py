@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from cake_ir.derive.mentions import beside, mentions
+from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.record import record
@@ -16,7 +17,7 @@ from cake_verify.analyses.left_out import gaps
 from cake_verify.analyses.positions import TooMany, arguments, around, parameters, positions
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.tape import plain_tape
-from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
+from cake_verify.analyses.trips import Loop, canonical, linear, loops, resolver_of, spoken
 
 _REACHES = frozenset({*LOADS, "bulk_load", "store", "tma_store"})
 _OF_ARGUMENTS = frozenset({"param", "const", "cdiv", "add", "sub", "mul"})
@@ -40,6 +41,7 @@ class _Floor:
 
 def rounded_down(program: Program) -> Iterator[Fault]:
     """At most one fault for each count that rounds down."""
+    yield from _shares(program)
     floors = _floors(program)
     told: set[str] = set()
     for f in floors:
@@ -90,6 +92,48 @@ def _steps_by(program: Program, s: Site, field: str, f: _Floor) -> bool:
         return False
     resolve = resolver_of(program, s.role.name)
     return any(not isinstance(c.type, FragT) and linear(resolve(c))[1].get(f"tile.{field}") == f.step == stored(s, k) for k, c in enumerate(coords))
+
+
+def _shares(program: Program) -> Iterator[Fault]:
+    """Shares of a number of rounds, one for each value of a tile's field, each as large as the number divided by how many there are, rounded down."""
+    for x in loops(program):
+        if not any(n.op == "floordiv" for n in x.lo.parts()):
+            continue
+        for lo in x.lo.args if x.lo.op == "min" else (x.lo,):
+            found = _share(program, x, lo) if lo.op == "mul" else None
+            if found is not None:
+                each, n = found
+                yield Fault("Q012", f"{n} shares of `{spoken(each)}` rounds leave out what is left of `{spoken(each.args[0])}` when it is divided by {n}", x.stmt.head, ((each.span, "rounds down here"),) if each.span.line else (),
+                            f"round up, `lm.cdiv({spoken(each.args[0])}, {n})`, and end the last share at `{spoken(each.args[0])}`", (), {"role": x.role, "found": n})  # fmt: skip
+                return
+
+
+def _share(program: Program, x: Loop, lo: Expr) -> tuple[Expr, str] | None:
+    """The share that a loop goes over, from its own number of shares on, and how many of them there are."""
+    for each, field in (lo.args, lo.args[::-1]):
+        if field.op != "field" or each.op != "floordiv" or each.args[1].attrs.get("value", 2) == 1 or _divides(program, x.role, *each.args):
+            continue
+        counts = [canonical(resolver_of(program, "")(c)) for d in program.schedulers.values() for name, c in zip(d.names, d.tiles, strict=False) if name == field.attrs["name"] and d.kind != "grouped"]
+        ends = x.hi.args if x.hi.op == "min" else (x.hi,)
+        if counts == [canonical(each.args[1])] and any(_next(e, lo, each, field) for e in ends):
+            return each, spoken(each.args[1])
+    return None
+
+
+def _divides(program: Program, role: str, x: Expr, n: Expr) -> bool:
+    """Whether nothing is left of a number divided by another, as far as is stated."""
+    if n.op == "const" and isinstance(n.attrs["value"], int):
+        return ranges.of(program, role, x).multiple_of(n.attrs["value"])
+    resolve = resolver_of(program, "")
+    rest = canonical(Expr("mod", (x, n)))
+    return any(c.op == "eq" and canonical(c.args[0]) == rest for a in program.assumes for c in stated(resolve(a.cond)))
+
+
+def _next(end: Expr, lo: Expr, each: Expr, field: Expr) -> bool:
+    """Whether a share ends where the next one begins."""
+    if end.op == "add":
+        return any(canonical(b) == canonical(each) and (canonical(a) == canonical(lo) or (a.op == "min" and any(canonical(c) == canonical(lo) for c in a.args))) for a, b in (end.args, end.args[::-1]))
+    return end.op == "mul" and any(canonical(a) == canonical(each) and linear(b) == (1, {canonical(field): 1}) for a, b in (end.args, end.args[::-1]))
 
 
 # ------------------------------------------------------------------ tensors that are read

@@ -42,7 +42,7 @@ PAGE = Page(
     failing=edit(LARGEST, ("                most = top\n", "")),
     passing=LARGEST,
     limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars are "
-    "left alone, and tiles that are added to others or stored.",
+    "left alone but for zeros that are added to memory, and tiles that are added to others or stored.",
 )
 
 _STARTS = frozenset({"rowvec", "colvec"})
@@ -51,6 +51,8 @@ MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"
 
 def check(program: Program) -> Iterator[Fault]:
     yield from (_in_window(x) for x in standing(program))
+    yield from _nothing_added(program)
+    yield from _never_a_number(program)
     said = mentions(program).keys()
     if said.isdisjoint(_BEGINS):
         return
@@ -73,6 +75,24 @@ def check(program: Program) -> Iterator[Fault]:
             holds = "is the empty list that it started as" if kind == "list" else f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
             yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
+
+
+def _nothing_added(program: Program) -> Iterator[Fault]:
+    """A number that is zero and added to memory: a count that nothing counts."""
+    for s in sites(program).of("atomic"):
+        x = s.op.operands.get("x")
+        if s.op.attrs.get("op", "add") == "add" and isinstance(x, Expr) and x.op == "const" and x.attrs["value"] == 0:
+            yield Fault("D040", f"this adds 0 to `{s.op.attrs.get('tensor') or 'shared memory'}`: what it adds never changes", s.op.span, (), "bring what is added up to date, `n = n + ..`, or leave it out",
+                        (), {"role": s.role.name})  # fmt: skip
+
+
+def _never_a_number(program: Program) -> Iterator[Fault]:
+    """Exponentials of a difference with an infinity: a maximum that still is what it started as."""
+    for n in (n for op in ("exp", "exp2") for n in mentions(program).get(op, ())):
+        x = n.args[0]
+        if x.op == "sub" and x.args[1].op == "const" and isinstance(v := x.args[1].attrs["value"], float) and v == -float("inf") and n.span.line:
+            yield Fault("D040", "what this subtracts is minus infinity, whatever it is subtracted from: the exponential is never a number", n.span, (), "subtract the maximum that was found, and keep it in every round", (), {})
+            return
 
 
 def _in_window(x: Standing) -> Fault:

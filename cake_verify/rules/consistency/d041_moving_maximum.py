@@ -66,8 +66,8 @@ class _Round:
             for t in s.targets:
                 if self._factor(e, factors):
                     factors[t] = self._factor(e, factors)
-                elif (relative := self._relative(e, weights)) and t not in self.carried:
-                    weights[t] = relative
+                elif (relative := self._relative(e, weights)) and (t not in self.carried or not any(_named(n) == t for n in e.parts())):
+                    weights[t] = relative  # an operand that the next round takes is relative to a maximum, too
         yield from self._to_a_number()
         yield from self._from_the_start()
         scaled = {t for s in self.computed() for t in s.targets if any(n.op == "mul" and any(self._factor(a, factors) for a in n.args) for n in s.op.operands["value"].parts())}  # type: ignore[union-attr]  # as above
@@ -75,7 +75,8 @@ class _Round:
             place, most = self._adds(s, weights)
             if place and place not in scaled:
                 factor = next((f for f, m in factors.items() if m == most), None)
-                fixes: tuple[Fix, ...] = (edits.before(s.op.span, f"{place} = {place} * {factor}"),) if factor is not None and s.op.name == "mma" else ()
+                ready = factor is not None and any(factor in x.targets and x.order < s.order for x in self.free)
+                fixes: tuple[Fix, ...] = (edits.before(s.op.span, f"{place} = {place} * {factor}"),) if ready and s.op.name == "mma" else ()
                 moved = next(x for x in self.inside if most in x.targets)
                 message = f"`{place}` keeps what earlier rounds have summed relative to another maximum than `{most}`, and nothing multiplies it by the exponential of the difference"
                 yield Fault("D041", message, s.op.span, ((moved.op.span, f"`{most}` moves here"),), f"multiply `{place}` by the exponential of the old maximum less `{most}` first", fixes, {"name": place})

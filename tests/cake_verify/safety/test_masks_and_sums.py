@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cake_verify.gates import verify_text
+from cake_verify.proposals import applied
 from cake_verify.rules.consistency import d042_empty_sum, d045_past_the_loop, d046_filled_sum, d047_twice_in_a_sum, d048_shorter_norm, d049_left_behind
 
 CORPUS = Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus"
@@ -43,6 +44,12 @@ REFUSED = [
     ("attention_causal", "                m = m_new\n", "", "D041", "`m` is not brought up to date in this loop"),
     ("cross_entropy", "                top = most\n", "", "D041", "`top` is not brought up to date in this loop"),
     ("attention_causal", "                l = l * fix + lm.reduce(p, \"add\", axis=1, partial=True)\n", "", "D049", "`l` is relative to what `m` was"),
+    ("attention_causal", "                o = o * fix\n", "", "D041", "`o` keeps what earlier rounds have summed"),
+    ("stencil_halo", "                above = here\n", "", "D040", "`above` stays at the element"),
+    ("causal_conv1d", "                b = c\n", "", "D040", "`b` stays at the element"),
+    ("conv_silu_rounds", "                p1 = u\n", "", "D040", "`p1` stays at the element"),
+    ("residual_inplace", "                rows = rows + 1\n", "", "D040", "adds 0 to `DONE`"),
+    ("cluster_softmax", "top = lm.max(top, tops[s].ld(4 * c))", "pass", "D040", "minus infinity"),
     ("cross_entropy_grad", "                den = den * lm.exp(top - fresh) + lm.exp(z - fresh)\n", "", "D049", "`den` is relative to what `top` was"),
     # sums that take a term twice, or leave one out
     ("layernorm_cluster", "for c in lm.static_range(1, PARTS)", "for c in lm.static_range(PARTS)", "D047", "`total` starts with what the first round"),
@@ -60,6 +67,7 @@ REFUSED = [
     ("gemm_split_send", "lm.cdiv(lm.cdiv(K, BK), 2)", "lm.cdiv(K, BK) // 2", "Q012", "`lm.cdiv(K, 64) // 2` rounds down"),
     ("attention_token_table", "lm.range(lm.cdiv(n, BN))", "lm.range(n // BN)", "Q012", "whole tiles only"),
     ("kv_append", "lm.range(lm.cdiv(n, ROWS))", "lm.range(n // ROWS)", "Q012", "whole tiles only"),
+    ("decode_split_table", "each = lm.cdiv(pages, S)", "each = pages // S", "Q012", "S shares of"),
     # scales
     ("nvfp4_bmm_umma", "lm.tmem_copy(ca.cols(16 * j, 16), fa[s]", "lm.tmem_copy(ca.cols(16 * j, 16), fb[s]", "S045", "scales `a`, whose rows move with `m`"),
 ]  # fmt: skip
@@ -127,6 +135,40 @@ def test_a_sum_of_the_first_block_may_be_brought_up_to_date_behind_the_loop() ->
     text = d049_left_behind.PAGE.failing
     kept = text.replace("            for k in", "            then = most\n            for k in").replace("lm.store(S, total,", "lm.store(S, total * lm.exp(then - most),")
     assert codes(text) == ["D049"] and codes(kept) == []
+
+
+def test_the_fix_hands_on_what_the_window_left_behind() -> None:
+    text = (CORPUS / "conv_silu_rounds.py").read_text("utf-8")
+    for line in ("p3 = p2", "p2 = p1", "p1 = u"):
+        (error,) = verify_text(text.replace(f"                {line}\n", "")).errors
+        assert verify_text(applied(text.replace(f"                {line}\n", ""), error.fixes[0].edits)).verdict == "pass"
+
+
+def test_a_window_that_nobody_slides_is_none() -> None:
+    text = (CORPUS / "stencil_halo.py").read_text("utf-8")
+    assert codes(text.replace("                above = here\n                here = below\n", "")) == []
+
+
+SHARES = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def parts(lm, X: LM.gmem2d[LM.f32, "N", 256], Y: LM.gmem2d[LM.f32, "S", 256], N: LM.i32, S: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(S > 0)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(S,), names=("s",))
+    with work:
+        for t in lm.tiles(sched):
+            total = lm.frag(shape=(256,), dtype=lm.f32, form="vec", init=0.0)
+            for i in lm.range(t.s * (N // S), (t.s + 1) * (N // S)):
+                total = total + lm.load(X, coords=(0, i), shape=(256,))
+            lm.store(Y, total, coords=(0, t.s))
+"""
+
+
+def test_shares_that_round_down_leave_the_rest_to_nobody_unless_there_is_none() -> None:
+    assert codes(SHARES) == ["Q012"]
+    assert codes(SHARES.replace("lm.assume(S > 0)", "lm.assume(S > 0 and N % S == 0)")) == []
+    assert codes(SHARES.replace("(t.s + 1) * (N // S))", "N)")) == []
 
 
 def test_a_tile_of_one_number_may_be_stored_or_give_others_their_shape() -> None:
