@@ -60,6 +60,8 @@ def _floors(program: Program) -> list[_Floor]:
         if id(n) in chosen or n.op != "floordiv" or not isinstance(step := n.args[1].attrs.get("value"), int) or step <= 1:
             continue
         x = resolve(n.args[0])
+        if canonical(Expr("floordiv", (x, n.args[1]))).startswith("ceil"):
+            continue
         names = {str(p.attrs.get("name")) for p in x.parts() if not p.args and p.op != "const"}
         if len(names) == 1 and all(p.op in _OF_ARGUMENTS for p in x.parts()) and (canonical(x), step) not in out and not ranges.of(program, None, x).multiple_of(step):
             out[canonical(x), step] = _Floor(names.pop(), step, n, x)
@@ -111,7 +113,7 @@ def _shares(program: Program) -> Iterator[Fault]:
 def _share(program: Program, x: Loop, lo: Expr) -> tuple[Expr, str] | None:
     """The share that a loop goes over, from its own number of shares on, and how many of them there are."""
     for each, field in (lo.args, lo.args[::-1]):
-        if field.op != "field" or each.op != "floordiv" or each.args[1].attrs.get("value", 2) == 1 or _divides(program, x.role, *each.args):
+        if field.op != "field" or each.op != "floordiv" or each.args[1].attrs.get("value", 2) == 1 or _leaves_nothing(program, x.role, *each.args):
             continue
         counts = [canonical(resolver_of(program, "")(c)) for d in program.schedulers.values() for name, c in zip(d.names, d.tiles, strict=False) if name == field.attrs["name"] and d.kind != "grouped"]
         ends = x.hi.args if x.hi.op == "min" else (x.hi,)
@@ -120,9 +122,14 @@ def _share(program: Program, x: Loop, lo: Expr) -> tuple[Expr, str] | None:
     return None
 
 
-def _divides(program: Program, role: str, x: Expr, n: Expr) -> bool:
-    """Whether nothing is left of a number divided by another, as far as is stated."""
+def _leaves_nothing(program: Program, role: str, x: Expr, n: Expr) -> bool:
+    """Whether a division leaves nothing out: it rounds up, or nothing is left as far as is stated."""
+    constant, terms = linear(x)
+    if terms.get(canonical(n), 0) == 1 and constant == -1:
+        return True  # rounded up, written out
     if n.op == "const" and isinstance(n.attrs["value"], int):
+        if canonical(Expr("floordiv", (x, n))).startswith("ceil"):
+            return True
         return ranges.of(program, role, x).multiple_of(n.attrs["value"])
     resolve = resolver_of(program, "")
     rest = canonical(Expr("mod", (x, n)))

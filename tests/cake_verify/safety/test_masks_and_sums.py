@@ -169,6 +169,7 @@ def test_shares_that_round_down_leave_the_rest_to_nobody_unless_there_is_none() 
     assert codes(SHARES) == ["Q012"]
     assert codes(SHARES.replace("lm.assume(S > 0)", "lm.assume(S > 0 and N % S == 0)")) == []
     assert codes(SHARES.replace("(t.s + 1) * (N // S))", "N)")) == []
+    assert "Q012" not in codes(SHARES.replace("N // S", "(N + S - 1) // S"))
 
 
 def test_a_tile_of_one_number_may_be_stored_or_give_others_their_shape() -> None:
