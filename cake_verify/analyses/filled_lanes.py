@@ -15,7 +15,7 @@ from cake_ir.span import Span
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import linear, resolver_of
+from cake_verify.analyses.trips import linear, resolver_of, rounded_up
 
 ZERO, NONE_BELOW, LOW, HIGH, OTHER, ROW = "zero", "a zero among numbers that are not negative", "something very low", "something very high", "another number", "row"
 """What a place behind the end holds; `ROW` is one number for the whole row, as scalars and row vectors are."""
@@ -93,9 +93,8 @@ def _to_the_end(program: Program, s: Site, at: Expr, extent: str | int, tile: in
         elif term.startswith("tile.") and (d := program.schedulers[str(x.scheduler)]).kind != "grouped" and term[5:] in d.names:
             count = d.tiles[d.names.index(term[5:])]
     count = resolver_of(program, s.role.name)(count) if count is not None else None
-    if count is None or count.op != "cdiv" or count.args[1].attrs.get("value") != tile:
-        return False
-    return count.args[0].attrs.get("name" if isinstance(extent, str) else "value") == extent and count.args[0].op in ("param", "const")
+    up = rounded_up(count) if count is not None else None
+    return up is not None and up[1] == tile and up[0].op in ("param", "const") and up[0].attrs.get("name" if isinstance(extent, str) else "value") == extent
 
 
 def _number(v: object) -> str:

@@ -13,7 +13,7 @@ from cake_ir.derive.structure import conjuncts, nodes
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.record import record
 from cake_ir.types import FragT
-from cake_verify.analyses.runs import defined, run_of
+from cake_verify.analyses.runs import compared, defined, run_of
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.tile_origins import Origin, origins
 from cake_verify.analyses.trips import canonical, linear, resolver_of
@@ -45,7 +45,7 @@ def still(program: Program) -> Iterator[tuple[Site, Still]]:
 
 def _compared(program: Program, s: Site, part: Expr, choice: Expr) -> Still | None:
     role = s.role.name
-    n = defined(program, role, part)
+    n = compared(program, role, part)
     if n.op not in _COMPARED:
         return None
     sides = [(run_of(program, role, a), defined(program, role, a)) for a in n.args]

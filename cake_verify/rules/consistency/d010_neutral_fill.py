@@ -12,7 +12,7 @@ from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.tile_origins import coordinate_along
-from cake_verify.analyses.trips import linear, resolver_of
+from cake_verify.analyses.trips import linear, resolver_of, rounded_up
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d036_ragged_length import check as ragged_lengths
 from cake_verify.rules.examples import NEAREST, edit
@@ -94,7 +94,8 @@ def _named_by_table(program: Program, site: Site, e: Expr, extent: int) -> bool:
         return False
     axis = next(k for k, c in enumerate(coords) if c is e)
     size, hi = tensor.extents[len(coords) - 1 - axis], _resolve(program, stated.hi)
-    x = hi.args[0] if hi.op == "cdiv" and hi.args[1].attrs.get("value") == extent else None
+    up = rounded_up(hi)
+    x = up[0] if up is not None and up[1] == extent else None
     return x is not None and x.op == "param" and x.attrs["name"] == size and not ranges.of(program, None, x).multiple_of(extent)
 
 

@@ -13,7 +13,7 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.runs import defined, run_of
 from cake_verify.analyses.sites import sites
-from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
+from cake_verify.analyses.trips import canonical, linear, resolver_of, rounded_up, spoken, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -162,14 +162,15 @@ class _Flow:
 
     def _dealt(self, lo: Expr, hi: Expr) -> _Length | None:
         """Every so many tiles of a length, from one's own on, as ranks or splits take turns: `lm.cdiv(lm.cdiv(n, B) - rank, RANKS)` rounds."""
-        if hi.op != "cdiv" or lo.op != "const" or lo.attrs["value"] != 0 or hi.args[0].op != "sub":
+        dealt = rounded_up(hi)
+        if dealt is None or lo.op != "const" or lo.attrs["value"] != 0 or dealt[0].op != "sub":
             return None
-        (tiles, before), apart = hi.args[0].args, hi.args[1].attrs.get("value")
-        tile = tiles.args[1].attrs.get("value") if tiles.op == "cdiv" else None
-        made_of = {n.op for n in tiles.args[0].parts()} if isinstance(tile, int) and isinstance(apart, int) else set()
-        if not isinstance(tile, int) or not isinstance(apart, int) or "ld" not in made_of or "cdiv" in made_of or before.op == "const":
+        (tiles, before), apart = dealt[0].args, dealt[1]
+        length = rounded_up(tiles)
+        made_of = {n.op for n in length[0].parts()} if length is not None else set()
+        if length is None or "ld" not in made_of or "cdiv" in made_of or before.op == "const":
             return None
-        return _Length(tiles.args[0], tile, before, apart)
+        return _Length(length[0], length[1], before, apart)
 
     def op(self, op: Op, targets: tuple[str, ...], loop: For | None) -> None:
         if op.name == "mma":

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.mentions import mentions
-from cake_ir.derive.structure import conjuncts, nodes
+from cake_ir.derive.structure import TURNED, conjuncts, nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.left_out import without_offset
-from cake_verify.analyses.runs import defined, run_of
+from cake_verify.analyses.runs import compared, defined, run_of
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import linear, resolver_of, written
+from cake_verify.analyses.trips import linear, resolver_of, rounded_up, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -70,12 +70,12 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _past(program: Program, s: Site, choice: Expr) -> Fault | None:
     role, resolve = s.role.name, resolver_of(program, s.role.name)
-    parts = [defined(program, role, p) for p in conjuncts(defined(program, role, choice.args[0]))]
-    compared = [p for p in parts if p.op in ("lt", "le") and isinstance(p.args[0].type, FragT)]
-    if not any(isinstance(p.args[1].type, FragT) for p in compared):
+    parts = [_columns_first(program, role, p) for p in conjuncts(defined(program, role, choice.args[0]))]
+    bounds = [p for p in parts if p.op in ("lt", "le") and isinstance(p.args[0].type, FragT)]
+    if not any(isinstance(p.args[1].type, FragT) for p in bounds):
         return None
     ends: list[tuple[Expr, For, Expr]] = []
-    for p in compared:
+    for p in bounds:
         columns, rows = run_of(program, role, p.args[0]), run_of(program, role, p.args[1])
         if columns is None or (rows is None and isinstance(p.args[1].type, FragT)) or (isinstance(p.args[0].type, FragT) and p.args[0].type.form == "rowvec"):
             return None  # some other mask may keep the rest out
@@ -85,10 +85,10 @@ def _past(program: Program, s: Site, choice: Expr) -> Fault | None:
             return None
         last = resolve(p.args[1]) if rows is None else Expr("add", (rows[0], Expr("const", (), {"value": rows[1] - 1})))
         ends.append((Expr("add", (last, Expr("const", (), {"value": 1}))) if p.op == "le" else last, loop, p))
-    if len(parts) > len(compared) or not ends or any(loop is not ends[0][1] for _, loop, _ in ends):
+    if len(parts) > len(bounds) or not ends or any(loop is not ends[0][1] for _, loop, _ in ends):
         return None
     loop = ends[0][1]
-    for length in _lengths(resolve(loop.hi), run_of(program, role, compared[0].args[0])[1]) if loop.hi is not None else ():  # type: ignore[index]  # a run, see above
+    for length in _lengths(resolve(loop.hi), run_of(program, role, bounds[0].args[0])[1]) if loop.hi is not None else ():  # type: ignore[index]  # a run, see above
         more = [_more(end, length, s.role.members) for end, _, _ in ends]
         over = next((k for k, m in enumerate(more) if m is not None and m > 0 and isinstance(ends[k][2].args[1].type, FragT)), None)
         if over is None or any(m is not None and m <= 0 for m in more):
@@ -100,6 +100,14 @@ def _past(program: Program, s: Site, choice: Expr) -> Fault | None:
     return None
 
 
+def _columns_first(program: Program, role: str, e: Expr) -> Expr:
+    """A comparison of columns with rows with the columns on the left."""
+    p = compared(program, role, e)
+    rows, columns = (defined(program, role, a).type for a in p.args) if p.op in TURNED else (None, None)
+    turned = isinstance(rows, FragT) and rows.form == "rowvec" and isinstance(columns, FragT) and columns.form == "colvec"
+    return Expr(TURNED[p.op], p.args[::-1], {}, p.type, p.span) if turned else p
+
+
 def _lengths(hi: Expr, tile: int) -> list[Expr]:
     """The numbers of columns that each suffice to end a loop."""
     out, waiting = [], [hi]
@@ -107,9 +115,8 @@ def _lengths(hi: Expr, tile: int) -> list[Expr]:
         n = waiting.pop()
         if n.op == "min":
             waiting += n.args
-        elif n.op == "cdiv" and n.args[1].attrs.get("value") == tile:
-            waiting += [Expr("cdiv", (a, n.args[1])) for a in n.args[0].args] if n.args[0].op == "min" else []
-            out += [n.args[0]] if n.args[0].op != "min" else []
+        elif (up := rounded_up(n)) is not None and up[1] == tile:
+            out += up[0].args if up[0].op == "min" else (up[0],)
     return out
 
 
