@@ -111,9 +111,9 @@ def _shares(program: Program) -> Iterator[Fault]:
 
 
 def _share(program: Program, x: Loop, lo: Expr) -> tuple[Expr, str] | None:
-    """The share that a loop goes over, from its own number of shares on, and how many of them there are."""
+    """The share that a loop goes over, from its own number of shares on, and how many of them there are; an argument may be known to be whole."""
     for each, field in (lo.args, lo.args[::-1]):
-        if field.op != "field" or each.op != "floordiv" or each.args[1].attrs.get("value", 2) == 1 or _leaves_nothing(program, x.role, *each.args):
+        if field.op != "field" or each.op != "floordiv" or each.args[0].op == "param" or each.args[1].attrs.get("value", 2) == 1 or _leaves_nothing(program, x.role, *each.args):
             continue
         counts = [canonical(resolver_of(program, "")(c)) for d in program.schedulers.values() for name, c in zip(d.names, d.tiles, strict=False) if name == field.attrs["name"] and d.kind != "grouped"]
         ends = x.hi.args if x.hi.op == "min" else (x.hi,)
@@ -176,7 +176,10 @@ def _along(program: Program, f: _Floor, name: str, found: list[Site], axis: int)
         coords = s.op.operands.get("coords")
         if not isinstance(coords, tuple) or axis >= len(coords) or isinstance(coords[axis].type, FragT) or s.op.operands.get("rows") is not None:
             return None
-        reads.append((s, resolver_of(program, s.role.name)(coords[axis]), stored(s, axis)))
+        size = stored(s, axis)
+        if f.plain and f.step not in (size, size * s.role.members):
+            return None  # shares of an argument, which may be known to be whole
+        reads.append((s, resolver_of(program, s.role.name)(coords[axis]), size))
 
     def complete(args: Mapping[str, int]) -> bool | None:
         ends = [[p.value(e) for p in positions(program, s, args, high=True, free=True)] for s, e, _ in reads]

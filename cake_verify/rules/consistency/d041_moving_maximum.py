@@ -113,7 +113,7 @@ class _Round:
         for s in self.computed() if self.carried else ():
             e = s.op.operands["value"]
             assert isinstance(e, Expr)
-            if e.op == "max" and len(s.targets) == 1 and (still := {n for a in e.args if (n := _named(a)) in self.before and n not in changed}):
+            if e.op == "max" and len(s.targets) == 1 and (still := {n for a in e.args if (n := _named(a)) in self.before and n not in changed and not self._number(n)}):
                 taken[s.targets[0]] = still, s
             found = next((f for n in e.parts() if n.op == "mul" and any(_named(a) in self.carried and _named(a) in s.targets for a in n.args) for a in n.args if (f := _difference(a, taken) or factors.get(_named(a)))), None)
             if found is not None:
@@ -125,6 +125,12 @@ class _Round:
                 factors.pop(t, None)
                 if (factor := _difference(e, taken)) is not None:
                     factors[t] = factor
+
+    def _number(self, name: str) -> bool:
+        """Whether a name is a vector of one number and nothing else: D040 tells of it."""
+        bound = sites(self.program).results.get((self.role, name), ())
+        start = bound[0].op.operands.get("value") if len(bound) == 1 else None
+        return isinstance(start, Expr) and start.op in ("rowvec", "colvec")
 
     def _still(self, name: str) -> bool:
         """Whether a name is bound outside of the loop alone."""

@@ -8,7 +8,14 @@ import pytest
 
 from cake_verify.gates import verify_text
 from cake_verify.proposals import applied
-from cake_verify.rules.consistency import d042_empty_sum, d045_past_the_loop, d046_filled_sum, d047_twice_in_a_sum, d048_shorter_norm, d049_left_behind
+from cake_verify.rules.consistency import (
+    d042_empty_sum,
+    d045_past_the_loop,
+    d046_filled_sum,
+    d047_twice_in_a_sum,
+    d048_shorter_norm,
+    d049_left_behind,
+)
 
 CORPUS = Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus"
 
@@ -153,23 +160,28 @@ SHARES = """
 @cake.schedule(target=("sm_80", "sm_90a"))
 def parts(lm, X: LM.gmem2d[LM.f32, "N", 256], Y: LM.gmem2d[LM.f32, "S", 256], N: LM.i32, S: LM.i32):
     lm.launch(grid="tiles")
-    lm.assume(S > 0)
+    lm.assume(S > 0 and N % 8 == 0)
     work = lm.role(warps=[0])
     sched = lm.scheduler(kind="grid", tiles=(S,), names=("s",))
     with work:
         for t in lm.tiles(sched):
             total = lm.frag(shape=(256,), dtype=lm.f32, form="vec", init=0.0)
-            for i in lm.range(t.s * (N // S), (t.s + 1) * (N // S)):
-                total = total + lm.load(X, coords=(0, i), shape=(256,))
+            n = lm.cdiv(N, 8)
+            for i in lm.range(t.s * (n // S), (t.s + 1) * (n // S)):
+                total = total + lm.load(X, coords=(0, i * 8), shape=(256,))
             lm.store(Y, total, coords=(0, t.s))
 """
 
 
 def test_shares_that_round_down_leave_the_rest_to_nobody_unless_there_is_none() -> None:
     assert codes(SHARES) == ["Q012"]
-    assert codes(SHARES.replace("lm.assume(S > 0)", "lm.assume(S > 0 and N % S == 0)")) == []
-    assert codes(SHARES.replace("(t.s + 1) * (N // S))", "N)")) == []
-    assert "Q012" not in codes(SHARES.replace("N // S", "(N + S - 1) // S"))
+    assert codes(SHARES.replace("N % 8 == 0", "lm.cdiv(N, 8) % S == 0")) == []
+    assert codes(SHARES.replace("(t.s + 1) * (n // S))", "n)")) == []
+    assert codes(SHARES.replace("n // S", "(n + S - 1) // S").replace("(t.s + 1) * ((n + S - 1) // S))", "lm.min(n, (t.s + 1) * ((n + S - 1) // S)))")) == []
+
+
+def test_an_argument_that_is_divided_into_shares_may_be_known_to_be_whole() -> None:
+    assert codes(SHARES.replace("lm.cdiv(N, 8)", "N").replace("i * 8", "i")) == []
 
 
 def test_a_tile_of_one_number_may_be_stored_or_give_others_their_shape() -> None:
