@@ -106,13 +106,14 @@ def _unfollowed(program: Program, s: Site, found: tuple[Origin, ...], crossing: 
     if not _of_this_axis(program, s, found, _read(base), rounds):
         return None
     for k, x in enumerate(rounds):
+        there = [y for o in found if (y := _partner(program, s, o, k, x)) is not None]
         with_it = [o for o in found if _follows(program, s, o, k, x)]
-        if with_it and x.var not in read and not any(_follows(program, s, o, k, x) for o in crossing) and _several(program, s.role.name, x) and not any(isinstance(p, If) for p in s.path[s.path.index(x) :]):
+        if with_it and len(with_it) == len(there) and x.var not in read and not any(_follows(program, s, o, k, x) for o in crossing) and _several(program, s.role.name, x) and not any(isinstance(p, If) for p in s.path[s.path.index(x) :]):
             return with_it[0], x.var
     for t in (x for x in s.loops if x.kind == "tiles"):
         d = program.schedulers[str(t.scheduler)]
         for name in d.names:
-            as_read = {f"{t.var}.{name}"} | ({f"{t.var}.row0"} if d.kind == "grouped" and name == "m" else set())  # its rows start at the tile's in the group
+            as_read = {f"{t.var}.{name}"} | ({f"{t.var}.row0", f"{t.var}.rows"} if d.kind == "grouped" and name == "m" else set())  # where its rows start, and how many are left from there on
             if read.isdisjoint(as_read) and all([_steps(program, o, t, name) for o in found]) and not any(_touches(o.coordinate, as_read, bound) for o in crossing):
                 return found[0], f"{t.var}.{name}"
     return None
@@ -134,13 +135,15 @@ def _read(e: Expr) -> set[str]:
 
 def _follows(program: Program, s: Site, o: Origin, k: int, x: For) -> bool:
     """Whether a load's coordinate changes with the round of its own role that is the `k`-th loop around the comparison."""
+    y = _partner(program, s, o, k, x)
+    return y is not None and any(n.op == "var" and n.attrs["name"] == y.var for n in o.coordinate.parts())
+
+
+def _partner(program: Program, s: Site, o: Origin, k: int, x: For) -> For | None:
+    """The loop around a load that goes round with the `k`-th one around the comparison."""
     rounds = [y for y in o.load.loops if y.kind != "tiles"]
-    if k >= len(rounds):
-        return False
-    y = rounds[k]
-    if y is not x and (o.load.role is s.role or not _same(program, s.role.name, x, o.load.role.name, y)):
-        return False
-    return any(n.op == "var" and n.attrs["name"] == y.var for n in o.coordinate.parts())
+    y = rounds[k] if k < len(rounds) else None
+    return y if y is x or (y is not None and o.load.role is not s.role and _same(program, s.role.name, x, o.load.role.name, y)) else None
 
 
 def _same(program: Program, one: str, x: For, other: str, y: For) -> bool:

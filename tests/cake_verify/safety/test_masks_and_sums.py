@@ -97,6 +97,15 @@ def test_rows_and_columns_that_move_together_need_no_base() -> None:
     assert "lm.iota(acc, axis=1) < lm.iota(acc, axis=0)" in text and codes(text) == []
 
 
+def test_rows_of_a_group_may_be_counted_from_their_tile() -> None:
+    text = (CORPUS / "gemm_grouped.py").read_text("utf-8")
+    store = "            mine.store(lm.cast(acc, lm.bf16))"
+    assert text.count(store) == 1
+    for mask in ("lm.iota(acc, 0, base=64 * math.index) < t.rows", "lm.iota(acc, 0) < t.rows - 64 * math.index", "lm.iota(acc, 0, base=64 * math.index) < lm.ld(OFFS, t.group + 1) - t.row0"):
+        assert "D043" not in codes(text.replace(store, f"            kept = lm.where({mask}, acc, 0.0)\n" + store.replace("acc", "kept")))
+    assert "D043" in codes(text.replace(store, "            kept = lm.where(lm.iota(acc, 0) < lm.ld(OFFS, t.group + 1), acc, 0.0)\n" + store.replace("acc", "kept")))
+
+
 def test_positions_may_be_followed_by_what_they_are_compared_with() -> None:
     text = (CORPUS / "decode_cluster_merge.py").read_text("utf-8")
     old = "lm.iota(x, 1, base=(t.part + i * RANKS) * PAGE) < n,"
