@@ -65,7 +65,8 @@ def _filled(program: Program, s: Site) -> Filled | None:
     if not s.op.attrs.get("clip") or not isinstance(coords, tuple) or not isinstance(t, FragT) or t.form == "rowvec" or tensor is None or len(tensor.extents) != len(coords):
         return None
     extent, tile = tensor.extents[-1], t.cols
-    extent = program.tunables.get(extent, extent) if isinstance(extent, str) else extent  # type: ignore[assignment]  # a tunable that is an extent is an integer
+    if isinstance(extent, str) and isinstance(size := program.tunables.get(extent), int):
+        extent = size
     if isinstance(coords[0].type, FragT) or (isinstance(extent, int) and extent % tile == 0):
         return None
     at = resolver_of(program, s.role.name)(coords[0])
