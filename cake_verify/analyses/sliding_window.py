@@ -25,19 +25,26 @@ class Standing:
 
 def standing(program: Program) -> Iterator[Standing]:
     """The names that stay where they are, at most one for each loop."""
-    for role in program.roles:
+    handed: dict[int, list[Site]] = {}
+    for s in sites(program).of("compute"):
+        if s.loops and s.path[-1] is s.loops[-1] and s.loops[-1].kind != "tiles" and (name := _alias(s)) and any([_brings(x) for x in sites(program).results.get((s.role.name, name), ())]):
+            handed.setdefault(id(s.loops[-1]), []).append(s)
+    for role in dict.fromkeys([s.role.name for found in handed.values() for s in found]):
         for loop, inside in rounds(program, role):
-            handed = [s for s in inside if s.path[-1] is loop and _alias(s)]
-            if handed:
-                found = _standing(program, role, loop, inside, handed)
-                if found is not None:
-                    yield found
+            if id(loop) in handed and (stays := _standing(program, role, loop, inside, handed[id(loop)])) is not None:
+                yield stays
 
 
 def _alias(s: Site) -> str:
     """The name whose value a statement gives another name."""
     value = s.op.operands.get("value") if s.op.name == "compute" and len(s.targets) == 1 else None
     return str(value.attrs["name"]) if isinstance(value, Expr) and value.op == "var" and isinstance(value.type, FragT) else ""
+
+
+def _brings(s: Site) -> bool:
+    """Whether an operation is a load, or casts what may be one."""
+    value = s.op.operands.get("value")
+    return s.op.name == "load" or (isinstance(value, Expr) and value.op == "cast")
 
 
 def _standing(program: Program, role: str, loop: For, inside: Sequence[Site], handed: list[Site]) -> Standing | None:
