@@ -109,8 +109,8 @@ def verify_program(run: Run, program: Program, others: tuple[Program, ...] = ())
         run.found[before:] = [d for d in run.found[before:] if d.severity != "error" or d.span not in told]
     if not broken and not roots & disordered:
         after = len(run.found)
-        _safety(run, program)
-        stand_ins = {rule.page.code for rule, _ in checks("schedule") if rule.stands_in}
+        unsafe = _safety(run, program)
+        stand_ins = {rule.page.code for rule, _ in checks("schedule") if rule.stands_in or (rule.yields and unsafe)}
         run.found[before:after] = [d for d in run.found[before:after] if d.code not in stand_ins]
     gate(run, "notes", program)
 

@@ -58,7 +58,7 @@ class Rule:
 
     `root` says that what the safety gate would find while the rule is broken are consequences of it; `undecides` that what the rule
     finds leaves the verdict open; `stands_in` that the safety gate decides the same and more, so that the rule speaks only while that gate
-    is skipped; `of_values` that it is found where the protocol holds, so that no disagreement of trip counts is behind it; `targeted` that what
+    is skipped; `yields` that it speaks only where that gate finds no error, which would say it better; `of_values` that it is found where the protocol holds, so that no disagreement of trip counts is behind it; `targeted` that what
     it finds depends on the target: rules of the conformance gate do unless they say otherwise, others do not.
     """
 
@@ -70,6 +70,7 @@ class Rule:
     stands_in: bool = False
     targeted: bool = False
     of_values: bool = False
+    yields: bool = False
 
 
 @cache
@@ -86,7 +87,7 @@ def room(name: str) -> tuple[Rule, ...]:
             continue
         if page.code in found:
             raise ImportError(f"two files describe {page.code}")
-        usual = {"root": False, "undecides": False, "stands_in": False, "targeted": name == "conformance", "of_values": False}
+        usual = {"root": False, "undecides": False, "stands_in": False, "targeted": name == "conformance", "of_values": False, "yields": False}
         marks = {field: getattr(module, field.upper(), value) for field, value in usual.items()}
         found[page.code] = Rule(page, getattr(module, "check", None), check_plan=getattr(module, "check_plan", None), **marks)
     return tuple(found[code] for code in sorted(found))

@@ -67,7 +67,7 @@ def measure(task: Task) -> Record:
     record: Record = {
         "key": m.key, "cls": m.cls, "subject": m.subject, "title": m.title, "digest": digest(m), "verdict": verdict.verdict, "errors": errors,
         "notes": [d.message for d in verdict.diagnostics if d.severity == "note" and d.code == "S090"][:2],
-        "ms": round(ms, 3), "truth": truth, "contract": m.truth == "contract", "lines": sorted(m.lines), "near": sorted(m.near), "roles": sorted(m.roles),
+        "ms": round(ms, 3), "truth": truth, "contract": m.truth == "contract" or (m.truth == "lanes" and truth["state"] == "harmless"), "lines": sorted(m.lines), "near": sorted(m.near), "roles": sorted(m.roles),
     }  # fmt: skip
     if repair and flagged and truth["state"] == "harmful":
         record["repair"] = _repair(m, errors)

@@ -195,6 +195,11 @@ def _assume(el: Elaboration, f: Fields, name: str) -> Decl:
 def _assume_values(el: Elaboration, f: Fields, name: str) -> Decl:
     tensor = f.tensor("tensor", ("gmem",))
     lo, hi = f.scalar("lo"), f.scalar("hi")
+    for key, bound in (("lo", lo), ("hi", hi)):
+        number = bound.attrs["value"] if bound.op == "const" else None
+        if isinstance(number, float) or not isinstance(bound.type, ScalarT) or bound.type.dtype not in ("i32", "i64", "u32"):
+            found = f"{number}" if isinstance(number, float) else str(bound.type)
+            el.fail("N055", f"a bound of `lm.assume_values` is an integer, found {found}", f.spans.get(key, f.span), help="write an integer, an argument, or leave the statement out")
     ordered = f.bool("sorted", False)
     f.done()
     return AssumeValues(tensor, lo, hi, ordered, f.span)

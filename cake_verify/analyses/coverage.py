@@ -16,7 +16,7 @@ from cake_ir.program import Expr, For, If, Param, Program
 from cake_ir.record import record
 from cake_ir.types import FragT, TileT, ViewT
 from cake_verify.analyses.fixed_scalars import definitions
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, loop_values, parameters
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, loop_values, parameters, turning
 from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.tape import tape
@@ -84,13 +84,22 @@ def hole(program: Program, stores: Sequence[Site], tensor: Param) -> Hole | None
     exprs += [e for s in stores for e in around(s, program)]
     names = frozenset(parameters(program, [*exprs, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))]))
     mentioned = {str(n.attrs["name"]) for e in exprs for n in e.parts() if n.op == "param"}
-    loose = len(mentioned - {*extents} - {*definitions([c for a in program.assumes for c in conjuncts(a.cond)], names)}) > 1
-    axes = [k for k, e in enumerate(extents) if not loose or isinstance(e, int)]  # of arguments that may belong together in a way that nothing states, those have to do
-    still = _standing(program, laid) if _chosen(program, laid) else None
+    fixed = definitions([c for a in program.assumes for c in conjuncts(a.cond)], names)
+    loose = len(mentioned - {*extents} - {*fixed}) > 1
+    axes = [k for k, e in enumerate(extents) if not loose or isinstance(e, int) or e in fixed]  # of arguments that may belong together in a way that nothing states, those have to do
+    choices = _choices(program, laid)
+    if any(not dividing for dividing in choices):
+        still = _standing(program, laid)
+    elif choices:
+        still, axes, loose = None, [k for k in axes if isinstance(extents[k], int) or extents[k] in fixed], True
+    else:
+        still = None
     if still is not None and not still:
         return None
     found: Hole | None = None
-    for tried, args in enumerate(arguments(program, names, (2,), TRIED) if axes else ()):
+    near = turning(e for s in stores for e in around(s, program)) if axes else {}
+    enough = 1 + len({n for v in near.values() for n in v})
+    for tried, args in enumerate(arguments(program, names, (2,), TRIED, near=near) if axes else ()):
         size = tuple(e if isinstance(e, int) else args.get(e, 0) for e in extents)
         if min(size) < 1:
             return None
@@ -102,7 +111,7 @@ def hole(program: Program, stores: Sequence[Site], tensor: Param) -> Hole | None
             if now is None:
                 return None
             found = found or (now if now.other is not None else None)
-        elif now is not None or tried > 1:
+        elif now is not None or tried > enough:
             return now
     return found
 
@@ -228,11 +237,20 @@ def _parts(boxes: Mapping[Box, Site], size: tuple[int, ...], axes: Sequence[int]
         yield part, tuple([n if k in axes else 1 for k, n in enumerate(size)]), tuple([0 if k in axes else x for k, x in enumerate(at)])
 
 
-def _chosen(program: Program, laid: Sequence[_Store]) -> bool:
-    """Whether a condition around a store is about something that moves the stores: which places are written is then the author's choice."""
+def _choices(program: Program, laid: Sequence[_Store]) -> list[bool]:
+    """Of each condition around a store about something that moves the stores, whether it divides outputs: both of its arms store. Otherwise
+    which places are written is the author's choice."""
     moving = set().union(*(_terms(e) for r in laid for e in r.exprs[: len(r.length)]))
-    conds = (resolver_of(program, r.site.role.name)(p.cond) for r in laid for p in r.site.path if isinstance(p, If))
-    return any(moving & _terms(c) for c in conds)
+    return [_stores(program, p, r.site.role.name, True) and _stores(program, p, r.site.role.name, False)
+            for r in laid for p in r.site.path if isinstance(p, If) and moving & _terms(resolver_of(program, r.site.role.name)(p.cond))]  # fmt: skip
+
+
+def _stores(program: Program, branch: If, role: str, arm: bool) -> bool:
+    """Whether an arm of a branch stores to global memory."""
+    return any(s.op.name in _STORING and any(p is branch and a is arm for p, a in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)) for s in sites(program).of_role(role))
+
+
+_STORING = ("store", "tma_store", "bulk_store", "atomic", "tma_reduce")
 
 
 def _terms(e: Expr) -> set[str]:

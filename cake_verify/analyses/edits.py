@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import is_
+
 from cake_ir.fault import Edit, Fix, Grade
-from cake_ir.program import For, If, Op, Program
+from cake_ir.program import Expr, For, If, Op, Program
 from cake_ir.span import Span
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.trips import spoken
@@ -26,13 +28,37 @@ def replace(span: Span, text: str, grade: Grade = "likely", title: str = "") -> 
     return Fix((Edit(span, text),), grade, title or f"write `{text}`")
 
 
-def exchanged(op: Op, a: int, b: int) -> Edit:
+def exchanged(program: Program, op: Op, a: int, b: int) -> Edit:
     """The coordinates of an access with two of them in each other's place."""
     coords = op.operands["coords"]
     assert isinstance(coords, tuple)  # what has axes to exchange has coordinates
-    texts = [spoken(e) for e in coords]
+    texts = [spoken(named(program, e)) for e in coords]
     texts[a], texts[b] = texts[b], texts[a]
     return Edit(op.spans["coords"], f"({', '.join(texts)})")
+
+
+def named(program: Program, e: Expr) -> Expr:
+    """An expression with the names of tunables where the author wrote them: for a number in a place that is as long as the name of the one tunable of that value.
+
+    A number beside something else has the place of both, so that its own is what is left of that, the sign and its spaces.
+    """
+    def name(n: Expr, length: int) -> Expr:
+        if n.op != "const" or not n.span.line:
+            return n
+        found = [t for t, v in program.tunables.items() if v == n.attrs["value"] and type(v) is type(n.attrs["value"]) and len(t) == length]
+        return Expr("param", (), {"name": found[0]}, n.type, n.span) if len(found) == 1 else n
+
+    made: dict[int, Expr] = {}
+    for n in e.parts():  # operands first
+        args = [made[id(a)] for a in n.args]
+        if len(args) == 2:
+            args = [name(a, _width(n) - _width(other) - 3) if a.op == "const" and a.span == n.span else a for a, other in zip(args, n.args[::-1], strict=True)]
+        made[id(n)] = n if all(map(is_, args, n.args)) else Expr(n.op, tuple(args), n.attrs, n.type, n.span)
+    return made[id(e)]
+
+
+def _width(e: Expr) -> int:
+    return e.span.end_column - e.span.column if e.span.line == e.span.end_line else 0
 
 
 def add_argument(call: Span, text: str, grade: Grade = "likely") -> Fix:

@@ -57,3 +57,12 @@ def put(e: Expr, values: Mapping[str, Expr]) -> Expr:
         args = tuple([made[id(a)] for a in n.args])
         made[id(n)] = values.get(str(n.attrs["name"]), n) if n.op == "param" else n if all(map(is_, args, n.args)) else Expr(n.op, args, n.attrs, n.type, n.span)
     return made[id(e)]
+
+
+def in_place(e: Expr, var: str, other: Expr) -> Expr:
+    """An expression with another one in the place of a variable; parts that several share stay shared."""
+    made: dict[int, Expr] = {}
+    for n in e.parts():  # operands first
+        args = tuple([made[id(a)] for a in n.args])
+        made[id(n)] = other if n.op == "var" and n.attrs["name"] == var else n if all(map(is_, args, n.args)) else Expr(n.op, args, n.attrs, n.type, n.span)
+    return made[id(e)]

@@ -17,12 +17,16 @@ from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.read_numbers import from_memory
 from cake_verify.analyses.sites import covered
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.trips import canonical, resolver_of
+from cake_verify.analyses.tensors import written_tensors
+from cake_verify.analyses.trips import canonical, linear, resolver_of
 from cake_verify.analyses.value_bounds import Bounds
 
 _KINDS = {"r": READ, "w": WRITE, "rw": UPDATE}
 _FAR = 1 << 62
 WHOLE: Interval = (-_FAR, _FAR)
+
+Entry = tuple[tuple[str, ...], tuple[tuple[str, int], ...]]
+"""How memory names a place: in words that are the same for all accesses that name it so, and the fields of the tile by which the entries of its tables differ."""
 
 Where = Callable[[Member, tuple[Any, ...]], Box | None]
 """The box that one event touches, None where it touches nothing."""
@@ -31,7 +35,7 @@ Where = Callable[[Member, tuple[Any, ...]], Box | None]
 @record(eq=False)
 class Touching:
     """How one operation touches a tensor; `engine` names what does it, empty for ordinary accesses; `sure`: the box is exact; `told`: memory
-    or a fragment says where, and is believed to give each of its executions elements of its own."""
+    or a fragment says where, and is believed to give each of its executions elements of its own; `entry`: as different entries of a table do."""
 
     op: Op
     tensor: str
@@ -41,6 +45,7 @@ class Touching:
     where: Where
     lanes: Any
     told: bool = False
+    entry: Entry | None = None
 
 
 def touched(op: Op, program: Program) -> tuple[str, str, str] | None:
@@ -98,7 +103,8 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     if not decided:  # memory chooses between branches: the other one may run in another tile
         return Touching(op, tensor, kind, engine, False, lambda m, v: everything, None)
     if not all(sure):
-        return Touching(op, tensor, kind, engine, False, _around(op, sure, index["coords"], {k: n for k, (n, _) in along.items()}, sizes), None, True)
+        return Touching(op, tensor, kind, engine, False, _around(op, sure, index["coords"], {k: n for k, (n, _) in along.items()}, sizes),
+                        None if any(isinstance(c.type, FragT) for c in coords) else _lanes(op), True, _entry(plan, op, tuple(compress(coords, [not k for k in sure]))))  # fmt: skip
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
     exact = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
@@ -117,6 +123,29 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
         return _clip(tuple(found), sizes)
 
     return Touching(op, tensor, kind, engine, exact, where, _lanes(op))
+
+
+def _entry(plan: Plan, op: Op, told: tuple[Expr, ...]) -> Entry | None:
+    """The entries of tables that say where an access is, where each is one that a field of the tile numbers; None where it is not."""
+    site = plan.sites[op.id]
+    resolve = resolver_of(plan.program, site.role)
+    loops = {loop.var: d.names for loop in site.loops if loop.kind == "tiles" and (d := plan.program.schedulers[str(loop.scheduler)]).kind != "grouped"}
+    texts, fields = [], []
+    for c in told:
+        e = resolve(c)
+        reads = [n for n in e.parts() if n.op == "ld"]
+        if len(reads) != 1 or e.op != "ld" or isinstance(c.type, FragT) or reads[0].attrs["tensor"] in written_tensors(plan.program):
+            return None
+        _, terms = linear(reads[0].args[0])
+        named = [n for n in reads[0].args[0].parts() if n.op == "field" and n.args[0].op == "var"]
+        if len(named) != 1 or list(terms) != [f"tile.{named[0].attrs['name']}"]:
+            return None
+        var, field = str(named[0].args[0].attrs["name"]), str(named[0].attrs["name"])
+        if field not in loops.get(var, ()):
+            return None
+        texts.append(canonical(e))
+        fields.append((var, loops[var].index(field)))
+    return tuple(texts), tuple(fields)
 
 
 def _around(op: Op, sure: Sequence[bool], at: Any, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:

@@ -24,7 +24,7 @@ _AGAINST = {READ: (WRITE, UPDATE, FLAG), WRITE: (READ, WRITE, UPDATE, FLAG), UPD
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them, and whether memory says which (`told`)."""
+    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them, and whether memory says which (`told`), by which entry of which table where that is known."""
 
     kind: str
     bit: int
@@ -37,6 +37,7 @@ class Access:
     lanes: Any = None
     tile: Any = None
     told: bool = False
+    entry: tuple[tuple[str, ...], tuple[Any, ...]] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -113,6 +114,8 @@ class Cells:
                         continue
                     if now.told and old.op == now.op:
                         continue  # a table gives each execution a place of its own, as where this is the only access of the tensor
+                    if now.entry is not None and old.entry is not None and now.entry[0] == old.entry[0] and now.entry[1] != old.entry[1]:
+                        continue  # other entries of that table, as above
                     if not (old.sure and now.sure):
                         self.doubts.append((tensor, old, now))
                         continue
@@ -149,7 +152,9 @@ class Cells:
 
     @staticmethod
     def _own_lanes(old: Access, now: Access) -> bool:
-        """Whether each lane of one member meets only what it touched itself."""
+        """Whether each lane of one member meets only what it touched itself; two writes of what memory names may be two writes of one place, of which one is lost."""
+        if now.told and old.kind == now.kind:
+            return False
         return old.member is now.member and old.lanes is not None and old.lanes == now.lanes and old.box == now.box and bool(old.bit & old.member.L)
 
 

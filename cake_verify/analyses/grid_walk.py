@@ -31,6 +31,9 @@ from cake_verify.analyses.value_bounds import Bounds
 MOST_CLUSTERS = 31
 """Clusters of a persistent grid that are walked side by side."""
 
+MOST_TILES = 100_000
+"""Tiles of a grid that are walked: those in which nothing happens cost time too."""
+
 ALWAYS_RESIDENT = 48
 """Tiles up to which a persistent launch has a CTA for each: the SMs of the smallest device of the tables (DGX Spark)."""
 
@@ -149,7 +152,8 @@ class _State:
     def _access(self, t: Touching, m: Member, box: Any, bit: int, plain: int = 0) -> Access:
         scope = {**m.variables(), "#cta": self.numbers[id(m.cta)]}
         tile = tuple(scope.get(loop.var) for loop in self.plan.sites[t.op.id].loops if loop.kind == "tiles")
-        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile), t.told)
+        entry = None if t.entry is None else (t.entry[0], tuple([scope[var][k] for var, k in t.entry[1]]))
+        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile), t.told, entry)
 
     def access(self, t: Touching) -> Step:
         """Ordinary accesses, those of cp.async, and bulk stores."""
@@ -296,6 +300,10 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
     chosen = _chosen(every)
     flags = {op.id for op in program.ops if op.name in ("spin", "signal") and op.id in machine.plan.sites}
     for setting in [*chosen, *(s for s in every if not any(s is c for c in chosen))]:
+        many = max((_total(program, name, setting, prefix) for name in program.schedulers), default=1)
+        if many > MOST_TILES:
+            out.append(GridRun(machine.plan, setting, 1, why=f"{many:,} tiles"))
+            return out
         sizes = _sizes(program, setting, prefix)
         if not any(setting is c for c in chosen):  # only where the grids before have not come to every flag
             sizes = sizes[:1] if not flags <= set().union(*(run.met for run in out)) else []

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import OPPOSITE, conjuncts
-from cake_ir.program import Expr, If, Program
+from cake_ir.derive.structure import OPPOSITE, conjuncts, stated
+from cake_ir.program import Expr, For, If, Program
 from cake_ir.record import record
+from cake_verify.analyses.fixed_scalars import in_place
 from cake_verify.analyses.grid_access import touched
 from cake_verify.analyses.grid_cells import FLAG, READ
 from cake_verify.analyses.sites import Site, sites
@@ -66,8 +67,23 @@ def handed_over(program: Program) -> Iterator[tuple[Site, Site, Site]]:
             continue
         signals = [s for s in sites(program).ops if s.op.name == "signal" and s.op.attrs["flags"] == spin.op.attrs["flags"]]
         mine = _word(program, spin)
-        if len(signals) == 1 and mine[1] and mine[1] != _word(program, signals[0])[1] and (found := unwritten(program, spin, mine)) is not None:
+        if len(signals) == 1 and mine[1] and mine[1] != _word(program, signals[0])[1] and (found := unwritten(program, spin, mine, _running(program, spin, signals[0]))) is not None:
             yield spin, signals[0], found
+
+
+def _running(program: Program, spin: Site, signal: Site) -> tuple[Linear, ...]:
+    """The numbers of the tiles that are waited for, as sums."""
+    return tuple((0, {f"?{loop.var}": 1}) for loop, _ in numbered(program, spin, signal))
+
+
+def numbered(program: Program, spin: Site, signal: Site) -> tuple[tuple[For, str], ...]:
+    """The loop whose variable stands in the word of a wait where a field of the tile stands in the word of the signal, with that field: it counts the tiles that are waited for."""
+    mine, theirs = (resolver_of(program, s.role.name)(e) for s in (spin, signal) if isinstance(e := s.op.operands["i"], Expr))
+    word = linear(theirs)
+    fields = {str(n.attrs["name"]): n for n in theirs.parts() if n.op == "field"}
+    moved = {str(n.attrs["name"]) for n in mine.parts() if n.op == "var"}
+    loops = [loop for loop in spin.loops if loop.kind != "tiles" and loop.var in moved]
+    return tuple((loop, name) for loop in loops for name, f in fields.items() if linear(in_place(mine, loop.var, f)) == word)
 
 
 def _word(program: Program, s: Site) -> Linear:
@@ -82,9 +98,9 @@ def _linear(program: Program, s: Site, e: object) -> Linear:
 # ------------------------------------------------------------------ what is read behind a wait
 
 
-def unwritten(program: Program, spin: Site, word: Linear) -> Site | None:
-    """A load behind a wait for `word`, at the place of the tile that is waited for, of a tensor that the launch does not write; None where
-    something that it does write is read there too."""
+def unwritten(program: Program, spin: Site, word: Linear, places: tuple[Linear, ...] = ()) -> Site | None:
+    """A load behind a wait for `word`, at the place of the tile that is waited for (the word, or one of `places`), of a tensor that the launch does not
+    write; None where something that it does write is read there too."""
     kinds: dict[str, set[str]] = {}
     for op in program.ops:
         if (found := touched(op, program)) is not None:
@@ -98,7 +114,7 @@ def unwritten(program: Program, spin: Site, word: Linear) -> Site | None:
         if kinds[found[0]] != {READ}:
             return None
         param = program.tensors[found[0]]
-        if suspect is None and not (param.const or param.zeroed or param.inout) and any(_linear(program, s, e) == word for e in _coordinates(s)):
+        if suspect is None and not (param.const or param.zeroed or param.inout) and any(_linear(program, s, e) in (word, *places) for e in _coordinates(s)):
             suspect = s
     return suspect
 
@@ -142,13 +158,13 @@ def left_out(program: Program, link: Link) -> LeftOut | None:
         if -constant > -shift:
             return LeftOut(link, guard, field[len(_FIELD) :], shift, str(-shift), -shift, -constant - 1, False)
     elif sign < 0 and shift > 0:  # field <= constant + rest, where field <= count - 1 - shift has a partner
-        count = _count(program, link.spin, field[len(_FIELD) :])
+        count = tiles_along(program, link.spin, field[len(_FIELD) :])
         if count is not None and count[1] == live and constant < count[0] - 1 - shift:
             return LeftOut(link, guard, field[len(_FIELD) :], shift, "", constant + 1 - count[0], -1 - shift, True)
     return None
 
 
-def _count(program: Program, s: Site, field: str) -> Linear | None:
+def tiles_along(program: Program, s: Site, field: str) -> Linear | None:
     """How many tiles an axis has, as a sum."""
     for loop in s.loops:
         d = program.schedulers.get(str(loop.scheduler)) if loop.kind == "tiles" else None
@@ -157,4 +173,22 @@ def _count(program: Program, s: Site, field: str) -> Linear | None:
     return None
 
 
-__all__ = ["LeftOut", "Link", "handed_over", "left_out", "links", "unwritten"]
+def raised(program: Program, signal: Site, field: str) -> Linear | None:
+    """How many tiles along a field raise their words, from the first on: as many as the axis has, or as the one condition around the signal lets through."""
+    guards = [(s, arm) for s, arm in zip((p for p in signal.path if isinstance(p, If)), signal.arms, strict=True)]
+    if not guards:
+        return tiles_along(program, signal, field)
+    conds = stated(resolver_of(program, signal.role.name)(guards[0][0].cond))
+    if len(guards) != 1 or len(conds) != 1:
+        return None
+    op = conds[0].op if guards[0][1] else OPPOSITE.get(conds[0].op, "")
+    constant, live = linear(Expr("sub", conds[0].args))
+    sign = live.pop(_FIELD + field, 0)
+    if op in ("gt", "ge"):  # as an upper bound: sign * field + constant + rest < or <= 0
+        sign, constant, live = -sign, -constant, {t: -n for t, n in live.items()}
+    if op not in _ORDERED or sign != 1 or any(t.startswith(_FIELD) for t in live):
+        return None
+    return -constant + (op in ("le", "ge")), {t: -n for t, n in live.items()}
+
+
+__all__ = ["LeftOut", "Link", "handed_over", "left_out", "links", "numbered", "raised", "tiles_along", "unwritten"]

@@ -13,7 +13,7 @@ from typing import Any
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, valued
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, turning, valued
 from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of
@@ -66,7 +66,8 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     told = {str(n.attrs["tensor"]) for e in conds for n in e.parts() if n.op == "ld"}
     ends = (False, True) if len(told) == 1 else (False,)  # the greatest numbers of two tensors need not come together
     stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e)) for k, e in masked])
-    for args in arguments(program, names, (2,), CHOICES):
+    near = turning(conds)
+    for args in arguments(program, names, (2,), CHOICES + sum(map(len, near.values())), near=near):
         for high in ends:
             found = _first(program, site, stands, extents, args, names, high)
             if found is not None:

@@ -28,6 +28,11 @@ MOST = 2048
 """Positions of one operation that are looked at."""
 
 
+_SMALL = 64
+"""Numbers in comparisons that are small enough for a launch to be walked."""
+_NOWHERE: Mapping[str, Sequence[int]] = {}
+
+
 class TooMany(Exception):
     """More positions than are looked at, or a loop whose bounds are not known."""
 
@@ -125,13 +130,13 @@ def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
     return found
 
 
-def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24, ragged: Iterable[int] = (), fastest: str = "") -> Iterator[dict[str, int]]:
-    """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try, `ragged` such with a bit more.
+def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24, ragged: Iterable[int] = (), near: Mapping[str, Sequence[int]] = _NOWHERE, fastest: str = "") -> Iterator[dict[str, int]]:
+    """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try, `ragged` such with a bit more, `near` values by name.
     All values of `fastest` come before those of another change."""
     free, defined, values, facts = _tied(program, tuple(sorted(names)))
     order = free if fastest not in free else [*(n for n in free if n != fastest), fastest]
     tried = 0
-    for chosen in islice(product(*(_candidates(program, n, sizes, ragged) for n in order)), 4 * limit):
+    for chosen in islice(product(*(_candidates(program, n, sizes, ragged, near.get(n, ())) for n in order)), 4 * limit):
         args = dict(zip(order, chosen, strict=True))
         for name, value in zip(defined, values, strict=True):
             (v,) = value.given(args)
@@ -161,11 +166,23 @@ def _tied(program: Program, wanted: tuple[str, ...]) -> tuple[list[str], list[st
     return [n for n in wanted if n not in defined], list(defined), [plain_tape(program, (e,)) for e in defined.values()], plain_tape(program, tuple(facts))
 
 
-def _candidates(program: Program, name: str, sizes: Iterable[int], ragged: Iterable[int]) -> list[int]:
-    """A block and one more, a single element, and `sizes` blocks, within what is assumed of the parameter."""
+def turning(exprs: Iterable[Expr]) -> dict[str, list[int]]:
+    """By parameter the numbers at which comparisons of it with a number change."""
+    found: dict[str, list[int]] = {}
+    for n in (n for e in exprs for n in e.parts()):
+        if n.op in ("lt", "le", "gt", "ge", "eq", "ne"):
+            for one, other in (n.args, n.args[::-1]):
+                value = other.attrs["value"] if one.op == "param" and other.op == "const" else None
+                if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _SMALL:
+                    found.setdefault(str(one.attrs["name"]), []).extend((value, value + 1))
+    return found
+
+
+def _candidates(program: Program, name: str, sizes: Iterable[int], ragged: Iterable[int], near: Iterable[int]) -> list[int]:
+    """A block and one more, a single element, `near` values, and `sizes` blocks, within what is assumed of the parameter."""
     r = ranges.of(program, None, Expr("param", (), {"name": name}))
     block = _blocks(program).get(name, 1)
-    raw = [block + 1, 1, *(block * n + 1 for n in ragged), *(block * n for n in sizes)]
+    raw = [block + 1, 1, *near, *(block * n + 1 for n in ragged), *(block * n for n in sizes)]
     mod = max(r.mod, 1)
     out: list[int] = []
     for v in raw:

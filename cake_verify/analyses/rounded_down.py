@@ -226,7 +226,7 @@ def _differs(program: Program, f: _Floor, reads: list[tuple[Site, Expr]], also: 
     """Whether all is read for every tried argument that is a whole number of steps, and never for one that is not."""
     names = parameters(program, [*(e for _, e in reads), *(e for s, _ in reads for e in around(s, program)), Expr("param", (), {"name": f.name}), *also])
     seen: dict[bool, list[bool]] = {True: [], False: []}
-    for args in arguments(program, names, (2, 3, 4), 3 * _CHOICES, (3,), f.name):
+    for args in arguments(program, names, (2, 3, 4), 3 * _CHOICES, (3,), fastest=f.name):
         (x,) = plain_tape(program, (f.x,)).given(args)
         if not isinstance(x, int) or x <= f.step or len(seen[rest := x % f.step > 0]) >= _CHOICES // 2:
             continue

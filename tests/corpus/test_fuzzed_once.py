@@ -87,6 +87,15 @@ def test_blocks_inside_each_other_are_told_in_time(head: str, op: str) -> None:
     assert time.process_time() - started < 2.0
 
 
+def test_a_grid_of_a_million_tiles_is_not_walked() -> None:
+    good = (Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus" / "gemm_serial_k.py").read_text("utf-8")
+    assert "PARTS=3," in good
+    started = time.process_time()
+    verdict = verify_text(good.replace("PARTS=3,", "PARTS=1_000_000,"))
+    assert verdict.verdict == "undecided" and any("tiles" in d.message for d in verdict.diagnostics if d.code == "S090")
+    assert time.process_time() - started < 2.0
+
+
 def test_the_fuzzer_runs_and_finds_nothing_in_a_few_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fuzz.main(["--minutes", "0.1", "--seed", "11", "--found", str(tmp_path)]) == 0
     assert " 0 broken" in capsys.readouterr().out

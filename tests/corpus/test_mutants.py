@@ -92,3 +92,9 @@ def test_the_same_product_once_more_is_no_error() -> None:
     m = mutant("kmeans_resident_norms", "duplicate-product", "lm.mma(acc, mine, sc[s], init=True) twice")
     case = CASES[m.subject]
     assert verify_text(m.text, params=case.params, target=case.target).verdict == "pass"
+
+
+def test_a_meeting_between_a_store_and_ldmatrix_is_one_of_lanes_too() -> None:
+    lines = [n for n, line in enumerate(CASES["awq_split_k"].text().split("\n"), 1) if "lm.sync(meet)" in line]
+    by_line = {n: {m.truth for m in all_of("awq_split_k") if m.cls in ("drop-sync", "outside-loop") and n in m.lines and "sync(meet)" in m.title} for n in lines}
+    assert [by_line[n] for n in lines] == [{"simulation"}, {"lanes"}]  # in front of the first stands a wait for copies, of the second a store of registers

@@ -63,7 +63,12 @@ class Case:
                 if not np.array_equal(got, want):
                     return f"{name} differs in {np.count_nonzero(got != want)} elements"
                 continue
-            got = got.astype(np.float64)
+            got, want = got.astype(np.float64), np.asarray(want, np.float64)
+            odd = ~np.isfinite(want)  # the logarithm of an empty sum
+            if odd.any():
+                if not np.array_equal(got[odd], want[odd]):
+                    return f"{name} lacks {np.count_nonzero(got[odd] != want[odd])} infinite elements"
+                got, want = got[~odd], want[~odd]
             if not np.isfinite(got).all():
                 return f"{name} has {np.count_nonzero(~np.isfinite(got))} elements that are not finite"
             error = float(np.abs(got - want).max() / max(1e-30, np.abs(want).max())) if want.size else 0.0

@@ -16,7 +16,7 @@ def make(s: Subject) -> None:
         bounds = [s.source(x) for x in loop.iter.args]
         first, last = bounds[0] if len(bounds) > 1 else "0", f"{bounds[-1]} - 1"
         pad = "\n" + " " * (p.node.col_offset + 4)
-        truth = "contract" if s.among_lanes(p.node) else "simulation"
+        truth = s.meeting(p.node)
         for where, only in (("in front of", first), ("behind", last)):
             text = f"if {s.source(loop.target)} == {only}:{pad}{s.source(p.node)}"
             s.mutant("outside-loop", f"{s.source(p.node)} {where} the loop", (p.node, text), at=p, truth=truth)

@@ -9,7 +9,8 @@ from functools import cached_property
 
 from bench.verify.cases import Case
 from cake_ir import parse, specialise
-from cake_ir.program import Program
+from cake_ir.program import Expr, Program
+from cake_verify.analyses.sites import sites
 from cake_verify.proposals.placed import Placed, called, declarations, placed
 
 Piece = tuple[ast.AST, str]
@@ -19,7 +20,7 @@ Piece = tuple[ast.AST, str]
 @dataclass(frozen=True)
 class Mutant:
     """One changed text. `lines` are those of the change (numbers as in the mutant, which keeps the original's numbering), `near` those and
-    the neighbours of the same role, `roles` the roles concerned. `truth` is `contract` where a simulation cannot tell."""
+    the neighbours of the same role, `roles` the roles concerned. `truth` is `contract` where a simulation cannot tell, `lanes` where it can tell of warps only."""
 
     cls: str
     subject: str
@@ -100,6 +101,20 @@ class Subject:
         warps = [self.program.roles[r].member_warps * (1 if barrier.per_member else self.program.roles[r].members) for r in barrier.roles]
         return sum(warps) == 1
 
+    def meeting(self, node: ast.stmt) -> str:
+        """How a mutant without a meeting is judged: by contract where it is one of lanes, `lanes` where it is also one of lanes: what is stored from
+        registers in front of it is read by `ldmatrix` behind it, which gives every lane what others have stored, so that warps alone do not tell."""
+        if self.among_lanes(node):
+            return "contract"
+        here = next((s for s in sites(self.program).ops if s.op.name == "sync" and s.op.span.line == node.lineno), None)
+        if here is None:
+            return "simulation"
+        own = sites(self.program).of_role(here.role.name)
+        others = [s.order for s in own if s.op.name == "sync" and s.op.id != here.op.id]
+        since, until = max([n for n in others if n < here.order], default=-1), min([n for n in others if n > here.order], default=len(own))
+        views = [{_declared(s.op.operands.get("view")) for s in own if lo < s.order < hi and s.op.name == name} for name, lo, hi in (("store", since, here.order), ("ldmatrix", here.order, until))]
+        return "lanes" if views[0] & views[1] - {""} else "simulation"
+
     # ------------------------------------------------------------ making mutants
 
     def change(self, *pieces: Piece) -> str:
@@ -144,6 +159,13 @@ class Subject:
             if isinstance(node, ast.With) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
                 out.add(self.source(node.items[0].context_expr))
         return frozenset(out)
+
+
+def _declared(e: object) -> str:
+    """The declared view of which an operand is a part; the registers of a store have none."""
+    while isinstance(e, Expr) and e.args:
+        e = e.args[0]
+    return str(e.attrs["view"]) if isinstance(e, Expr) and e.op == "view" else ""
 
 
 def _lines(node: ast.stmt) -> range:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 from cake_ir.fact import fact
 from cake_ir.fault import Fault
@@ -29,7 +30,7 @@ PAGE = Page(
     why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
     failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
     passing=CARRY,
-    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where another access of the tensor has the same coordinate along the other axis, and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
+    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where another access of the tensor has the same coordinate along the other axis (of copies: with a number of the same table along this one), and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
     "of the other axis's extent. Coordinates that are fragments are read where they are consecutive numbers (`base + lm.iota(x, axis)`); of others only the axis is looked at.",
 )
 
@@ -62,6 +63,8 @@ def check(program: Program) -> Iterator[Fault]:
             still = next((k for k, (form, e) in enumerate(zip(forms, coords, strict=True)) if form == (0, {}) and tensor.extents[len(coords) - 1 - k] != tensor.extents[len(coords) - 1 - axis] and not isinstance(e.type, FragT)), None)
             yield _away(site, tensor, coords, axis, sizes[axis]) if still is None else _fault(site, tensor, coords, *sorted((axis, still)))
     yield from _beside(program)
+    yield from _by_table(program)
+    yield from _by_vector(program)
 
 
 def _sizes(site: Site, rank: int) -> list[int]:
@@ -161,6 +164,77 @@ def _beside(program: Program) -> Iterator[Fault]:
                     fault = _fault(found[odd], program.tensors[name], coords, 0, axis)
                     yield replace(fault, related=((found[right].op.span, "as here"), *fault.related))
                     break
+
+
+def _by_table(program: Program) -> Iterator[Fault]:
+    """Of two copies of a tensor into one view that a table places along one axis each, the one that has the coordinates the other way round."""
+    by: dict[tuple[str, str], list[tuple[Site, list[_Form]]]] = {}
+    for s in sites(program).of("cp_async", "tma_load"):
+        coords = s.op.operands.get("coords")
+        if isinstance(coords, tuple) and len(coords) > 1:
+            resolve = resolver_of(program, s.role.name)
+            at = [resolve(e) for e in coords]
+            if any(e.args and any(n.op == "ld" for n in e.parts()) for e in at):
+                by.setdefault((s.role.name, str(s.op.attrs.get("tensor"))), []).append((s, [linear(e) for e in at]))
+    for (role, name), found in by.items():
+        for (one, mine), (other, theirs) in combinations(found, 2):
+            axes = _swapped(mine, theirs)
+            if axes is None or one.op.operands.get("box") != other.op.operands.get("box") or name not in program.tensors:
+                continue
+            votes = [sum(forms[axes[0]] == own[axes[0]] for (r, _), all_ in by.items() if r == role for _, forms in all_) for own in (mine, theirs)]
+            odd, right = (other, one) if votes[0] >= votes[1] else (one, other)
+            coords = odd.op.operands["coords"]
+            assert isinstance(coords, tuple)  # as above
+            fault = _fault(odd, program.tensors[name], coords, *axes)
+            yield replace(fault, related=((right.op.span, "as here"), *fault.related))
+            return
+
+
+def _by_vector(program: Program) -> Iterator[Fault]:
+    """Of two accesses of a tensor whose elements one vector places, the one that has it along another axis."""
+    by: dict[tuple[str, str], list[tuple[Site, int]]] = {}
+    for s in sites(program).of("load", "store", "atomic"):
+        coords = s.op.operands.get("coords")
+        placed = [k for k, e in enumerate(coords) if isinstance(e.type, FragT) and e.op == "var"] if isinstance(coords, tuple) else []
+        if len(placed) == 1 and isinstance(coords, tuple) and len(coords) > 1:
+            by.setdefault((s.role.name, str(coords[placed[0]].attrs["name"])), []).append((s, placed[0]))
+    for found in by.values():
+        axes = Counter(axis for _, axis in found)
+        if len(axes) < 2:
+            continue
+        for (one, a), (other, b) in combinations(found, 2):
+            if a == b or one.op.name != other.op.name or one.op.attrs["tensor"] != other.op.attrs["tensor"] or _mirrored(program, one, other, a, b):
+                continue
+            odd, right = (one, other) if axes[a] < axes[b] else (other, one)
+            coords, tensor = odd.op.operands["coords"], program.tensors.get(str(odd.op.attrs["tensor"]))
+            if tensor is not None and isinstance(coords, tuple):
+                fault = _fault(odd, tensor, coords, min(a, b), max(a, b))
+                yield replace(fault, related=((right.op.span, "as here"), *fault.related))
+                return
+
+
+def _mirrored(program: Program, one: Site, other: Site, a: int, b: int) -> bool:
+    """Whether two accesses have the same coordinates in each other's place, as the halves of a symmetric result have."""
+    mine, theirs, resolve = one.op.operands["coords"], other.op.operands["coords"], resolver_of(program, one.role.name)
+    return isinstance(mine, tuple) and isinstance(theirs, tuple) and len(mine) == len(theirs) and linear(resolve(mine[b])) == linear(resolve(theirs[a]))
+
+
+def _swapped(mine: list[_Form], theirs: list[_Form]) -> tuple[int, int] | None:
+    """Two axes of which one coordinate stands along the other one in the other access, and numbers of one table along the rest."""
+    if len(mine) != len(theirs):
+        return None
+    for a, b in permutations(range(len(mine)), 2):
+        table = _table(mine[b])
+        crossed = mine[a] == theirs[b] and mine[a][1] and mine[a] != theirs[a] and table is not None and table == _table(theirs[a]) and table != _table(mine[a])
+        if crossed and all(mine[k] == theirs[k] for k in range(len(mine)) if k not in (a, b)):
+            return min(a, b), max(a, b)
+    return None
+
+
+def _table(form: _Form) -> tuple[str, int] | None:
+    """The table whose number a coordinate is, and by what it is multiplied."""
+    terms = list(form[1].items())
+    return (terms[0][0].partition("[")[0], terms[0][1]) if len(terms) == 1 and "[" in terms[0][0] else None
 
 
 def _turned(odd: Site, right: Site, mine: list[_Form], other: list[_Form]) -> int | None:

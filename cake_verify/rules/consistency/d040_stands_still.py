@@ -37,7 +37,7 @@ def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], 
 PAGE = Page(
     code="D040",
     title="a running value that stands still",
-    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start at infinity, nor a minimum at minus infinity. Of names that hold the elements just before those of a loop, which hands some of them on, none stays.",
+    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start as the largest number, nor a minimum as the least. Of names that hold the elements just before those of a loop, which hands some of them on, none stays.",
     why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
     failing=edit(LARGEST, ("                most = top\n", "")),
     passing=LARGEST,
@@ -46,6 +46,8 @@ PAGE = Page(
 )
 
 _STARTS = frozenset({"rowvec", "colvec"})
+_EXTREMES = {"max": float("inf"), "min": float("-inf")}
+"""What no element exceeds, by what keeps the largest or the least."""
 MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"})
 
 
@@ -54,6 +56,8 @@ def check(program: Program) -> Iterator[Fault]:
     yield from _nothing_added(program)
     yield from _never_a_number(program)
     said = mentions(program).keys()
+    if not said.isdisjoint(_EXTREMES):
+        yield from _at_its_end(program)
     if said.isdisjoint(_BEGINS):
         return
     found = sites(program)
@@ -63,8 +67,6 @@ def check(program: Program) -> Iterator[Fault]:
         kind = _kind(start) if isinstance(start, Expr) else ""
         if not kind or not isinstance(start, Expr):
             continue
-        if (fault := _at_its_end(found.of_role(role), began, name, start)) is not None:
-            yield fault
         if len(bound) > 1 or (role, name) in found.bindings:
             continue
         after = [s for s in found.of_role(role) if s.order > began.order]
@@ -136,21 +138,31 @@ def _in_vain(e: Expr, name: str, kind: str) -> bool:
     return any(n.op in wanted and any(a.op == "var" and a.attrs["name"] == name for a in n.args) for n in e.parts())
 
 
-def _at_its_end(own: tuple[Site, ...], began: Site, name: str, start: Expr) -> Fault | None:
-    """A running maximum that starts at infinity, or a minimum at minus infinity: it is there already."""
-    init = start.attrs.get("init")
-    if not isinstance(init, float) or abs(init) != float("inf"):
-        return None
-    kind = "max" if init > 0 else "min"
-    for s in own:
-        value = s.op.operands.get("value")
-        if s.order > began.order and isinstance(value, Expr):
-            if any(n.op == kind and any(a.op == "var" and a.attrs["name"] == name for a in n.args) for n in value.parts()):
-                return Fault("D040", f"`{name}` starts at {init}, so that the {kind}imum with it is never anything else", began.op.span, ((s.op.span, f"the {kind}imum"),), f"start it at `{'-' if init > 0 else ''}lm.inf`",
-                             (), {"name": name, "role": s.role.name})  # fmt: skip
-            if name in s.targets:
-                return None
-    return None
+def _at_its_end(program: Program) -> Iterator[Fault]:
+    """Running maxima and minima that start at what nothing exceeds."""
+    found = sites(program)
+    for s in found.of("compute"):
+        e = s.op.operands["value"]
+        if not isinstance(e, Expr) or e.op not in _EXTREMES or not s.loops or s.loops[-1].kind == "tiles":
+            continue
+        for name in (str(a.attrs["name"]) for a in e.args if a.op == "var"):
+            bound = found.results.get((s.role.name, name), ())
+            if (s.role.name, name) in found.bindings or not (name in s.targets or any(_copies(b, s.targets) for b in bound)):
+                continue
+            starts = [b for b in bound if b.order < s.order and s.loops[-1] not in b.loops]
+            start = starts[-1].op.operands.get("value") if starts else None
+            number = start.attrs.get("init", start.attrs.get("value")) if isinstance(start, Expr) and start.op in (*_STARTS, "frag", "const") else None
+            if number == _EXTREMES[e.op]:
+                least = f"{'-' if e.op == 'max' else ''}lm.inf"
+                yield Fault("D040", f"`{written(name)}` never changes: it starts at {number}, and `lm.{e.op}` keeps that whatever comes", starts[-1].op.span, ((s.op.span, "kept here"),),
+                            f"start at `{least}`", (), {"name": name, "role": s.role.name})  # fmt: skip
+                return
+
+
+def _copies(b: Site, names: tuple[str, ...]) -> bool:
+    """Whether an assignment copies one of these names."""
+    e = b.op.operands.get("value")
+    return isinstance(e, Expr) and e.op == "var" and e.attrs["name"] in names
 
 
 def _behind_a_loop(start: Site, use: Site, after: list[Site]) -> bool:

@@ -112,7 +112,8 @@ def _exchanged(program: Program, s: Site, fault: Fault, a: int, b: int) -> Fault
     assert isinstance(coords, tuple)
     texts = [canonical(e) for e in coords]
     same = [x.op for x in sites(program).ops if x.role is s.role and isinstance(c := x.op.operands.get("coords"), tuple) and [canonical(e) for e in c] == texts]
-    fix = Fix(tuple(edits.exchanged(op, a, b) for op in same), "likely", f"exchange `{spoken(coords[a])}` and `{spoken(coords[b])}`")
+    one, other = (spoken(edits.named(program, coords[k])) for k in (a, b))
+    fix = Fix(tuple(edits.exchanged(program, op, a, b) for op in same), "likely", f"exchange `{one}` and `{other}`")
     return replace(fault, help="coordinates are innermost first", fixes=(fix, *fault.fixes))
 
 

@@ -9,20 +9,25 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import For, If, Param, Program
 from cake_verify.analyses.coverage import hole
+from cake_verify.analyses.coverage_cases import one_case
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.tensors import read_tensors
+from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE
 
 PAGE = Page(
     code="Q013",
     title="an output that nothing writes",
-    statement="Every tensor that a request names as an output, as a task does, is written by some operation, and every element of it by some store.",
+    statement="Every tensor that a request names as an output, as a task does, is written by some operation, and every element of it by some store; where branches divide tiles among outputs, "
+    "the part of each fits its extent, and where memory decides, an output is stored in the cases in which another one is.",
     why="What nothing writes stays as it was before the launch: a store has been left out, or a condition or a loop around it leaves too much out.",
     failing=TILE,
     passing=TILE,
     limits="An output of which only a part is written is refused where its extents are declared, it is neither read nor `.inout` nor `.zeroed`, stores alone write it, and no execution of any of them, tried on small arguments that keep every `lm.assume`, "
-    "covers an element; conditions, coordinates and counts that depend on memory are taken to cover most. Where a condition is about what moves the stores, which places are written is the author's choice: then only places of which another store covers a part are asked for. Outputs come with the request, or from its task; a tensor that nothing names is otherwise a warning (Q003). Said where nothing else is wrong, of texts with one schedule and no plan.",
+    "covers an element; conditions, coordinates and counts that depend on memory are taken to cover most. Where a condition is about what moves the stores, which places are written is the author's choice: then only places of which another store covers a part are asked for, unless both of its arms store and "
+    "`lm.assume` says what the extent is. A case of what memory holds is asked for where another output is stored outside of the condition at places of the same tile. Outputs come with the request, or from its task; a tensor that nothing names is otherwise a warning (Q003). Said where nothing else is wrong, of texts with one schedule and no plan.",
 )
 
 
@@ -40,7 +45,7 @@ def check_outputs(program: Program, outputs: Mapping[str, str]) -> Iterator[Faul
     for name, what in outputs.items():
         if name in program.tensors and name not in written:
             yield Fault("Q013", f"nothing writes `{name}`, {what}", program.tensors[name].span, related, "store it", (), {"tensor": name})
-        elif written.get(name) and (fault := _part(program, program.tensors[name], what)) is not None:
+        elif written.get(name) and (fault := _part(program, program.tensors[name], what) or _case(program, program.tensors[name], what, outputs)) is not None:
             yield fault
 
 
@@ -70,3 +75,18 @@ def _part(program: Program, tensor: Param, what: str) -> Fault | None:
         related = [(p.head, "in this loop" if isinstance(p, For) else "under this condition") for p in reversed(s.path)][:2]
     return Fault("Q013", message, span, (*related, (tensor.span, f"`{tensor.name}` is declared here")), "store all of it, or declare it `.inout` where the rest keeps what it held", (),
                  {"role": s.role.name, "tensor": tensor.name, "element": list(found.element)})  # fmt: skip
+
+
+def _case(program: Program, tensor: Param, what: str, outputs: Mapping[str, str]) -> Fault | None:
+    """An output that one case of what memory holds leaves as it was."""
+    stores = [s for s in sites(program).of(*_STORES) if s.op.attrs.get("tensor") == tensor.name]
+    if tensor.inout or tensor.zeroed or not any(isinstance(p, If) for s in stores for p in s.path) or tensor.name in read_tensors(program):
+        return None
+    found = one_case(program, stores, tensor, outputs)
+    if found is None:
+        return None
+    s, cond, other = found.store, spoken(found.branch.cond), str(found.always.op.attrs["tensor"])
+    message = f"nothing writes `{tensor.name}`, {what}, of a tile for which `{cond}` is {'false' if found.arm else 'true'}, and `{other}` is written for it"
+    related = ((found.branch.head, "under this condition"), (found.always.op.span, f"{call(found.always.op)} stands outside of it"), (tensor.span, f"`{tensor.name}` is declared here"))
+    return Fault("Q013", message, s.op.span, related, f"store to `{tensor.name}` in the other case too, or declare it `.inout` where it keeps what it held", (),
+                 {"role": s.role.name, "tensor": tensor.name, "condition": cond})  # fmt: skip

@@ -37,30 +37,34 @@ PAGE = Page(
     why="`slot > 0` skips the token whose slot is the first one: its row keeps what it held, and only requests that own slot 0 are wrong.",
     failing=edit(_APPEND, ("if slot >= 0:", "if slot > 0:")),
     passing=_APPEND,
-    limits="Told of conditions that part 1 from 0 and below, on a number of a tensor for which `lm.assume_values` states a negative least value, where the number is a coordinate of what the condition guards. "
+    limits="Told of conditions that part 1 from 0 and below, on a number of a tensor for which `lm.assume_values` states a negative least value, where the number is a coordinate of what the condition guards; where nothing is stated, of those that let the number run to the end of that axis. "
     "A tensor that keeps its first row for none has a least value of 0.",
 )
 
 
 def check(program: Program) -> Iterator[Fault]:
-    if not sites(program).of("ld") or not any(isinstance(d, AssumeValues) for d in program.decls):
+    if not sites(program).of("ld"):
         return
+    any_stated = any(isinstance(d, AssumeValues) for d in program.decls)
     told: set[int] = set()
     for s in sites(program).of("load", "store", "atomic", "ld", "cp_async", "tma_load", "tma_store", "tma_reduce"):
         for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True):
-            for c in conjuncts(p.cond) if arm else ():
-                index = _index(program, s, c) if id(c) not in told else None
+            conds = conjuncts(p.cond) if arm else []
+            for c in conds if any_stated or len(conds) > 1 else ():
+                index = _index(program, s, c, conds) if id(c) not in told else None
                 if index is not None and _is_coordinate(program, s, index):
                     told.add(id(c))
                     name = spoken(c.args[0] if c.op in ("gt", "ge") else c.args[1])
                     stated = declared_values(program, str(index.attrs["tensor"]))
-                    yield Fault("Q015", f"`{spoken(c)}` leaves out index 0 of `{s.op.attrs['tensor']}`: none is a negative `{name}`", c.span if c.span.line else p.head,
+                    why = f"none is a negative `{name}`" if stated is not None else f"the check lets every other index of it through, and nothing says that 0 is none: `lm.assume_values({index.attrs['tensor']}, 0, ..)`"
+                    yield Fault("Q015", f"`{spoken(c)}` leaves out index 0 of `{s.op.attrs['tensor']}`: {why}", c.span if c.span.line else p.head,
                                 ((s.op.span, f"{call(s.op)} does not come to it"), *(((stated.span, "these values are assumed"),) if stated is not None else ())),
                                 "let 0 through", (edits.replace(c.span, f"{name} >= 0"),) if c.span.line else (), {"role": s.role.name, "tensor": s.op.attrs["tensor"]})  # fmt: skip
 
 
-def _index(program: Program, s: Site, c: Expr) -> Expr | None:
-    """The number from memory that a condition parts between 0 and 1, where its least value is stated and negative."""
+def _index(program: Program, s: Site, c: Expr, conds: list[Expr]) -> Expr | None:
+    """The number from memory that a condition parts between 0 and 1, where its least value is stated and negative, or where nothing is stated and the
+    condition beside it lets the number reach the last index of what is accessed."""
     if c.op not in ("gt", "ge", "lt", "le"):
         return None
     x, bound = c.args if c.op in ("gt", "ge") else c.args[::-1]
@@ -70,7 +74,22 @@ def _index(program: Program, s: Site, c: Expr) -> Expr | None:
     e = resolver_of(program, s.role.name)(x)
     stated = declared_values(program, str(e.attrs.get("tensor"))) if e.op == "ld" else None
     lowest = ranges.of(program, None, stated.lo).exact if stated is not None else None
+    if stated is None and e.op == "ld":
+        return e if any(_to_the_end(program, s, e, other) for other in conds) else None
     return e if lowest is not None and lowest < 0 else None
+
+
+def _to_the_end(program: Program, s: Site, index: Expr, c: Expr) -> bool:
+    """Whether a condition lets a number run to the end of the axis along which it is a coordinate, and no further."""
+    coords, tensor = s.op.operands.get("coords"), program.tensors.get(str(s.op.attrs.get("tensor")))
+    if c.op not in ("lt", "gt") or not isinstance(coords, tuple) or tensor is None or len(tensor.extents) != len(coords):
+        return False
+    resolve = resolver_of(program, s.role.name)
+    x, end = (resolve(a) for a in (c.args if c.op == "lt" else c.args[::-1]))
+    if canonical(x) != canonical(index):
+        return False
+    extents = [tensor.extents[len(coords) - 1 - k] for k, e in enumerate(coords) if not isinstance(e.type, FragT) and canonical(resolve(e)) == canonical(index)]
+    return bool(extents) and all((end.attrs.get("name") if end.op == "param" else end.attrs.get("value")) == n for n in extents)
 
 
 def _is_coordinate(program: Program, s: Site, index: Expr) -> bool:

@@ -80,3 +80,20 @@ def f(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32], ROWS: LM.i32):
     (d,) = verify_text(text).errors
     assert (d.code, d.help, d.fixes[0].title) == ("Q001", "coordinates are innermost first", "exchange `t.r` and `0`")
     assert applied(text, d.fixes[0].edits) == text.replace("(t.r, 0)", "(0, t.r)") and verify_text(applied(text, d.fixes[0].edits)).verdict == "pass"
+
+
+def test_exchanged_coordinates_keep_the_names_of_tunables() -> None:
+    text = """
+@cake.schedule(target="sm_90a")
+def f(lm, X: LM.gmem2d[LM.f32], Y: LM.gmem2d[LM.f32], ROWS: LM.i32, *, TALL=16):
+    lm.launch(grid="tiles")
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(ROWS,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(t.r * TALL, 0), shape=(TALL, 1024), form="vec")
+            lm.store(Y, x, coords=(t.r * TALL, 0))
+"""
+    (d,) = verify_text(text).errors
+    assert (d.code, d.fixes[0].title) == ("Q001", "exchange `t.r * TALL` and `0`")
+    assert applied(text, d.fixes[0].edits) == text.replace("(t.r * TALL, 0)", "(0, t.r * TALL)")

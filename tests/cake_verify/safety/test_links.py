@@ -136,3 +136,33 @@ def test_marks_are_printed_and_read_again() -> None:
     assert program is not None and program.tensors["Y"].inout
     again = specialise(parse(print_program(program)).schedules[0], {}, "sm_90a").program
     assert again is not None and again.tensors["Y"].inout and not again.tensors["X"].inout
+
+
+SHARES = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def shares(lm, X: LM.gmem3d[LM.f32, "P", "G", 512], PART: LM.gmem3d[LM.f32, "P", "G", 512], Y: LM.gmem2d[LM.f32, "G", 512], FLAGS: LM.gmem1d[LM.i32, "W"].zeroed,
+           P: LM.i32, G: LM.i32, W: LM.i32):
+    lm.launch(grid="persistent")
+    lm.assume(W == P * G and P > 0)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="static", tiles=(G, P), names=("g", "p"))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, t.g, t.p), shape=(512,))
+            if t.p < P - 1:
+                lm.store(PART, x, coords=(0, t.g, t.p))
+                lm.signal(FLAGS, t.p * G + t.g, 1)
+            else:
+                for q in lm.range(P - 1):
+                    lm.spin(FLAGS, q * G + t.g, 1)
+                    x = x + lm.load(PART, coords=(0, t.g, q), shape=(512,))
+                lm.store(Y, x, coords=(0, t.g))
+"""
+
+
+def test_a_share_that_is_waited_for_by_its_number_is_one_that_its_tile_has_stored() -> None:
+    assert codes(SHARES) == []
+    lost = edited(SHARES, ("                lm.store(PART, x, coords=(0, t.g, t.p))\n", ""))
+    (error,) = verify_text(lost).errors
+    assert error.code == "S043" and "nothing in this launch writes `PART`" in error.message
+    assert codes(edited(lost, ('PART: LM.gmem3d[LM.f32, "P", "G", 512]', 'PART: LM.gmem3d[LM.f32, "P", "G", 512].const'))) == []

@@ -12,8 +12,6 @@ from cake_verify.rules.consistency import (
     d042_empty_sum,
     d045_past_the_loop,
     d046_filled_sum,
-    d047_twice_in_a_sum,
-    d048_shorter_norm,
     d049_left_behind,
 )
 
@@ -45,7 +43,7 @@ REFUSED = [
     ("attention_token_table", "lm.where(l > 0.0, o * lm.rcp(l), 0.0)", "o * lm.rcp(l)", "D042", "`l` may still be 0 here"),
     ("decode_cluster_merge", "                l = l * fix + lm.reduce(e, \"add\", axis=1)\n", "", "D040", "`l` never changes"),
     ("layernorm_backward", "            sum_b = sum_b + dy\n", "", "D040", "`sum_b` never changes: wherever it is read it is zero"),
-    ("vocab_lse", "m = lm.rowvec(z, init=-lm.inf)", "m = lm.rowvec(z, init=lm.inf)", "D040", "`m` starts at inf"),
+    ("vocab_lse", "m = lm.rowvec(z, init=-lm.inf)", "m = lm.rowvec(z, init=lm.inf)", "D040", "it starts at inf"),
     ("cross_entropy", "                total = total * lm.exp2((top - most) * log2e) + lm.exp2((x - most) * log2e)\n", "", "D040", "`total` never changes"),
     ("retrieve_topk", "                best = lm.topk(x, axis=1, base=j * BN, into=best)\n", "", "D040", "the empty list"),
     ("attention_causal", "                m = m_new\n", "", "D041", "`m` is not brought up to date in this loop"),
@@ -59,12 +57,12 @@ REFUSED = [
     ("cluster_softmax", "top = lm.max(top, tops[s].ld(4 * c))", "pass", "D040", "minus infinity"),
     ("cross_entropy_grad", "                den = den * lm.exp(top - fresh) + lm.exp(z - fresh)\n", "", "D049", "`den` is relative to what `top` was"),
     # sums that take a term twice, or leave one out
-    ("layernorm_cluster", "for c in lm.static_range(1, PARTS)", "for c in lm.static_range(PARTS)", "D047", "`total` starts with what the first round"),
-    ("column_sums", "for j in lm.static_range(1, 4)", "for j in lm.static_range(4)", "D047", "`c` starts with what the first round"),
-    ("cross_entropy_grad", "for p in lm.range(1, parts)", "for p in lm.range(parts)", "D047", "`mine` starts with what the first round"),
+    ("layernorm_cluster", "for c in lm.static_range(1, PARTS)", "for c in lm.static_range(PARTS)", "D050", ""),
+    ("column_sums", "for j in lm.static_range(1, 4)", "for j in lm.static_range(4)", "D050", ""),
+    ("cross_entropy_grad", "for p in lm.range(1, parts)", "for p in lm.range(parts)", "D050", ""),
     ("noaux_routing", "total + lm.sum(lm.where(col == v[1], score, 0.0), axis=1)", "total + lm.sum(score, axis=1)", "D047", "adds the same to `total`"),
-    ("noaux_routing", "for k in lm.static_range(K):\n                v = best[k]\n                total", "for k in lm.static_range(K - 1):\n                v = best[k]\n                total", "D048", "sums 7 entries"),
-    ("router_top2", "for e in lm.static_range(PICK):\n                (v, who) = best[e]\n                norm", "for e in lm.static_range(PICK - 1):\n                (v, who) = best[e]\n                norm", "D048", "sums 1 entries"),
+    ("noaux_routing", "for k in lm.static_range(K):\n                v = best[k]\n                total", "for k in lm.static_range(K - 1):\n                v = best[k]\n                total", "Q016", ""),
+    ("router_top2", "for e in lm.static_range(PICK):\n                (v, who) = best[e]\n                norm", "for e in lm.static_range(PICK - 1):\n                (v, who) = best[e]\n                norm", "Q016", ""),
     # counts that round down
     ("skinny_fixup", "    blocks = lm.cdiv(K, TK)", "    blocks = K // TK", "Q012", "`K // 64` rounds down"),
     ("nvfp4_bmm_umma", "offset=((t.e * lm.cdiv(N, 128)", "offset=((t.e * (N // 128)", "Q012", "nothing reads `SFB` from"),
@@ -140,13 +138,6 @@ def test_a_sequence_that_decides_where_its_result_goes_may_be_empty() -> None:
     assert codes(d042_empty_sum.PAGE.passing) == []
 
 
-def test_a_sum_may_start_with_another_term_or_at_a_number() -> None:
-    text = d047_twice_in_a_sum.PAGE.passing
-    assert codes(text.replace("lm.range(1, lm.cdiv(N, 256))", "lm.range(2, lm.cdiv(N, 256))")) == []
-    start = "total = lm.load(X, coords=(0, t.b), shape=(256,), clip=True)"
-    assert codes(text.replace(start, 'total = lm.frag(shape=(256,), dtype=lm.f32, form="vec", init=0.0)').replace("lm.range(1, ", "lm.range(0, ")) == []
-
-
 def test_a_sum_of_the_first_block_may_be_brought_up_to_date_behind_the_loop() -> None:
     text = d049_left_behind.PAGE.failing
     kept = text.replace("            for k in", "            then = most\n            for k in").replace("lm.store(S, total,", "lm.store(S, total * lm.exp(then - most),")
@@ -199,13 +190,6 @@ def test_a_tile_of_one_number_may_be_stored_or_give_others_their_shape() -> None
         assert text.count(old) == 1
         text = text.replace(old, new)
     assert "D040" not in codes(text)
-
-
-def test_an_entry_that_is_taken_by_itself_is_not_left_out() -> None:
-    text = d048_shorter_norm.PAGE.failing
-    whole = "            for k in lm.static_range(4):\n                (v, who) = best[k]\n                lm.store"
-    assert text.count(whole) == 1
-    assert codes(text.replace(whole, "            (last, which) = best[3]\n            total = total + lm.exp(last)\n" + whole)) == []
 
 
 def test_a_count_that_rounds_down_what_is_known_to_be_whole_is_none() -> None:

@@ -65,3 +65,10 @@ def test_scales_that_count_row_tiles_and_words_along_one_axis_follow_both() -> N
 def test_scales_of_other_rows_or_words_along_that_axis_are_refused(wrong: str) -> None:
     found = verify_text(corpus("tcgen05_mxf8_row_blocks", ("coords=(0, (t.m * kb + b) * 32)", f"coords=(0, {wrong})")))
     assert [d.code for d in found.errors] == ["S045"] and "`SA`" in found.errors[0].message
+
+
+@pytest.mark.parametrize(("view", "tensor", "row"), [("kb", "k", "nxt"), ("vb", "v", "nxt"), ("kb", "k", "first"), ("vb", "v", "first")])
+def test_copies_that_a_table_places_lie_along_one_axis(view: str, tensor: str, row: str) -> None:
+    right = f"{view}.cp_async({tensor}, coords=(t.h * D, {row}),"
+    found = verify_text(corpus("blocksparse_prefill", (right, right.replace(f"(t.h * D, {row})", f"({row}, t.h * D)"))))
+    assert [d.code for d in found.errors][:1] == ["D035"] and found.errors[0].span.line == corpus("blocksparse_prefill").split("\n").index(next(x for x in corpus("blocksparse_prefill").split("\n") if right in x)) + 1

@@ -19,7 +19,6 @@ LEFT_OUT = [
     ("attention_token_table", "now.cols(D, D)", "now.cols(0, D)", "columns 64..128 of `kv`", "64"),
     ("attention_paged_decode", "for w in lm.static_range(4):", "for w in lm.static_range(4 - 1):", "rows 48..64 of `so`, which member 3 of `work` writes", "4"),
     ("layernorm_cluster", "for c in lm.static_range(1, PARTS):", "for c in lm.static_range(1, PARTS - 1):", "rows 3..4 of `inbox`, which CTA 3 of `work` writes", "4"),
-    ("stencil_halo", "tile[s].rows(first + 1, 1)", "tile[s].rows(0, 1)", "rows 1..2 of `tile`", "1"),
 ]
 
 

@@ -1,0 +1,35 @@
+"""Checks of an index from both sides that leave out the first one, where nothing is stated of its values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cake_verify.gates import verify_text
+from cake_verify.proposals import applied
+
+SHRINK = (Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus" / "lora_shrink.py").read_text("utf-8")
+CHECK = "if i >= 0 and i < NL:"
+
+
+def changed(check: str) -> str:
+    assert SHRINK.count(CHECK) == 1
+    return SHRINK.replace(CHECK, f"if {check}:")
+
+
+@pytest.mark.parametrize("check", ["i > 0 and i < NL", "i >= 1 and i < NL", "i < NL and 0 < i"])
+def test_the_first_index_is_one_of_those_that_the_check_lets_through(check: str) -> None:
+    text = changed(check)
+    (error,) = verify_text(text).errors
+    assert error.code == "Q015" and "nothing says that 0 is none" in error.message
+    assert verify_text(applied(text, error.fixes[0].edits)).verdict == "pass"
+
+
+def test_who_says_that_the_first_is_none_is_believed() -> None:
+    stated = changed("i > 0 and i < NL").replace("    work = lm.role", "    lm.assume_values(INDEX, 0, NL)\n    work = lm.role")
+    assert [d.code for d in verify_text(stated).errors] == []
+
+
+def test_an_index_that_ends_elsewhere_is_another_matter() -> None:
+    assert "Q015" not in [d.code for d in verify_text(changed("i > 0 and i < R")).errors]
