@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from cake_ir.derive.structure import definitions, stated
+from cake_ir.derive.structure import LARGE, definitions, stated
 from cake_ir.program import Expr, Program
-
-_LARGE = 1 << 128
-"""More than any divisor that somebody asks for: factors beyond it are left out, for squares of squares double their digits each."""
 
 
 def known_divisor(program: Program, e: Expr) -> int:
@@ -28,7 +25,7 @@ def _divisor(program: Program, e: Expr, known: dict[str, int]) -> int:
         return assumed_divisor(program, str(e.attrs["name"]))
     if e.op == "mul":
         a, b = (_divisor(program, x, known) for x in e.args)
-        return a * b if a * b < _LARGE else max(a, b)
+        return a * b if a * b < LARGE else max(a, b)  # factors beyond it are left out
     if e.op in ("add", "sub", "min", "max") or (e.op == "mod" and e.args[1].op == "const"):
         return gcd(*(_divisor(program, x, known) for x in e.args))
     if e.op == "floordiv" and e.args[1].op == "const" and isinstance(c := e.args[1].attrs["value"], int) and c > 0:

@@ -11,7 +11,7 @@ import math
 
 from cake_ir.derive.assumed import assumed
 from cake_ir.derive.issue import issue_roles
-from cake_ir.derive.structure import definitions
+from cake_ir.derive.structure import LARGE, definitions
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, ClusterSync, Drain, Issue, Sync, Wait
@@ -85,9 +85,6 @@ def runs(program: Program, loop: For) -> bool:
     return loop.lo.op == "const" and first is not None and end is not None and end > first
 
 
-_LARGE = 1 << 128
-
-
 def _least(program: Program, e: Expr, named: dict[str, int | None]) -> int | None:
     """The least value of a uniform integer as numbers and assumptions bound it; None where nothing does. `named` has those of the names in it."""
     if e.op == "const":
@@ -108,4 +105,4 @@ def _least(program: Program, e: Expr, named: dict[str, int | None]) -> int | Non
         return -(-known[0] // known[1])
     if e.op in ("add", "min"):
         return sum(known) if e.op == "add" else min(known)
-    return min(known[0] * known[1], _LARGE) if e.op == "mul" and min(known) >= 0 else None  # more digits than that say nothing more
+    return min(known[0] * known[1], LARGE) if e.op == "mul" and min(known) >= 0 else None

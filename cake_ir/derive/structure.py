@@ -105,46 +105,44 @@ def members_at(program: Program, site: Site) -> tuple[int, ...]:
     return tuple(i for i in range(program.roles[site.role].members) if reached(i))
 
 
-_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+"""What a comparison of integers is where it does not hold."""
 TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 """What a comparison is with its sides exchanged."""
 
 
 def conjuncts(e: Expr) -> list[Expr]:
-    """The distinct conditions that hold where `e` does."""
-    found: dict[int, Expr] = {}
-    _conjuncts(e, found)
-    return [c for c in found.values() if c.op != "and"]
-
-
-def _conjuncts(e: Expr, found: dict[int, Expr]) -> None:
-    if id(e) not in found:
-        found[id(e)] = e
-        for a in e.args if e.op == "and" else ():
-            _conjuncts(a, found)
+    """The distinct conditions that hold where `e` does, as they are written."""
+    return _together(e, False)
 
 
 def stated(e: Expr) -> list[Expr]:
     """The conditions of an assumption, each as a comparison with its numbers on the right, however it is written: `not K <= 0`, `0 < K`, `64 * G == K`."""
+    return [_plain(c) for c in _together(e, True)]
+
+
+def _together(e: Expr, turned: bool) -> list[Expr]:
+    """The parts that an `and` holds together, at any depth; `turned` looks through a `not`."""
     found: dict[int, Expr] = {}
-    _stated(e, found)
-    return [_plain(c) for c in found.values() if c.op != "and"]
+    _part_of(e, turned, found)
+    return [c for c in found.values() if c.op != "and"]
 
 
-def _stated(e: Expr, found: dict[int, Expr]) -> None:
-    if id(e) not in found:
-        if e.op == "not" and (turned := _denied(e.args[0])) is not None:
-            _stated(turned, found)
-            return
-        found[id(e)] = e
-        for a in e.args if e.op == "and" else ():
-            _stated(a, found)
+def _part_of(e: Expr, turned: bool, found: dict[int, Expr]) -> None:
+    if id(e) in found:
+        return
+    if turned and e.op == "not" and (holds := _denied(e.args[0])) is not None:
+        _part_of(holds, turned, found)
+        return
+    found[id(e)] = e
+    for a in e.args if e.op == "and" else ():
+        _part_of(a, turned, found)
 
 
 def _denied(e: Expr) -> Expr | None:
     """What holds where `e` does not, if that can be said without a `not` in front."""
-    if e.op in _OPPOSITE and not _has_fractions(e):
-        return Expr(_OPPOSITE[e.op], e.args, e.attrs, e.type, e.span)
+    if e.op in OPPOSITE and not _has_fractions(e):
+        return Expr(OPPOSITE[e.op], e.args, e.attrs, e.type, e.span)
     if e.op == "or":
         return Expr("and", tuple(Expr("not", (a,), {}, e.type, a.span) for a in e.args), {}, e.type, e.span)
     return e.args[0] if e.op == "not" else None
@@ -167,6 +165,10 @@ def _plain(c: Expr) -> Expr:
 
 def _scaled(e: Expr) -> Expr:
     return Expr("mul", e.args[::-1], e.attrs, e.type, e.span) if e.op == "mul" and e.args[0].op == "const" and e.args[1].op != "const" else e
+
+
+LARGE = 1 << 128
+"""More than any integer that somebody asks about: squares of squares double their digits each, and more digits than that say nothing more."""
 
 
 def definitions(lets: Mapping[str, Let], e: Expr) -> list[Let]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import conjuncts, stated
+from cake_ir.derive.structure import OPPOSITE, conjuncts, stated
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.record import record
 from cake_verify.analyses.fixed_scalars import in_place
@@ -20,7 +20,7 @@ from cake_verify.analyses.trips import linear, resolver_of
 Linear = tuple[int, dict[str, int]]
 
 _FIELD = "tile."
-_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+_ORDERED = frozenset({"lt", "le", "gt", "ge"})
 
 
 @record()
@@ -137,8 +137,8 @@ def left_out(program: Program, link: Link) -> LeftOut | None:
     conds = conjuncts(resolver_of(program, link.spin.role.name)(guard.cond))
     if len(conds) != 1:
         return None
-    op = conds[0].op if arm else _NEGATED.get(conds[0].op, "")
-    if op not in _NEGATED:
+    op = conds[0].op if arm else OPPOSITE.get(conds[0].op, "")
+    if op not in _ORDERED:
         return None
     constant, live = linear(Expr("sub", conds[0].args))
     fields = [t for t in live if t.startswith(_FIELD)]
@@ -181,12 +181,12 @@ def raised(program: Program, signal: Site, field: str) -> Linear | None:
     conds = stated(resolver_of(program, signal.role.name)(guards[0][0].cond))
     if len(guards) != 1 or len(conds) != 1:
         return None
-    op = conds[0].op if guards[0][1] else _NEGATED.get(conds[0].op, "")
+    op = conds[0].op if guards[0][1] else OPPOSITE.get(conds[0].op, "")
     constant, live = linear(Expr("sub", conds[0].args))
     sign = live.pop(_FIELD + field, 0)
     if op in ("gt", "ge"):  # as an upper bound: sign * field + constant + rest < or <= 0
         sign, constant, live = -sign, -constant, {t: -n for t, n in live.items()}
-    if op not in _NEGATED or sign != 1 or any(t.startswith(_FIELD) for t in live):
+    if op not in _ORDERED or sign != 1 or any(t.startswith(_FIELD) for t in live):
         return None
     return -constant + (op in ("le", "ge")), {t: -n for t, n in live.items()}
 

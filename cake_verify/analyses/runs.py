@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import OPPOSITE, TURNED, conjuncts
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
@@ -31,6 +31,19 @@ def defined(program: Program, role: str, e: Expr) -> Expr:
             break
         e = value
     return e
+
+
+def compared(program: Program, role: str, e: Expr) -> Expr:
+    """A comparison of numbers as it holds, with a fragment on the left where one side is one: `not n > col` is `n <= col`, which is `col >= n`."""
+    n, denied = defined(program, role, e), False
+    while n.op == "not":
+        n, denied = defined(program, role, n.args[0]), not denied
+    if n.op not in TURNED or (denied and n.op not in OPPOSITE):
+        return n
+    op, (a, b) = OPPOSITE[n.op] if denied else n.op, n.args
+    if isinstance(b.type, FragT) and not isinstance(a.type, FragT):
+        return Expr(TURNED[op], (b, a), {}, n.type, n.span)
+    return Expr(op, (a, b), {}, n.type, n.span) if denied else n
 
 
 def _run(program: Program, role: str, e: Expr, depth: int) -> tuple[Expr, FragT] | None:
@@ -121,4 +134,4 @@ def _least_of(e: Expr) -> list[Expr]:
     return [x for a in e.args for x in _least_of(a)] if e.op == "min" else [e]
 
 
-__all__ = ["defined", "elsewhere", "mask_ends", "run_of"]
+__all__ = ["compared", "defined", "elsewhere", "mask_ends", "run_of"]

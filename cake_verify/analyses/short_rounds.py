@@ -14,13 +14,14 @@ from cake_ir.derive.structure import nodes
 from cake_ir.program import Expr, For, Op, Program
 from cake_ir.span import Span
 from cake_ir.types import FragT
+from cake_verify.analyses import ranges
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of
 
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """A loop whose last tile is not the one that is cut: what cuts it, where, and how many rounds are missing."""
+    """A loop whose last tile is not the one that is cut: what cuts it, where, and how many rounds are missing; 0 where the length is rounded down."""
 
     op: Op
     role: str
@@ -78,9 +79,16 @@ def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short |
         hi = linear(end)
         if hi[1] == rounds[1] and hi[0] < rounds[0] and not linear(length)[0]:
             return Short(s.op, s.role.name, loop, at, length, rounds[0] - hi[0])
+        if any(_rounds_down(program, n, length, tile) for n in ((end,) if end.op != "min" else end.args)):
+            return Short(s.op, s.role.name, loop, at, length, 0)
         if hi[0] < 0 and not linear(length)[0] and _part(end, hi[1], linear(length), tile):
             return Short(s.op, s.role.name, loop, at, length, -hi[0])
     return None
+
+
+def _rounds_down(program: Program, e: Expr, length: Expr, tile: int) -> bool:
+    """Whether an end is the whole tiles of a length."""
+    return e.op == "floordiv" and e.args[1].attrs.get("value") == tile and linear(e.args[0]) == linear(length) and not ranges.of(program, None, e.args[0]).multiple_of(tile)
 
 
 def _part(end: Expr, terms: dict[str, int], length: tuple[int, dict[str, int]], tile: int) -> bool:

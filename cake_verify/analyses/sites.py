@@ -78,6 +78,17 @@ def stores_by_tensor(program: Program) -> tuple[tuple[Site, ...], ...]:
     return tuple(tuple(stores) for stores in writers.values())
 
 
+@fact
+def rounds(program: Program, role: str) -> tuple[tuple[For, tuple[Site, ...]], ...]:
+    """The counted loops of a role in text order, each with all operations in it."""
+    found: dict[int, tuple[For, list[Site]]] = {}
+    for s in sites(program).of_role(role):
+        for x in s.loops:
+            if x.kind != "tiles":
+                found.setdefault(id(x), (x, []))[1].append(s)
+    return tuple([(x, tuple(inside)) for x, inside in found.values()])
+
+
 def by_member(cond: Expr) -> bool:
     """Whether a condition only says which members do it."""
     return all(n.op in ("role_index", "const", "eq", "ne", "lt", "le", "gt", "ge") for n in cond.parts())

@@ -294,6 +294,22 @@ def _multiple(e: Expr) -> tuple[int, Expr] | None:
     return None
 
 
+def rounded_up(e: Expr) -> tuple[Expr, int] | None:
+    """The number and the divisor of a division by a number that rounds up, also where it is written out, `(n + 63) // 64`."""
+    n = e.args[1].attrs.get("value") if e.op in ("cdiv", "floordiv") else None
+    if not isinstance(n, int):
+        return None
+    if e.op == "cdiv":
+        return e.args[0], n
+    constant, terms = linear(e.args[0])
+    if constant != n - 1 or n < 2:
+        return None
+    if [*terms.values()] == [1]:
+        (term,) = terms
+        return next(x for x in e.args[0].parts() if canonical(x) == term), n
+    return Expr("sub", (e.args[0], Expr("const", (), {"value": n - 1}))), n
+
+
 def written(name: str, span: Span | None = None) -> str:
     """A program's name as its author wrote it: without the number that told it from an earlier one of that name.
 

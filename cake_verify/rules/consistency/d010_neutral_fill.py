@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Assign, AssumeValues, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
+from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.tile_origins import coordinate_along
+from cake_verify.analyses.trips import linear, resolver_of, rounded_up
 from cake_verify.rule import Page
+from cake_verify.rules.consistency.d036_ragged_length import check as ragged_lengths
 from cake_verify.rules.examples import NEAREST, edit
 
 PAGE = Page(
@@ -21,7 +25,7 @@ PAGE = Page(
     "multiple of the tile.",
     failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
     passing=NEAREST,
-    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), E no known multiple of B. A mask "
+    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), or for those that a table names which `lm.assume_values` states to hold all of them, E no known multiple of B. A mask "
     "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it) or `lm.in_bounds` on the way "
     "counts as one that is right.",
     sources=("HW048",),
@@ -34,26 +38,32 @@ def check(program: Program) -> Iterator[Fault]:
     ragged = {name: (hi, span) for name, hi, span in _ragged(program)}
     if not ragged:
         return
+    by_table = {span for _, (bound, span) in ragged.items() if not bound}
     for block in program.body:
-        yield from _Flow(program, block.role, ragged).run(block.body)
+        for fault in _Flow(program, block.role, ragged).run(block.body):
+            if not (fault.related[0][0] in by_table and any(f.facts["role"] == block.role for f in ragged_lengths(program))):  # told there: a length ends before the tensor
+                yield fault
 
 
 def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:
-    """(view, loop bound as text, the load) of copies whose last tile reaches past the tensor for some extents."""
-    for site in sites(program).of("tma_load"):
+    """(view, loop bound as text, the load) of copies whose last tile reaches past the tensor for some extents; the bound is empty where a
+    table names the tile, which may be the last in any round."""
+    for site in sites(program).of("tma_load", "cp_async"):
         op = site.op
         view, coords = op.operands.get("view"), op.operands.get("coords")
         if not isinstance(view, Expr) or not isinstance(view.type, ViewT) or not isinstance(coords, tuple):
             continue
-        axis, extent = (0, view.type.cols) if view.type.rank == 1 else (1, view.type.rows)
-        if op.attrs.get("box") is None and axis < len(coords):
+        axis, extent = (0, view.type.cols) if view.type.rank == 1 else (coordinate_along(site, 0), view.type.rows)
+        if axis is not None and axis < len(coords):
             bound = _reaches_past(program, site, coords[axis], extent)
-            if bound:
+            if bound is not None:
                 yield view.type.view, bound, op.span
 
 
 def _reaches_past(program: Program, site: Site, e: Expr, extent: int) -> str | None:
     """The bound of the loop that takes `e` past the end, where it certainly does for some extent."""
+    if _named_by_table(program, site, e, extent):
+        return ""
     if e.op != "mul":
         return None
     var, factor = (e.args[0], e.args[1]) if e.args[1].op == "const" else (e.args[1], e.args[0])
@@ -66,6 +76,27 @@ def _reaches_past(program: Program, site: Site, e: Expr, extent: int) -> str | N
     if hi.op != "cdiv" or hi.args[1].attrs.get("value") != extent or ranges.of(program, None, hi.args[0]).multiple_of(extent):
         return None
     return _text(hi)
+
+
+def _named_by_table(program: Program, site: Site, e: Expr, extent: int) -> bool:
+    """Whether a coordinate is that of one of all tiles of its axis, as a table names them: the last is one."""
+    if e.op == "const" or e.op == "field" or not any(isinstance(d, AssumeValues) for d in program.decls):
+        return False
+    at = resolver_of(program, site.role.name)(e)
+    tables = {n.attrs["tensor"] for n in at.parts() if n.op == "ld"}
+    terms = linear(at) if tables else (0, {})
+    if terms[0] or [*terms[1].values()] != [extent]:
+        return False
+    coords, tensor = site.op.operands["coords"], program.tensors[str(site.op.attrs["tensor"])]
+    name = next(iter(terms[1]))
+    stated = next((declared_values(program, str(t)) for t in tables if name.startswith(f"{t}[")), None)
+    if stated is None or not isinstance(coords, tuple) or len(coords) != len(tensor.extents):
+        return False
+    axis = next(k for k, c in enumerate(coords) if c is e)
+    size, hi = tensor.extents[len(coords) - 1 - axis], _resolve(program, stated.hi)
+    up = rounded_up(hi)
+    x = up[0] if up is not None and up[1] == extent else None
+    return x is not None and x.op == "param" and x.attrs["name"] == size and not ranges.of(program, None, x).multiple_of(extent)
 
 
 def _resolve(program: Program, e: Expr) -> Expr:
@@ -83,6 +114,8 @@ class _Flow:
     def __init__(self, program: Program, role: str, ragged: dict[str, tuple[str, Span]]) -> None:
         self.program, self.role, self.ragged = program, role, ragged
         self.state: dict[str, tuple[str, Span] | None] = {}
+        self.rows: dict[str, tuple[str, Span] | None] = {}
+        """Operands of products, by the copy that filled their rows."""
         self.found: list[Fault] = []
         computed = [(s.targets, s.op.operands["value"]) for s in sites(program).of_role(role) if s.op.name == "compute"]
         # Names bound to positions or to a masked value somewhere in the role: a name keeps one meaning in practice.
@@ -110,9 +143,13 @@ class _Flow:
         result: tuple[str, Span] | None = None
         if op.name == "mma":
             acc, b = op.operands["acc"], op.operands["b"]
-            if isinstance(acc, Expr) and acc.op == "var" and isinstance(b, Expr) and isinstance(b.type, ViewT) and not b.type.transposed:
-                self.state[str(acc.attrs["name"])] = self.ragged.get(b.type.view)
+            if isinstance(acc, Expr) and acc.op == "var" and isinstance(b, Expr) and not (isinstance(b.type, ViewT) and b.type.transposed):
+                self.state[str(acc.attrs["name"])] = self.ragged.get(b.type.view) if isinstance(b.type, ViewT) else self.rows.get(str(b.attrs.get("name")))
             return
+        if op.name == "ldmatrix":
+            view = op.operands.get("view")
+            for name in targets:
+                self.rows[name] = self.ragged.get(view.type.view) if isinstance(view, Expr) and isinstance(view.type, ViewT) and not view.type.transposed else None
         if op.name == "load" and op.attrs.get("form") == "colvec":
             view = op.operands.get("view")
             result = self.ragged.get(view.type.view) if isinstance(view, Expr) and isinstance(view.type, ViewT) else None
@@ -132,7 +169,7 @@ class _Flow:
             kind = _SELECTS[e.op] or str(e.attrs.get("op"))
             filled = parts[0] if parts else None
             bounded_below = kind == "max" and any(x.op == "abs" for x in e.args[0].parts())  # an absolute value is never below the fill
-            if filled and kind in ("min", "max") and e.attrs.get("axis") == 1 and filled[0] in loops and not bounded_below:
+            if filled and kind in ("min", "max") and e.attrs.get("axis") == 1 and (not filled[0] or filled[0] in loops) and not bounded_below:
                 self.found.append(Fault(
                     "D010", f"zeros filled in beyond the tensor reach this {e.op if e.op != 'reduce' else kind}, for which zero is not neutral", e.span,
                     ((filled[1], "the last tile of this copy is filled with zeros"),),

@@ -13,7 +13,7 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.runs import defined, run_of
 from cake_verify.analyses.sites import sites
-from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
+from cake_verify.analyses.trips import canonical, linear, resolver_of, rounded_up, spoken, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -63,7 +63,7 @@ PAGE = Page(
     why="A tile of a page holds what somebody left there, and no value of an operand is neutral for a maximum of products: one key too many changes every row.",
     failing=edit(_SCORES, ("lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)", "acc * 1.0")),
     passing=_SCORES,
-    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, or a part of them that ends at an `lm.min` of it, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
+    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, a part of them that ends at an `lm.min` of it, or every so many of them from one's own on, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
     "Any mask other than `lm.iota(x, axis=1, base=b) < m` counts as one that is right, and so does one by another number.",
 )
 
@@ -73,11 +73,12 @@ _MASKING = frozenset({"where", "select"})
 
 @dataclass(frozen=True, slots=True)
 class _Length:
-    """The length that a loop's tiles of `tile` columns make up, and the tile that its round 0 is, where it is not the first."""
+    """The length that a loop's tiles of `tile` columns make up, and the tile that its round 0 is, where it is not the first; each round is `apart` tiles on."""
 
     length: Expr
     tile: int
     first: Expr | None
+    apart: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,9 @@ class _Flow:
         return known[0]
 
     def _length(self, lo: Expr, hi: Expr) -> _Length | None:
+        dealt = self._dealt(lo, hi)
+        if dealt is not None:
+            return dealt
         if hi.op == "cdiv" and (lo.op != "const" or lo.attrs["value"] != 0):
             return None
         for e in _least(hi):
@@ -155,6 +159,18 @@ class _Flow:
             if before.op == "min" and any(canonical(a) == canonical(tiles) for a in before.args) and lo.op == "const" and lo.attrs["value"] == 0:
                 return _Length(tiles.args[0], tile, before)  # rounds from the first tile of a part that begins inside
         return None
+
+    def _dealt(self, lo: Expr, hi: Expr) -> _Length | None:
+        """Every so many tiles of a length, from one's own on, as ranks or splits take turns: `lm.cdiv(lm.cdiv(n, B) - rank, RANKS)` rounds."""
+        dealt = rounded_up(hi)
+        if dealt is None or lo.op != "const" or lo.attrs["value"] != 0 or dealt[0].op != "sub":
+            return None
+        (tiles, before), apart = dealt[0].args, dealt[1]
+        length = rounded_up(tiles)
+        made_of = {n.op for n in length[0].parts()} if length is not None else set()
+        if length is None or "ld" not in made_of or "cdiv" in made_of or before.op == "const":
+            return None
+        return _Length(length[0], length[1], before, apart)
 
     def op(self, op: Op, targets: tuple[str, ...], loop: For | None) -> None:
         if op.name == "mma":
@@ -212,13 +228,13 @@ class _Flow:
             return
         length, tile = found.length, found.tile
         what = str(e.attrs.get("op", e.op))
-        name = spoken(columns.loop.hi.args[0]) if columns.loop.hi is not None and columns.loop.hi.op == "cdiv" else spoken(length)
+        name = spoken(columns.loop.hi.args[0]) if columns.loop.hi is not None and columns.loop.hi.op == "cdiv" and found.apart == 1 else spoken(length)
         related = ((columns.loop.head, f"the last round has fewer than {tile} of them"),)
         facts = {"role": self.role, "reduction": what}
         if not columns.masks:
             if columns.other:
                 return
-            base = f"{written(columns.loop.var)} * {tile}" if found.first is None else f"({spoken(found.first)} + {written(columns.loop.var)}) * {tile}"
+            base = _from(found, columns.loop)
             self.found.append(Fault("D036", f"columns behind `{name}`, a length read from memory, reach this {what}: nothing masks them", e.span if e.span.line else op.span, related,
                                     f"mask first: `lm.where(lm.iota(x, axis=1, base={base}) < {name}, x, {'lm.inf' if what == 'min' else '-lm.inf'})`", (), facts))  # fmt: skip
             return
@@ -227,14 +243,14 @@ class _Flow:
             if wrong:
                 text, fixes = wrong
                 self.found.append(Fault("D036", f"{text}: columns behind `{name}`, a length read from memory, reach a {what}", mask.span if mask.span.line else op.span,
-                                        ((e.span if e.span.line else op.span, "over these columns"), *related), f"count columns from `{written(columns.loop.var)} * {tile}` on, and let those below `{name}` through", fixes, facts))  # fmt: skip
+                                        ((e.span if e.span.line else op.span, "over these columns"), *related), f"count columns from `{_from(found, columns.loop)}` on, and let those below `{name}` through", fixes, facts))  # fmt: skip
                 return
 
     def _wrong(self, mask: Expr, base: Expr, of: _Length, loop: For, other: bool) -> tuple[str, tuple[Fix, ...]] | None:
         """What is wrong with a mask that compares with the length of the loop."""
         end = self.resolve(mask.args[1])
         if _still(base) and _plain(end, loop):
-            return f"this mask does not follow the tile: its base moves by 0 a round, the tiles by {of.tile}", ()
+            return f"this mask does not follow the tile: its base moves by 0 a round, the tiles by {of.tile * of.apart}", ()
         if other:
             return None
         first = Expr("mul", (of.first, Expr("const", (), {"value": of.tile}))) if of.first is not None else Expr("const", (), {"value": 0})
@@ -243,12 +259,18 @@ class _Flow:
         if any("role_index" not in t for t in live) or any(n > 0 for n in live.values()):
             return None
         if step == 0:
-            return f"this mask does not follow the tile: its base moves by 0 a round, the tiles by {of.tile}", ()
+            return f"this mask does not follow the tile: its base moves by 0 a round, the tiles by {of.tile * of.apart}", ()
         more = constant + (mask.op == "le")
-        if step == -of.tile and more > 0:
+        if step == -of.tile * of.apart and more > 0:
             fixes = without_offset(mask.args[1]) if mask.op == "lt" and more == 1 else (edits.replace(mask.span, f"{spoken(mask.args[0])} < {spoken(mask.args[1])}", "idea"),)
             return f"this mask lets {more} column{'s' if more > 1 else ''} too many through", fixes
         return None
+
+
+def _from(found: _Length, loop: For) -> str:
+    """Where the columns of a round start, as an author would write it."""
+    i = written(loop.var) if found.apart == 1 else f"{written(loop.var)} * {found.apart}"
+    return f"{i} * {found.tile}" if found.first is None else f"({spoken(found.first)} + {i}) * {found.tile}"
 
 
 def _still(e: Expr) -> bool:

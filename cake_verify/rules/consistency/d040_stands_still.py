@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.mentions import mentions
-from cake_ir.fault import Fault
+from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, Program
+from cake_verify.analyses import edits
 from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sliding_window import Standing, standing
 from cake_verify.analyses.trips import written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -35,12 +37,12 @@ def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], 
 PAGE = Page(
     code="D040",
     title="a running value that stands still",
-    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere; a running maximum does not start as the largest number, nor a minimum as the least.",
+    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start as the largest number, nor a minimum as the least. Of names that hold the elements just before those of a loop, which hands some of them on, none stays.",
     why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
     failing=edit(LARGEST, ("                most = top\n", "")),
     passing=LARGEST,
-    limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars and "
-    "tiles are left alone.",
+    limits="Vectors made by `lm.rowvec` or `lm.colvec` under a name that nothing else is assigned to in its role. Copies of such a vector, stores of it and arms of `lm.where` may be meant; scalars are "
+    "left alone but for zeros that are added to memory, and tiles that are added to others or stored.",
 )
 
 _STARTS = frozenset({"rowvec", "colvec"})
@@ -50,24 +52,90 @@ MODELS = frozenset({"frag", "rowvec", "colvec", "iota", "in_bounds", "topk_list"
 
 
 def check(program: Program) -> Iterator[Fault]:
-    said = mentions(program)
-    if not said.keys().isdisjoint(_EXTREMES):
+    yield from (_in_window(x) for x in standing(program))
+    yield from _nothing_added(program)
+    yield from _never_a_number(program)
+    said = mentions(program).keys()
+    if not said.isdisjoint(_EXTREMES):
         yield from _at_its_end(program)
-    if _STARTS.isdisjoint(said):
+    if said.isdisjoint(_BEGINS):
         return
     found = sites(program)
     for (role, name), bound in found.results.items():
         began = next(iter(bound))
         start = began.op.operands.get("value")
-        if len(bound) > 1 or not isinstance(start, Expr) or start.op not in _STARTS or (role, name) in found.bindings:
+        kind = _kind(start) if isinstance(start, Expr) else ""
+        if not kind or not isinstance(start, Expr):
+            continue
+        if len(bound) > 1 or (role, name) in found.bindings:
             continue
         after = [s for s in found.of_role(role) if s.order > began.order]
         if any(name in places(s) for s in after):
             continue
-        use = next((s for s in after if _behind_a_loop(began, s, after) and (any(_computed(e, name) for e in _operands(s)) or _sent(s, name))), None)
+        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or any(_computed(e, name) if kind == "vector" else _in_vain(e, name, kind) for e in _operands(s)))), None)
         if use is not None:
-            yield Fault("D040", f"`{name}` never changes: wherever it is read it holds {start.attrs['init']}, with which it started", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
+            holds = "is the empty list that it started as" if kind == "list" else f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
+            yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
+
+
+def _nothing_added(program: Program) -> Iterator[Fault]:
+    """A number that is zero and added to memory: a count that nothing counts."""
+    for s in sites(program).of("atomic"):
+        x = s.op.operands.get("x")
+        if s.op.attrs.get("op", "add") == "add" and isinstance(x, Expr) and x.op == "const" and x.attrs["value"] == 0:
+            yield Fault("D040", f"this adds 0 to `{s.op.attrs.get('tensor') or 'shared memory'}`: what it adds never changes", s.op.span, (), "bring what is added up to date, `n = n + ..`, or leave it out",
+                        (), {"role": s.role.name})  # fmt: skip
+
+
+def _never_a_number(program: Program) -> Iterator[Fault]:
+    """Exponentials of a difference with an infinity: a maximum that still is what it started as."""
+    for n in (n for op in ("exp", "exp2") for n in mentions(program).get(op, ())):
+        x = n.args[0]
+        if x.op == "sub" and x.args[1].op == "const" and isinstance(v := x.args[1].attrs["value"], float) and v == -float("inf") and n.span.line:
+            yield Fault("D040", "what this subtracts is minus infinity, whatever it is subtracted from: the exponential is never a number", n.span, (), "subtract the maximum that was found, and keep it in every round", (), {})
+            return
+
+
+def _in_window(x: Standing) -> Fault:
+    """A name of a window that slides over a tensor, all but this name."""
+    message = f"`{written(x.name)}` stays at the element that it held in front of the loop, while the loop hands its neighbours on: `{written(x.handed.targets[0])}` moves with every round"
+    hand = f"{written(x.name)} = {written(x.next)}"
+    value, fixes = x.handed.op.operands["value"], tuple[Fix, ...]()
+    if x.handed.targets[0] == x.next:
+        fixes = (edits.before(x.handed.op.span, hand),)
+    elif isinstance(value, Expr) and value.attrs.get("name") == x.name:
+        fixes = (edits.after(x.handed.op.span, hand),)
+    return Fault("D040", message, x.handed.op.span, ((x.load.op.span, "it is loaded here, beside the others"), (x.loop.head, "in this loop")), f"hand it on, too, before its neighbour changes: `{hand}`",
+                 fixes, {"name": x.name, "role": x.role})  # fmt: skip
+
+
+_BEGINS = _STARTS | {"frag", "mul", "topk_list"}
+_GIVES = ("send", "atomic", "tma_reduce")
+
+
+def _kind(start: Expr) -> str:
+    """What a place starts as: a vector of one number, a tile of zeros or of another number, or a list of nothing."""
+    if start.op in _STARTS:
+        return "vector"
+    if start.op == "topk_list":
+        return "list"
+    if start.op == "mul":
+        return "zeros" if any(a.op == "const" and a.attrs["value"] == 0 for a in start.args) else ""
+    init = start.attrs.get("init") if start.op == "frag" else None
+    return "" if init is None else "tile" if init else "zeros"
+
+
+def _given(s: Site, name: str) -> bool:
+    """Whether an operation adds a place to memory, or sends it to another CTA: nobody does that with a number."""
+    x = s.op.operands.get("x")
+    return s.op.name in _GIVES and s.op.attrs.get("op", "add") == "add" and isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
+
+
+def _in_vain(e: Expr, name: str, kind: str) -> bool:
+    """Whether an expression reduces a tile that is one number throughout, multiplies by a tile of zeros, or takes entries of a list of nothing."""
+    wanted = {"list": ("finish", "list_item"), "zeros": ("reduce", "sum", "mul")}.get(kind, ("reduce", "sum"))
+    return any(n.op in wanted and any(a.op == "var" and a.attrs["name"] == name for a in n.args) for n in e.parts())
 
 
 def _at_its_end(program: Program) -> Iterator[Fault]:
@@ -103,12 +171,6 @@ def _behind_a_loop(start: Site, use: Site, after: list[Site]) -> bool:
     if any(id(x) not in own for x in use.loops):
         return True
     return any(isinstance(x, For) and id(x) not in own for s in after if s.order < use.order for x in s.loops)
-
-
-def _sent(s: Site, name: str) -> bool:
-    """Whether an operation sends a name to another CTA, which knows the number as well."""
-    x = s.op.operands.get("x")
-    return s.op.name == "send" and isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
 
 
 def _operands(s: Site) -> Iterator[Expr]:

@@ -9,7 +9,7 @@ from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, rounds, sites
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import LARGEST, places
 from cake_verify.rules.examples import edit
@@ -17,7 +17,7 @@ from cake_verify.rules.examples import edit
 PAGE = Page(
     code="D041",
     title="a sum relative to a maximum that has moved",
-    statement="A sum that a loop carries, of exponentials less a running maximum, is multiplied in every round by the exponential of what the maximum has moved by.",
+    statement="A sum that a loop carries, of exponentials less a running maximum, is multiplied in every round by the exponential of what the maximum has moved by: of one maximum less the next, and not less a number.",
     why="Earlier rounds were summed relative to an earlier maximum: without the factor, a later and larger maximum leaves them too heavy. Online softmax is right only as long as the first block holds the largest score.",
     failing=edit(LARGEST, ("total * lm.exp(most - top) + lm.sum", "total + lm.sum")),
     passing=LARGEST,
@@ -32,19 +32,19 @@ def check(program: Program) -> Iterator[Fault]:
     if "max" not in said or said.isdisjoint(EXPONENTIALS):
         return
     for role in program.roles:
-        for loop in {id(x): x for s in sites(program).of_role(role) for x in s.loops if x.kind != "tiles"}.values():
-            yield from _Round(program, role, loop).faults()
+        for loop, inside in rounds(program, role):
+            yield from _Round(program, role, loop, inside).faults()
 
 
 class _Round:
     """One loop of a role: what it carries, its running maxima, and what is relative to them."""
 
-    def __init__(self, program: Program, role: str, loop: For) -> None:
+    def __init__(self, program: Program, role: str, loop: For, inside: tuple[Site, ...]) -> None:
         own = sites(program).of_role(role)
-        self.program = program
-        self.inside = [s for s in own if any(x is loop for x in s.loops)]
+        self.program, self.role, self.loop = program, role, loop
+        self.inside = inside
         self.depth = next((s.path.index(loop) for s in self.inside), 0)
-        before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
+        before = self.before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
         self.free = [s for s in self.inside if not any(isinstance(x, If) for x in s.path[self.depth :])]
         self.doubtful = {t for s in self.inside if s not in self.free for t in (*s.targets, *places(s))}
         self.carried = before & {t for s in self.inside for t in (*s.targets, *places(s))} - self.doubtful
@@ -66,18 +66,75 @@ class _Round:
             for t in s.targets:
                 if self._factor(e, factors):
                     factors[t] = self._factor(e, factors)
-                elif (relative := self._relative(e, weights)) and t not in self.carried:
-                    weights[t] = relative
+                elif (relative := self._relative(e, weights)) and (t not in self.carried or not any(_named(n) == t for n in e.parts())):
+                    weights[t] = relative  # an operand that the next round takes is relative to a maximum, too
+        yield from self._to_a_number()
+        yield from self._from_the_start()
         scaled = {t for s in self.computed() for t in s.targets if any(n.op == "mul" and any(self._factor(a, factors) for a in n.args) for n in s.op.operands["value"].parts())}  # type: ignore[union-attr]  # as above
         for s in self.free:
             place, most = self._adds(s, weights)
             if place and place not in scaled:
                 factor = next((f for f, m in factors.items() if m == most), None)
-                fixes: tuple[Fix, ...] = (edits.before(s.op.span, f"{place} = {place} * {factor}"),) if factor is not None and s.op.name == "mma" else ()
+                ready = factor is not None and any(factor in x.targets and x.order < s.order for x in self.free)
+                fixes: tuple[Fix, ...] = (edits.before(s.op.span, f"{place} = {place} * {factor}"),) if ready and s.op.name == "mma" else ()
                 moved = next(x for x in self.inside if most in x.targets)
                 message = f"`{place}` keeps what earlier rounds have summed relative to another maximum than `{most}`, and nothing multiplies it by the exponential of the difference"
                 yield Fault("D041", message, s.op.span, ((moved.op.span, f"`{most}` moves here"),), f"multiply `{place}` by the exponential of the old maximum less `{most}` first", fixes, {"name": place})
                 return
+
+    def _to_a_number(self) -> Iterator[Fault]:
+        """What is carried, multiplied by the exponential of a running maximum less what no round changes."""
+        moving = {t for s in self.computed() for t in s.targets if t in self.carried and (t in self.maxima or _named(s.op.operands["value"]) in self.maxima)}  # type: ignore[arg-type]  # an expression, see `computed`
+        changed = {t for s in self.inside for t in (*s.targets, *places(s))} if moving else set()
+        wrong: dict[str, tuple[Site, str]] = {}
+        for s in self.computed() if moving else ():
+            e = s.op.operands["value"]
+            assert isinstance(e, Expr)
+            for place, n in ((t, n) for t in s.targets if t in self.carried for n in e.parts() if n.op == "mul" and any(_named(a) == t for a in n.args)):
+                found = next((wrong[_named(a)] for a in n.args if _named(a) in wrong), None)
+                if found is not None:
+                    factor, most = found
+                    yield Fault("D041", f"`{place}` is multiplied in every round by the exponential of `{most}` less something that no round changes: only a difference of two maxima brings it from one to the other",
+                                factor.op.span, ((s.op.span, "multiplied here"),), f"subtract the new maximum where this subtracts a number, here and where the terms of `{place}` are made", (), {"name": place})  # fmt: skip
+                    return
+            for t in s.targets:
+                wrong.pop(t, None)
+                x = unscaled(e.args[0]) if e.op in EXPONENTIALS and isinstance(e.type, FragT) and e.type.form in ("rowvec", "colvec") else None
+                if x is not None and x.op == "sub" and (most := _named(unscaled(x.args[0]))) in moving and not any(n.op == "var" and (n.attrs["name"] in changed or not self._still(str(n.attrs["name"]))) for n in x.args[1].parts()):
+                    wrong[t] = s, most
+
+    def _from_the_start(self) -> Iterator[Fault]:
+        """What is carried, multiplied by the exponential of a maximum that no round keeps less the one that it was taken into."""
+        if not any(n.op == "max" and any(_named(a) in self.before and _named(a) not in self.carried for a in n.args) for s in self.computed() for n in (s.op.operands["value"],) if isinstance(n, Expr)):
+            return
+        changed = {t for s in self.inside for t in (*s.targets, *places(s))}
+        taken: dict[str, tuple[set[str], Site]] = {}  # maxima of this round, with the names that they take in and no round changes
+        factors: dict[str, tuple[str, str]] = {}
+        for s in self.computed() if self.carried else ():
+            e = s.op.operands["value"]
+            assert isinstance(e, Expr)
+            if e.op == "max" and len(s.targets) == 1 and (still := {n for a in e.args if (n := _named(a)) in self.before and n not in changed and not self._number(n)}):
+                taken[s.targets[0]] = still, s
+            found = next((f for n in e.parts() if n.op == "mul" and any(_named(a) in self.carried and _named(a) in s.targets for a in n.args) for a in n.args if (f := _difference(a, taken) or factors.get(_named(a)))), None)
+            if found is not None:
+                old, new = found
+                yield Fault("D041", f"`{old}` is not brought up to date in this loop: every round takes `{new}` as the maximum with what `{old}` was in front of it, and multiplies `{s.targets[0]}` by the exponential of their difference",
+                            taken[new][1].op.span, ((s.op.span, "multiplied here"),), f"keep it at the end of the round, `{old} = {new}`", (), {"name": old})  # fmt: skip
+                return
+            for t in s.targets:
+                factors.pop(t, None)
+                if (factor := _difference(e, taken)) is not None:
+                    factors[t] = factor
+
+    def _number(self, name: str) -> bool:
+        """Whether a name is a vector of one number and nothing else: D040 tells of it."""
+        bound = sites(self.program).results.get((self.role, name), ())
+        start = bound[0].op.operands.get("value") if len(bound) == 1 else None
+        return isinstance(start, Expr) and start.op in ("rowvec", "colvec")
+
+    def _still(self, name: str) -> bool:
+        """Whether a name is bound outside of the loop alone."""
+        return not any(any(x is self.loop for x in b.path) for b in sites(self.program).bindings.get((self.role, name), ()))
 
     def _adds(self, s: Site, weights: dict[str, str]) -> tuple[str, str]:
         """The carried sum to which an operation adds something relative to a maximum, and that maximum."""
@@ -110,12 +167,21 @@ class _Round:
         """The running maximum that is subtracted under an exponential: from a vector, or from a tile."""
         if not isinstance(e.type, FragT) or (e.type.form in ("rowvec", "colvec")) is not vector:
             return ""
-        x = _unscaled(e.args[0])
-        name = _named(_unscaled(x.args[1])) if x.op == "sub" else ""
+        x = unscaled(e.args[0])
+        name = _named(unscaled(x.args[1])) if x.op == "sub" else ""
         return name if name in self.maxima else ""
 
 
-def _unscaled(e: Expr) -> Expr:
+def _difference(e: Expr, taken: dict[str, tuple[set[str], Site]]) -> tuple[str, str] | None:
+    """The old and the new maximum of which an exponential has the difference, where the new one takes in the old one."""
+    x = unscaled(e.args[0]) if e.op in EXPONENTIALS else None
+    if x is None or x.op != "sub":
+        return None
+    old, new = (_named(unscaled(a)) for a in x.args)
+    return (old, new) if new in taken and old in taken[new][0] else None
+
+
+def unscaled(e: Expr) -> Expr:
     """What a number or a scalar multiplies."""
     while e.op == "mul" and any(not isinstance(a.type, FragT) for a in e.args) and any(isinstance(a.type, FragT) for a in e.args):
         e = next(a for a in e.args if isinstance(a.type, FragT))

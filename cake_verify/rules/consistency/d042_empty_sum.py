@@ -9,6 +9,8 @@ from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import TooMany, arguments, around, declared_values, parameters, positions
+from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.runs import defined
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
@@ -40,9 +42,10 @@ PAGE = Page(
     why="A sequence of length 0, or a split that begins behind the end, leaves the sum at 0: its reciprocal is infinite, and zero times that is not a number in every element of a row.",
     failing=edit(_MEANS, ("lm.where(weight > 0.0, total * lm.rcp(weight), 0.0)", "total * lm.rcp(weight)")),
     passing=_MEANS,
-    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one tensor is read, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right.",
+    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one number is read, or two neighbouring offsets that decide nothing else, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right.",
 )
 
+_KEEPING = frozenset({"store", "tma_store", "bulk_store", "tma_reduce", "atomic", "send"})
 _DIVIDING = frozenset({"rcp", "div", "log2", "log", "rsqrt"})
 
 
@@ -132,6 +135,17 @@ def _unasked(e: Expr, empty: dict[str, tuple[For, Op]], seen: set[int]) -> tuple
     return next((found for a in e.args if (found := _unasked(a, empty, seen)) is not None), None)
 
 
+def _shared(program: Program, site: Site, loop: For, tensor: str) -> bool:
+    """Whether two neighbours among running offsets bound a loop whose result is stored whatever they are: at places that no offset decides."""
+    if tensor not in prefix_tensors(program):
+        return False
+    resolve = resolver_of(program, site.role.name)
+    behind = [s for s in sites(program).of_role(site.role.name) if s.order > site.order and s.op.name in _KEEPING and not any(x is loop for x in s.loops)]
+    places = [e for s in behind for key, o in s.op.operands.items() if key not in ("x", "view", "value") for e in (o if isinstance(o, tuple) else (o,)) if isinstance(e, Expr)]
+    asked = [defined(program, site.role.name, e) for e in places] + [p.cond for s in (site, *behind) for p in s.path if isinstance(p, If)]
+    return not any(n.op == "ld" and n.attrs["tensor"] == tensor for e in asked for n in resolve(e).parts())
+
+
 def _no_rounds(program: Program, role: str, loop: For, start: Op) -> str:
     """For what arguments, tile and numbers in memory a loop has no rounds; empty where none are found."""
     resolve = resolver_of(program, role)
@@ -140,9 +154,11 @@ def _no_rounds(program: Program, role: str, loop: For, start: Op) -> str:
         return ""
     bounds = (resolve(loop.lo), resolve(loop.hi))
     read = {(str(n.attrs["tensor"]), id(n)) for e in bounds for n in e.parts() if n.op == "ld"}
-    if len(read) != 1:
+    if len({tensor for tensor, _ in read}) != 1:
         return ""
-    ((tensor, _),) = read
+    tensor = next(iter(read))[0]
+    if len(read) > 1 and not _shared(program, site, loop, tensor):
+        return ""
     stated, length = declared_values(program, tensor), bounds[1].args[0] if bounds[1].op == "cdiv" else bounds[1]
     if stated is None or (length.op == "ld" and bounds[0].op == "const" and bounds[0].attrs["value"] == 0 and (ranges.of(program, None, stated.lo).exact or 0) > 0):
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import nodes
@@ -10,10 +11,13 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_ir.span import Span
 from cake_ir.types import FragT
+from cake_verify.analyses.moving_tiles import Still
+from cake_verify.analyses.moving_tiles import still as still_in_products
 from cake_verify.analyses.runs import defined, mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.rule import Page
+from cake_verify.rules.consistency.d036_ragged_length import check as ragged_lengths
 from cake_verify.rules.examples import edit
 
 _PICK = '''
@@ -36,11 +40,11 @@ def pick(lm, X: LM.gmem2d[LM.f32, "B", "V"], LABEL: LM.gmem1d[LM.i32, "B"].const
 PAGE = Page(
     code="D043",
     title="positions that do not move with their tile",
-    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory start where the tile does.",
+    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory, or rows with columns, start where the tile does.",
     why="`lm.iota(x, 0)` counts from 0 in every tile: compared with a length or a label it selects the same elements of each, right for the first tile and for tests of one.",
     failing=edit(_PICK, ("lm.iota(x, 0, base=p * 256)", "lm.iota(x, 0)")),
     passing=_PICK,
-    limits="Decided for positions `like=` what a load brought, and for masks of loads and stores, where the coordinate steps by whole tiles and the number that is compared is the axis's extent or one that memory holds, read by another number than the one that moves the tile.",
+    limits="Decided for choices (`lm.where`) among what products and loads made whose loads are known, by the rounds and the tile's fields that their coordinates, or tables in them, depend on. Else for positions `like=` what a load brought, and for masks of loads and stores, where the coordinate steps by whole tiles and the number that is compared is the axis's extent or one that memory holds, read by another number than the one that moves the tile.",
 )
 
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -52,6 +56,11 @@ def check(program: Program) -> Iterator[Fault]:
     for s in sites(program).of("load", "store"):
         if s.op.operands.get("mask") is not None and (found := _masked(program, s)) is not None:
             yield found
+    if "where" in mentions(program):
+        for s, still in still_in_products(program):
+            if not any(f.facts.get("role") == s.role.name for f in ragged_lengths(program)):  # told there, with the length
+                yield _in_product(s, still)
+            return
     of_op = nodes(program)
     for s in sites(program).ops:
         for n in of_op[s.op.id]:
@@ -151,3 +160,14 @@ def _fault(load: Site, axis: int, term: str, span: Span, coord: Expr) -> Fault:
     message = f"these positions do not follow the tile: they start at the same number in each, and `{spoken(coord)}` moves it with `{moves}`"
     related = ((load.op.span, "the tile is read or written here"),) if load.op.span != span else ()
     return Fault("D043", message, span, related, f"count from where the tile starts: `base={spoken(coord)}`", (), {"role": load.role.name, "axis": axis})
+
+
+def _in_product(s: Site, still: Still) -> Fault:
+    """Positions of what a product made."""
+    coords = still.origin.load.op.operands["coords"]
+    assert isinstance(coords, tuple)  # as of every origin
+    at = still.positions.span if still.positions.span.line else s.op.span
+    fault = _fault(still.origin.load, still.origin.axis, still.moves.rpartition(".")[2], at, coords[still.origin.axis])
+    chosen = still.at.span if still.at.span.line else s.op.span
+    related = fault.related if chosen.line == at.line else ((chosen, "they choose here"), *fault.related)
+    return replace(fault, related=related, facts={**fault.facts, "role": s.role.name})

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.fault import Fault
 from cake_ir.program import Program
+from cake_verify.analyses.scale_owner import foreign_scales
 from cake_verify.analyses.scale_places import Misplaced, misplaced_scales
 from cake_verify.analyses.words import call, span_of
 from cake_verify.rule import Page
@@ -27,9 +28,15 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Scales along one axis for rows and K, over a whole grid."""
+    """Scales along one axis for rows and K, over a whole grid, and what moves those that bulk copies bring."""
     for m in misplaced_scales(program):
         yield _fault(m)
+    for f in foreign_scales(program):
+        other = "b" if f.name == "a" else "a"
+        message = f"{call(f.product)} scales `{f.name}`, whose rows move with `{f.rows}`, by scales that move with `{f.moves}`, as the rows of `{other}` do: `{f.load.op.attrs['tensor']}`"
+        yield Fault("S045", message, span_of(f.product, f"scale_{f.name}"), ((f.load.op.span, "they are loaded here"),), f"give `scale_{f.name}` the scales of `{f.name}`", (),
+                    {"role": f.load.role.name, "operand": f"scale_{f.name}", "tensor": str(f.load.op.attrs["tensor"])})  # fmt: skip
+        return
 
 
 def _fault(m: Misplaced) -> Fault:

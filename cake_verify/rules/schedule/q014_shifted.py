@@ -9,6 +9,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.affine import affine
+from cake_verify.analyses.counted_terms import LOADS, counted, stored
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.ragged_tiles import steps_of
@@ -18,7 +19,6 @@ from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
-from cake_verify.rules.schedule.q012_short_of_the_end import counted, stored
 
 _TWICE = '''
 @cake.schedule(target="sm_90a")
@@ -43,14 +43,13 @@ PAGE = Page(
     "ahead, and a part of a tensor may be written for another launch to add to: then the last tile is inside.",
 )
 
-_LOADS = frozenset({"tma_load", "cp_async", "load"})
 _STORES = frozenset({"tma_store", "store"})
 
 
 def check(program: Program) -> Iterator[Fault]:
     both = read_tensors(program)
     written = {str(stores[0].op.attrs["tensor"]) for stores in stores_by_tensor(program)}
-    for names in (_LOADS, _STORES):
+    for names in (LOADS, _STORES):
         by: dict[str, list[Site]] = {}
         for s in sites(program).of(*names):
             if s.op.attrs.get("tensor") in program.tensors:
@@ -85,7 +84,7 @@ def _late(program: Program, s: Site, tensor: Param) -> Fault | None:
     """Tiles of sequences, of which the first is left out and the last lies behind the end."""
     for r in steps_of(program, s):
         if r.late >= r.tile and r.late % r.tile == 0:
-            does = "reads" if s.op.name in _LOADS else "writes"
+            does = "reads" if s.op.name in LOADS else "writes"
             message = f"{call(s.op)} starts {r.late} element{'s' if r.late > 1 else ''} behind the start of each sequence of `{r.offsets}`, and its last tile lies past the end: nothing {does} what comes before"
             return Fault("Q014", message, r.e.span if r.e.span.line else s.op.span, ((r.loop.head, "in this loop over the whole sequence"),), f"start at the first tile of the sequence in `{tensor.name}`",
                          without_offset(r.e), {"role": s.role.name, "tensor": tensor.name, "axis": r.axis, "found": r.late})  # fmt: skip
@@ -105,7 +104,7 @@ def _shifted(program: Program, s: Site, tensor: Param) -> Fault | None:
         if not isinstance(extent, str) or line is None or line.constant < n or line.constant % n or not line.terms or any(c <= 0 for c in line.terms.values()):
             continue
         if _always_past(program, s, extent, line.constant, line.terms):
-            message = f"{call(s.op)} starts at `{extent}` = {line.constant} of `{tensor.name}`, and its last tile lies past the end: nothing {'reads' if s.op.name in _LOADS else 'writes'} what comes before"
+            message = f"{call(s.op)} starts at `{extent}` = {line.constant} of `{tensor.name}`, and its last tile lies past the end: nothing {'reads' if s.op.name in LOADS else 'writes'} what comes before"
             return Fault("Q014", message, e.span if e.span.line else s.op.span, ((tensor.span, f"`{extent}` is declared here"),), f"start at the first tile of `{extent}`", without_offset(e),
                          {"role": s.role.name, "tensor": tensor.name, "axis": axis, "found": line.constant})  # fmt: skip
     return None
