@@ -42,7 +42,7 @@ PAGE = Page(
     why="A sequence of length 0, or a split that begins behind the end, leaves the sum at 0: its reciprocal is infinite, and zero times that is not a number in every element of a row.",
     failing=edit(_MEANS, ("lm.where(weight > 0.0, total * lm.rcp(weight), 0.0)", "total * lm.rcp(weight)")),
     passing=_MEANS,
-    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one number is read, or two neighbouring offsets that decide nothing else, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right.",
+    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one number is read, or two neighbouring offsets that decide nothing else, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right. Of loops between two offsets a warning, since nothing declares that offsets grow.",
 )
 
 _KEEPING = frozenset({"store", "tma_store", "bulk_store", "tma_reduce", "atomic", "send"})
@@ -109,13 +109,13 @@ def _divided(program: Program, role: str, op: Op, empty: dict[str, tuple[For, Op
         while isinstance(e, Expr) and (at := _unasked(e, empty, set())) is not None:
             name, where = at
             loop, start = empty[name]
-            given = _no_rounds(program, role, loop, start)
+            given, declared = _no_rounds(program, role, loop, start)
             if not given:
                 del empty[name]
                 continue
             span = where.span if where.span.line else op.span
             return Fault("D042", f"`{name}` may still be 0 here: the loop that adds to it has no rounds for {given}", span, ((loop.head, f"adds to `{name}`"),),
-                         f"choose what an empty sum gives: `lm.where({name} > 0.0, .., 0.0)`", (), {"sum": name})  # fmt: skip
+                         f"choose what an empty sum gives: `lm.where({name} > 0.0, .., 0.0)`", (), {"sum": name}, severity="error" if declared else "warning")  # fmt: skip
     return None
 
 
@@ -146,22 +146,25 @@ def _shared(program: Program, site: Site, loop: For, tensor: str) -> bool:
     return not any(n.op == "ld" and n.attrs["tensor"] == tensor for e in asked for n in resolve(e).parts())
 
 
-def _no_rounds(program: Program, role: str, loop: For, start: Op) -> str:
-    """For what arguments, tile and numbers in memory a loop has no rounds; empty where none are found."""
+def _no_rounds(program: Program, role: str, loop: For, start: Op) -> tuple[str, bool]:
+    """For what arguments, tile and numbers in memory a loop has no rounds, empty where none are found; and whether `lm.assume_values` could have said that there are none.
+
+    Nothing can say of offsets that they grow: a host that hands out no empty list would be refused for nothing.
+    """
     resolve = resolver_of(program, role)
     site: Site | None = next((s for s in sites(program).of_role(role) if s.op is start), None)
     if site is None or loop.lo is None or loop.hi is None or any(x.kind == "tiles" and program.schedulers[str(x.scheduler)].kind == "grouped" for x in site.loops):
-        return ""
+        return "", False
     bounds = (resolve(loop.lo), resolve(loop.hi))
     read = {(str(n.attrs["tensor"]), id(n)) for e in bounds for n in e.parts() if n.op == "ld"}
     if len({tensor for tensor, _ in read}) != 1:
-        return ""
+        return "", False
     tensor = next(iter(read))[0]
     if len(read) > 1 and not _shared(program, site, loop, tensor):
-        return ""
+        return "", False
     stated, length = declared_values(program, tensor), bounds[1].args[0] if bounds[1].op == "cdiv" else bounds[1]
     if stated is None or (length.op == "ld" and bounds[0].op == "const" and bounds[0].attrs["value"] == 0 and (ranges.of(program, None, stated.lo).exact or 0) > 0):
-        return ""
+        return "", False
     node = next(n for e in bounds for n in e.parts() if n.op == "ld")
     names = parameters(program, [*bounds, *around(site, program)])
     for args in arguments(program, names, (2,), 2):
@@ -169,7 +172,7 @@ def _no_rounds(program: Program, role: str, loop: For, start: Op) -> str:
             for p in positions(program, site, args):  # the shortest sequences there are
                 lo, hi = p.values(bounds)
                 if isinstance(lo, int) and isinstance(hi, int) and hi <= lo and p.inside:
-                    return f"{p.shown(names)}{', ' if p.shown(names) else ''}{tensor}[..] = {p.value(node)}"
+                    return f"{p.shown(names)}{', ' if p.shown(names) else ''}{tensor}[..] = {p.value(node)}", len(read) == 1
         except TooMany:
-            return ""
-    return ""
+            return "", False
+    return "", False
