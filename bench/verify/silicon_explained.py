@@ -39,6 +39,7 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X015", "D015"): "only ordinary accesses touch the view and all use one permutation; a copy or an MMA on it would not",
 }
 ALARMS: Mapping[str, str] = {
+    "S003": "what a warp sends depends on what it has read, and every warp waits for what all have sent, so that nobody is a tile ahead of a read; by the documents a send orders nothing that its thread did before it",
     "S004": "a product starts when the four warps of its group have come, in the simulator and on the device; PTX lets only the threads of one warp wait for each other there (docs/hardware.md, HW064), so that what a "
     "product reads of other warps' stores still needs a meeting",
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",

@@ -47,6 +47,12 @@ def test_unseen_mutants_of_all_schedules_were_tried_with_disturbances_inside(nam
     assert unseen["unexplained"] == [] and all(d["key"] in FIXED for d in unseen["disagreements"] if d["kind"] in ("control fails", "verifier missed"))
 
 
+def test_schedules_of_the_third_set_and_those_that_send_were_tried_on_the_lowering_that_fences_what_is_sent_into() -> None:
+    joined = json.loads((RESULTS / "verify-silicon-joined.json").read_text())
+    assert joined["all"]["ran"] >= 65 and joined["controls"]["outcomes"] == {"clean": 6} and not joined["stopped"] and joined["unexplained"] == []
+    assert not [d for d in joined["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")]
+
+
 def test_a_second_try_showed_more_and_every_one_of_it_is_refused() -> None:
     again = json.loads((RESULTS / "verify-silicon-again.json").read_text())
     bad = {m["key"] for m in again["mutants"] if m["outcome"] in BAD}
