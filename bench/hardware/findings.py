@@ -33,7 +33,7 @@ FINDINGS: dict[str, str] = {
     "the loaded value do as well. A branch that needs it and is never taken does not: the assembler may move it. The lowering puts the proxy fence there (decision 0003).",
     "refill_after_reading": "Loads in flight when their thread arrives are overtaken by whoever refills the stage from another CTA: where the loads conflict on a bank, one word in sixteen was a peer's next `st.async`, "
     "one in 36 its next plain store. Stores of another warp and `cp.async` on the same SM queue behind them: none in 405 million. A proxy fence in front of the arrival closes it, so does an arrival that releases at cluster "
-    "scope; an instruction that needs the last value does for plain stores and not for `st.async`. The lowering puts the fence in front of arrivals that free what a peer sends into (decision 0003).",
+    "scope, and so does a barrier of the cluster; an instruction that needs the last value does for plain stores and not for `st.async`. The lowering puts the fence in front of arrivals that free what a peer sends into (decision 0003).",
     "reduce_types": "`add` takes u32, i32, u64, f16, bf16, f32 and f64 (a tf32 map counts as f32), `min` and `max` u32, i32, u64, i64, f16 and bf16, `inc` and `dec` u32, `and`, `or` and `xor` u32, i32 and u64. "
     "Everything else is an illegal instruction. The language's list (no f32 `min`, no 8- or 16-bit integers) is a subset.",
     "arrivals": "Arrivals beyond the count go to the next phase: a barrier of 2 shows its first phase complete after three and the second after four, so that a waiter on the first one "

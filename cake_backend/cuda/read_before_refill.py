@@ -62,7 +62,9 @@ def _refilled(program: Program) -> dict[str, frozenset[str]]:
         for s in statements(block.body):
             op = op_of(s)
             for e in effects_of(op, program) if op is not None else ():
-                for t in e.touches if isinstance(e, Issue) else ():
+                if not isinstance(e, Issue):
+                    continue
+                for t in e.touches:
                     x = op.operands.get(t.operand) if op is not None else None
                     if t.space == "smem" and (t.proxy == "async" or e.engine == "st_async") and "w" in t.mode and isinstance(x, Expr) and isinstance(x.type, ViewT):
                         found[x.type.view] = found.get(x.type.view, frozenset()) | ({block.role} if t.proxy == "async" else set())

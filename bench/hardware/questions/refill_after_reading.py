@@ -16,7 +16,9 @@ ASKS = (
 ROUNDS = 3000
 WRITERS = ("stores", "cp.async", "a peer's st.async", "a peer's stores")
 ENDS = ("nothing", "proxy fence", "use", "release at cluster scope")
+MEETING = "cluster barrier"
 CASES = tuple(f"{writer}, {end}, loads {state}" for writer in WRITERS for end in ENDS for state in ("free", "queued"))
+CASES += tuple(f"{writer}, {MEETING}, loads {state}" for writer in WRITERS[2:] for state in ("free", "queued"))
 
 # What stands between the loads and the arrival: nothing, a proxy fence, an instruction that needs the last value, or nothing with an arrival that releases, and a wait
 # that acquires, at cluster scope. `queued` makes each load a conflict of all 32 lanes on one bank. The stage lies in CTA 0; `empty` with whoever refills it.
@@ -72,6 +74,48 @@ KERNEL refill_NAME(const u32* in, u32* wrong, int rounds, int queued) {
   cluster_sync();
 }
 """
+# The same where nobody arrives: both CTAs meet in a barrier of the cluster between the loads and the next stores.
+TOGETHER = r"""
+KERNEL meet_WRITER(u32* wrong, int rounds, int queued) {
+  constexpr int writer = WRITER;
+  const u32 base = pool(), full = base + 8192u, t = threadIdx.x;
+  if (t == 0) {
+    mb_init(full, 1u); fence_init();
+    if (writer == 2) mb_expect(full, 8192u);
+  }
+  cluster_sync();
+  const u32 far = peer(base, 0u);
+  const bool writes = rank() == 1u && t >= 128u, reads = rank() == 0u && t < 128u;
+  u32 bad = 0, lost = 0;
+  for (int i = 0; i < rounds; ++i) {
+    u32 v[16];
+    if (writes) {
+      for (u32 j = 0; j < 16u; ++j) {
+        const u32 at = (j * 32u + t - 128u) * 16u;
+        if (writer == 2) asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%2, %2, %2, %2}, [%1];" :: "r"(far + at), "r"(far + 8192u), "r"(i % 64) : "memory");
+        if (writer == 3) asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %1, %1, %1};" :: "r"(far + at), "r"(i % 64) : "memory");
+      }
+      __syncwarp();
+      if (writer == 3 && t == 128u) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(far + 8192u) : "memory");
+    }
+    if (reads) {
+      lost |= !seen_cluster(full, i & 1);
+      if (writer == 2 && t == 0u) mb_expect(full, 8192u);
+      #pragma unroll
+      for (u32 j = 0; j < 16u; ++j)
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v[j]) : "r"(base + (queued ? ((t & 31u) * 256u + (t >> 5) * 64u + j * 4u) : (j * 128u + t) * 4u)));
+    }
+    cluster_sync();
+    if (reads) {
+      #pragma unroll
+      for (u32 j = 0; j < 16u; ++j) bad += v[j] != (u32)(i % 64);
+    }
+  }
+  if (bad) atomicAdd(wrong, bad);
+  if (lost) atomicAdd(wrong + 1, 1u);
+  cluster_sync();
+}
+"""
 SOURCE = r"""
 DEVICE bool seen(u32 bar, u32 parity) {
   for (u32 n = 0; n < (1u << 20); ++n) if (mb_test(bar, parity)) return true;
@@ -85,12 +129,17 @@ DEVICE bool seen_cluster(u32 bar, u32 parity) {
   return false;
 }
 """ + "".join(TEMPLATE.replace("NAME", f"{w}_{e}").replace("WRITER", str(w)).replace("END", str(e)) for w in range(len(WRITERS)) for e in range(len(ENDS)))
+SOURCE += "".join(TOGETHER.replace("WRITER", str(w)) for w in (2, 3))
 
 
 def answer(bench: Bench, case: str) -> dict[str, Any]:
     source, wrong = Memory(np.repeat(np.arange(64, dtype=np.uint32), 2048)), Memory(np.zeros(2, np.uint32))
     writer, end, state = case.replace("loads ", "").split(", ")
     clusters = bench.sms // 2
+    if end == MEETING:
+        bench.run(f"meet_{WRITERS.index(writer)}", 2 * clusters, 160, (wrong, ROUNDS, int(state == "queued")), smem=16384, cluster=2)
+        bad, lost = (int(x) for x in wrong.read())
+        return {"wrong_words": bad, "lost_waits": lost, "of": clusters * 2048 * ROUNDS}
     bench.run(f"refill_{WRITERS.index(writer)}_{ENDS.index(end)}", 2 * clusters, 160, (source, wrong, ROUNDS, int(state == "queued")), smem=16384, cluster=2)
     bad, lost = (int(x) for x in wrong.read())
     return {"wrong_words": bad, "lost_waits": lost, "of": clusters * 2048 * ROUNDS}
