@@ -1,25 +1,15 @@
-"""The terms of a coordinate: how many values each takes, and how many elements one access covers."""
+"""The terms of a coordinate: how many values each takes."""
 
 from __future__ import annotations
 
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.sites import Site, covered
+from cake_verify.analyses.sites import Site
 from cake_verify.analyses.trips import resolver_of
 
 LOADS = ("tma_load", "cp_async", "load")
 """Operations that bring a box of a tensor at coordinates."""
-
-
-def stored(s: Site, axis: int) -> int:
-    """Elements that one access covers along an axis, innermost first."""
-    box, view = s.op.attrs.get("box"), s.op.operands.get("view")
-    if isinstance(box, tuple):
-        return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
-    if isinstance(view, Expr) and axis == 1 and view.type is not None:
-        return int(getattr(view.type, "rows", 1))
-    return covered(s.op, axis)
 
 
 def counted(program: Program, s: Site, name: str) -> tuple[Expr | int, int, Span] | None:
@@ -52,4 +42,4 @@ def _written(program: Program, e: Expr, here: Span) -> Span:
     return here if let is None else let.value.span
 
 
-__all__ = ["LOADS", "counted", "stored"]
+__all__ = ["LOADS", "counted"]

@@ -14,11 +14,11 @@ from typing import Any
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, For, If, Param, Program
 from cake_ir.record import record
-from cake_ir.types import FragT, TileT, ViewT
+from cake_ir.types import FragT, TileT
 from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, loop_values, parameters, turning
 from cake_verify.analyses.runs import mask_ends, run_of
-from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.sites import Site, boxed, sites
 from cake_verify.analyses.tape import tape
 from cake_verify.analyses.trips import resolver_of
 
@@ -136,7 +136,7 @@ def _read(program: Program, s: Site, rank: int) -> _Store | None:
     if op.name not in ("store", "tma_store", "bulk_store") or not isinstance(coords, tuple) or len(coords) != rank:
         return None
     exprs: list[Expr] = []
-    length = _boxed(s, rank)
+    length = [boxed(s.op, k) for k in range(rank)]
     for axis, e in enumerate(coords):
         if isinstance(e.type, FragT):
             run = run_of(program, role, e)
@@ -154,16 +154,6 @@ def _read(program: Program, s: Site, rank: int) -> _Store | None:
         only.append((axis, len(exprs)))
         exprs.append(_bound(e))
     return _Store(s, tuple(exprs), length, counted, only)
-
-
-def _boxed(s: Site, rank: int) -> list[int]:
-    box, view = s.op.attrs.get("box"), s.op.operands.get("view")
-    if isinstance(box, tuple):
-        return [int(n) for n in box]  # type: ignore[arg-type]  # boxes are integers
-    t = view.type if isinstance(view, Expr) else None
-    if isinstance(t, ViewT):
-        return [t.cols, t.rows if t.rank == 2 else 1, *[1] * rank][:rank]
-    return [covered(s.op, k) for k in range(rank)]
 
 
 # ------------------------------------------------------------------ slots of persistent loops

@@ -9,10 +9,10 @@ from cake_ir.program import Expr, If, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.counted_terms import LOADS, counted, stored
+from cake_verify.analyses.counted_terms import LOADS, counted
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.short_rounds import Short, short_rounds
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, boxed, sites
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.trips import loops as counted_loops
 from cake_verify.analyses.trips import spoken
@@ -63,7 +63,7 @@ def _loads(program: Program) -> Iterator[Fault]:
                 continue
             ((term, stride),) = line.terms.items()
             loop = next((x for x in s.loops if x.var == term), None)
-            rounds = counted(program, s, term) if loop is not None and stride == stored(s, axis) else None
+            rounds = counted(program, s, term) if loop is not None and stride == boxed(s.op, axis) else None
             if loop is None or id(loop) not in early or rounds is None or not isinstance(rounds[0], Expr):
                 continue
             missing = _missing(program, rounds[0], extent, stride)

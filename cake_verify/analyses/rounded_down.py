@@ -12,10 +12,10 @@ from cake_ir.record import record
 from cake_ir.span import Span
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
-from cake_verify.analyses.counted_terms import LOADS, stored
+from cake_verify.analyses.counted_terms import LOADS
 from cake_verify.analyses.left_out import gaps
 from cake_verify.analyses.positions import TooMany, arguments, around, parameters, positions
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, boxed, sites
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.trips import Loop, canonical, linear, loops, resolver_of, spoken
 
@@ -93,7 +93,7 @@ def _steps_by(program: Program, s: Site, field: str, f: _Floor) -> bool:
     if not isinstance(coords, tuple) or tensor is None or f.name in tensor.extents:
         return False
     resolve = resolver_of(program, s.role.name)
-    return any(not isinstance(c.type, FragT) and linear(resolve(c))[1].get(f"tile.{field}") == f.step == stored(s, k) for k, c in enumerate(coords))
+    return any(not isinstance(c.type, FragT) and linear(resolve(c))[1].get(f"tile.{field}") == f.step == boxed(s.op, k) for k, c in enumerate(coords))
 
 
 def _shares(program: Program) -> Iterator[Fault]:
@@ -176,7 +176,7 @@ def _along(program: Program, f: _Floor, name: str, found: list[Site], axis: int)
         coords = s.op.operands.get("coords")
         if not isinstance(coords, tuple) or axis >= len(coords) or isinstance(coords[axis].type, FragT) or s.op.operands.get("rows") is not None:
             return None
-        size = stored(s, axis)
+        size = boxed(s.op, axis)
         if f.plain and f.step not in (size, size * s.role.members):
             return None  # shares of an argument, which may be known to be whole
         reads.append((s, resolver_of(program, s.role.name)(coords[axis]), size))

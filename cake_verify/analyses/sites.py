@@ -117,6 +117,24 @@ def covered(op: Op, axis: int) -> int:
     return sizes[axis] if axis < len(sizes) else 1
 
 
+def boxed(op: Op, axis: int) -> int:
+    """Elements of one whole box of an access along an axis, innermost first: `box=`, the view's, or what is covered; `rows=` takes nothing off."""
+    box, view = op.attrs.get("box"), op.operands.get("view")
+    if isinstance(box, tuple):
+        return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
+    if isinstance(view, Expr) and isinstance(view.type, ViewT):
+        return view.type.cols if axis == 0 else view.type.rows if axis == 1 and view.type.rank == 2 else 1
+    return covered(op, axis)
+
+
+def constant_rounds(loop: For) -> int | None:
+    """How many rounds a loop between two numbers has."""
+    if loop.lo is None or loop.hi is None or loop.lo.op != "const" or loop.hi.op != "const":
+        return None
+    lo, hi = loop.lo.attrs["value"], loop.hi.attrs["value"]
+    return hi - lo if isinstance(lo, int) and isinstance(hi, int) else None
+
+
 class _Finder:
     def __init__(self, program: Program) -> None:
         self.program = program

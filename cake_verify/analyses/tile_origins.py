@@ -6,7 +6,7 @@ from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_ir.record import record
 from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.sites import Site, boxed, sites
 from cake_verify.analyses.trips import resolver_of
 
 _DEPTH = 12
@@ -116,14 +116,7 @@ class _Finder:
         coords = s.op.operands.get("coords")
         if k is None or not isinstance(coords, tuple) or k >= len(coords) or isinstance(coords[k].type, FragT):
             return False
-        view, box = s.op.operands.get("view"), s.op.attrs.get("box")
-        if isinstance(box, tuple):
-            size = int(box[k])  # type: ignore[arg-type]  # integers by the option's kind
-        elif isinstance(view, Expr) and isinstance(view.type, ViewT):
-            size = view.type.cols if axis == _COLUMNS or view.type.rank == 1 else view.type.rows
-        else:
-            size = covered(s.op, k)
-        self.out.append(Origin(s, k, size, resolver_of(self.program, s.role.name)(coords[k])))
+        self.out.append(Origin(s, k, boxed(s.op, k), resolver_of(self.program, s.role.name)(coords[k])))
         return True
 
 

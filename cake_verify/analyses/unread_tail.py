@@ -9,9 +9,9 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.counted_terms import LOADS, counted, stored
+from cake_verify.analyses.counted_terms import LOADS, counted
 from cake_verify.analyses.positions import arguments, parameters
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, boxed, sites
 from cake_verify.analyses.trips import spoken
 
 
@@ -50,7 +50,7 @@ def _rounded_down(program: Program, s: Site, axis: int, extent: str | int) -> tu
     if count is None or not isinstance(count[0], Expr) or count[0].op != "floordiv" or count[1] != 1:
         return None
     x, n = count[0].args
-    if x.op != "param" or x.attrs["name"] != extent or n.attrs.get("value") != stride or stored(s, axis) > stride:
+    if x.op != "param" or x.attrs["name"] != extent or n.attrs.get("value") != stride or boxed(s.op, axis) > stride:
         return None
     return stride, spoken(count[0]), count[2]
 

@@ -8,10 +8,10 @@ from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.counted_terms import counted, stored
+from cake_verify.analyses.counted_terms import counted
 from cake_verify.analyses.left_out import fixes
 from cake_verify.analyses.positions import arguments, parameters
-from cake_verify.analyses.sites import Site, stores_by_tensor
+from cake_verify.analyses.sites import Site, boxed, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.trips import spoken
@@ -45,7 +45,7 @@ def _fixed(program: Program, s: Site, tensor: Param, axis: int, e: Expr, size: i
         return None
     ((name, stride),) = line.terms.items()
     found = counted(program, s, name)
-    if found is None or "." in name or name == "member" or stride != stored(s, axis):
+    if found is None or "." in name or name == "member" or stride != boxed(s.op, axis):
         return None
     count = found[0].attrs.get("value") if isinstance(found[0], Expr) and found[0].op == "const" else found[0]
     if not isinstance(count, int) or count < 1 or count * stride >= size:
@@ -88,7 +88,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
             at, text = span, spoken(count)
     if at is None:
         return None
-    last = reached = stored(s, axis)
+    last = reached = boxed(s.op, axis)
     for stride, count, _ in sorted(counts, key=lambda c: c[0]):
         if stride > reached and not several:
             return None  # a gap between neighbours, which Q001 tells

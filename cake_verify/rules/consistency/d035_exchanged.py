@@ -10,12 +10,12 @@ from itertools import combinations, permutations
 from cake_ir.fact import fact
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Param, Program
-from cake_ir.types import FragT, ViewT
+from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import steps as affine_steps
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.runs import run_of
-from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.sites import Site, boxed, covered, sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
@@ -44,7 +44,7 @@ def check(program: Program) -> Iterator[Fault]:
         if tensor is None or not isinstance(coords, tuple) or len(coords) < 2:
             continue
         resolve = resolver_of(program, site.role.name)
-        sizes = _sizes(site, len(coords))
+        sizes = [boxed(site.op, k) for k in range(len(coords))]
         at = [resolve(e) for e in coords]
         wide = any([isinstance(e.type, FragT) for e in coords])
         if wide:
@@ -81,17 +81,6 @@ def _rounds_of(site: Site, terms: list[str]) -> str | None:
     """The argument that says how many rounds a counter has."""
     loop = next((x for x in site.loops if terms == [f"?{x.var}"]), None)
     return str(loop.hi.attrs.get("name")) if loop is not None and loop.hi is not None and loop.hi.op == "param" else None
-
-
-def _sizes(site: Site, rank: int) -> list[int]:
-    """Elements that the access covers along each axis, innermost first."""
-    box, view = site.op.attrs.get("box"), site.op.operands.get("view")
-    if isinstance(box, tuple):
-        return [int(n) for n in box]  # type: ignore[arg-type]  # boxes are integers
-    t = view.type if isinstance(view, Expr) else None
-    if isinstance(t, ViewT):
-        return [t.cols, t.rows if t.rank == 2 else 1, *[1] * rank][:rank]
-    return [covered(site.op, k) for k in range(rank)]
 
 
 def _steps(form: _Form) -> dict[str, int] | None:

@@ -11,7 +11,7 @@ from cake_ir.span import Span
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.affine import steps
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, constant_rounds, sites
 from cake_verify.analyses.trips import resolver_of, spoken, written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
@@ -75,25 +75,18 @@ class _Part:
 def check(program: Program) -> Iterator[Fault]:
     reads: dict[int, list[Site]] = {}
     for s in sites(program).of("load", "ldmatrix", "ld"):
-        if "view" in s.op.operands and s.loops and s.loops[-1].kind != "tiles" and (_rounds(s.loops[-1]) or 0) > 1:
+        if "view" in s.op.operands and s.loops and s.loops[-1].kind != "tiles" and (constant_rounds(s.loops[-1]) or 0) > 1:
             reads.setdefault(id(s.loops[-1]), []).append(s)
     for found in reads.values():
         if len(found) > 1 and (fault := _loop(program, found)) is not None:
             yield fault
 
 
-def _rounds(loop: For) -> int | None:
-    if loop.lo is None or loop.hi is None or loop.lo.op != "const" or loop.hi.op != "const":
-        return None
-    lo, hi = loop.lo.attrs["value"], loop.hi.attrs["value"]
-    return hi - lo if isinstance(lo, int) and isinstance(hi, int) else None
-
-
 def _loop(program: Program, reads: list[Site]) -> Fault | None:
     """The read of a loop that stands still beside one that moves by a part a round."""
     loop, role = reads[0].loops[-1], reads[0].role.name
     parts = [p for s in reads if (p := _part(program, s)) is not None]
-    rounds = _rounds(loop)
+    rounds = constant_rounds(loop)
     moving = [p for p in parts if steps(program, role, p.start).get(loop.var) == p.size and p.whole == p.size * (rounds or 0)]
     if not moving or len(moving) == len(parts):
         return None
@@ -121,7 +114,7 @@ def _part(program: Program, s: Site) -> _Part | None:
     if not isinstance(e, Expr) or e.op != "view" or not isinstance(e.type, ViewT):
         return None
     if isinstance(i, Expr):
-        rounds = _rounds(s.loops[-1]) or 1
+        rounds = constant_rounds(s.loops[-1]) or 1
         whole = e.type.rows * e.type.cols
         return _Part(s, str(e.attrs["view"]), "element", i, s.op.spans.get("i", s.op.span), whole // rounds, whole) if cut is None and whole % rounds == 0 else None
     if cut is None:

@@ -10,7 +10,7 @@ from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.runs import run_of
-from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.sites import Site, boxed, sites
 from cake_verify.analyses.tape import evaluate
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
 from cake_verify.rule import Page
@@ -67,7 +67,7 @@ def _standing(program: Program, tensor: Param, found: Sequence[Site]) -> Fault |
         if not isinstance(extent, str):
             continue
         entries = [s.op.operands["coords"][k] for s in found]  # type: ignore[index]  # tuples, as asked above
-        if any(not isinstance(e, Expr) or e.op != "const" for e in entries) or any(_size(s, k) != 1 for s in found):
+        if any(not isinstance(e, Expr) or e.op != "const" for e in entries) or any(boxed(s.op, k) != 1 for s in found):
             continue
         counted = next((c for s in found if (c := _counts(program, s, extent)) is not None), None)
         if counted is None:
@@ -152,16 +152,6 @@ def _texts(program: Program, s: Site) -> list[object] | None:
     return out
 
 
-def _size(s: Site, axis: int) -> int:
-    view = s.op.operands.get("view")
-    box = s.op.attrs.get("box")
-    if isinstance(box, tuple):
-        return int(box[axis])  # type: ignore[call-overload]  # boxes are integers
-    if isinstance(view, Expr) and isinstance(view.type, ViewT):
-        return view.type.cols if axis == 0 else view.type.rows if axis == 1 and view.type.rank == 2 else 1
-    return covered(s.op, axis)
-
-
 def _half(program: Program, tensor: Param, found: Sequence[Site], axis: int) -> bool:
     """Whether all reads of a tensor together stay in the first half of an axis, for every choice of a few small arguments."""
     extent = tensor.extents[len(tensor.extents) - 1 - axis]
@@ -170,7 +160,7 @@ def _half(program: Program, tensor: Param, found: Sequence[Site], axis: int) -> 
     ends: list[tuple[int, dict[str, int], dict[str, Expr]]] = []
     for s in found:
         e = s.op.operands["coords"][axis]  # type: ignore[index]  # a tuple, as asked above
-        run = run_of(program, s.role.name, e) if isinstance(e.type, FragT) else (resolver_of(program, s.role.name)(e), _size(s, axis))  # type: ignore[union-attr,arg-type]  # an expression
+        run = run_of(program, s.role.name, e) if isinstance(e.type, FragT) else (resolver_of(program, s.role.name)(e), boxed(s.op, axis))  # type: ignore[union-attr,arg-type]  # an expression
         if run is None:
             return False
         first, terms = linear(run[0])

@@ -9,11 +9,11 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.affine import affine
-from cake_verify.analyses.counted_terms import LOADS, counted, stored
+from cake_verify.analyses.counted_terms import LOADS, counted
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.ragged_tiles import steps_of
-from cake_verify.analyses.sites import Site, by_member, sites, stores_by_tensor
+from cake_verify.analyses.sites import Site, boxed, by_member, sites, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.words import call
@@ -100,7 +100,7 @@ def _shifted(program: Program, s: Site, tensor: Param) -> Fault | None:
             continue
         extent = tensor.extents[len(tensor.extents) - 1 - axis]
         line = affine(program, s.role.name, e)
-        n = stored(s, axis)
+        n = boxed(s.op, axis)
         if not isinstance(extent, str) or line is None or line.constant < n or line.constant % n or not line.terms or any(c <= 0 for c in line.terms.values()):
             continue
         if _always_past(program, s, extent, line.constant, line.terms):

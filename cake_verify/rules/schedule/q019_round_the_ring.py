@@ -9,7 +9,7 @@ from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_verify.analyses import edits
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, constant_rounds, sites
 from cake_verify.analyses.trips import resolver_of, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -58,19 +58,12 @@ def check(program: Program) -> Iterator[Fault]:
         return
     for s in sites(program).of("send"):
         x, loop = s.op.operands.get("x"), s.loops[-1] if s.loops else None
-        rounds = _rounds(loop) if loop is not None and loop.kind != "tiles" else None
+        rounds = constant_rounds(loop) if loop is not None and loop.kind != "tiles" else None
         if loop is None or rounds is None or abs(rounds - (around - 1)) != 1 or not isinstance(x, Expr) or x.op != "var" or not _next(program, s, around):
             continue
         name = str(x.attrs["name"])
         if _handed_on(program, s, loop, name):
             yield _fault(s, loop, name, rounds, around)
-
-
-def _rounds(loop: For) -> int | None:
-    if loop.lo is None or loop.hi is None or loop.lo.op != "const" or loop.hi.op != "const":
-        return None
-    lo, hi = loop.lo.attrs["value"], loop.hi.attrs["value"]
-    return hi - lo if isinstance(lo, int) and isinstance(hi, int) else None
 
 
 def _next(program: Program, s: Site, around: int) -> bool:
