@@ -14,7 +14,7 @@ def make(s: Subject) -> None:
         others = [v for v in views.values() if v.name != name and v.pool == views[name].pool]
         for v in others[:3]:
             if v.offset != views[name].offset:
-                s.mutant("bad-alias", f"`{name}` at the offset of `{v.name}`", (offset, str(v.offset)), roles=s.users(name) | s.users(v.name))
+                s.mutant("bad-alias", f"`{name}` at the offset of `{v.name}`", (offset, str(v.offset)), roles=s.users(name) | s.users(v.name), truth=s.of_one_warp(name, v.name))
         mine = views[name]
         rows, cols = (1, *mine.shape)[-2:]
         size = (mine.stage_bytes or rows * cols * DTYPES[mine.dtype].bits // 8) * mine.stages

@@ -115,6 +115,11 @@ class Subject:
         views = [{_declared(s.op.operands.get("view")) for s in own if lo < s.order < hi and s.op.name == name} for name, lo, hi in (("store", since, here.order), ("ldmatrix", here.order, until))]
         return "lanes" if views[0] & views[1] - {""} else "simulation"
 
+    def of_one_warp(self, *views: str) -> str:
+        """How a mutant is judged that lays one of these views over another: `lanes` where every role that mentions one has members of a single warp, as
+        what its lanes do to each other's bytes no simulation shows."""
+        return "lanes" if all(self.program.roles[r].member_warps == 1 for v in views for r in self.users(v)) else "simulation"
+
     # ------------------------------------------------------------ making mutants
 
     def change(self, *pieces: Piece) -> str:

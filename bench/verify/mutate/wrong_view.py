@@ -15,4 +15,4 @@ def make(s: Subject) -> None:
                 mine = views[n.id]
                 for v in views.values():
                     if v.name != n.id and (v.shape, v.dtype, v.stages) == (mine.shape, mine.dtype, mine.stages):
-                        s.mutant("wrong-view", f"`{v.name}` for `{n.id}` in {s.source(p.node)}", (n, v.name), at=p)
+                        s.mutant("wrong-view", f"`{v.name}` for `{n.id}` in {s.source(p.node)}", (n, v.name), at=p, truth=s.of_one_warp(n.id, v.name))
