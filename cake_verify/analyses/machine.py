@@ -38,7 +38,7 @@ from cake_verify.analyses.state import Found, Member, Undecided, World
 from cake_verify.analyses.steps_atomic import atomic_update
 from cake_verify.analyses.steps_element import element_read
 
-LIMIT = 20_000
+LIMIT = 30_000
 """Events of one run after which it is given up."""
 
 

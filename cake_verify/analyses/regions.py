@@ -195,7 +195,7 @@ class Regions:
                 continue
             rest &= ~(both << first - low if first >= low else both >> low - first)
             if both != own:
-                self._split(atom, both)
+                atom = self._split(atom, both)
             region.append(atom)
             self.holders[atom].append(region)
         if rest:  # bytes that nothing has touched yet
@@ -212,13 +212,19 @@ class Regions:
         for block in range(low >> _BLOCK, (low + bits.bit_length() - 1 >> _BLOCK) + 1):
             self._near.setdefault(block, []).append(atom)
 
-    def _split(self, atom: int, keep: int) -> None:
-        """`atom` keeps the granules of `keep`, counted from its first; the others become a new atom that every holder of the old one also holds."""
+    def _split(self, atom: int, part: int) -> int:
+        """Part an atom in two, the granules of `part`, counted from its first, and the others; returns the atom of `part`.
+
+        What becomes the new atom is also held by every holder of the old one. It is `part` where that is little of much: else whatever is left of
+        a tile that is touched element by element would be told anew to all blocks with each of them."""
         first, own = self.cells[atom]
-        self.cells[atom] = _cells(first, keep)
-        self._place(_cells(first, own & ~keep))
+        inside, rest = _cells(first, part), _cells(first, own & ~part)
+        narrow = inside[1].bit_length() * 8 < rest[1].bit_length()
+        self.cells[atom], fresh = (rest, inside) if narrow else (inside, rest)
+        self._place(fresh)
         new, holders = len(self.cells) - 1, self.holders[atom]
         self.holders.append(list(holders))
         for region in holders:
             region.append(new)
         self.on_split(atom)
+        return new if narrow else atom

@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -52,7 +53,7 @@ LARGE = {
     "loops without an operation": large(["for i in lm.range(1000000)"]) + "            for j in lm.range(1000000):\n                q = j + 1\n",
     "fifteen loops of a thousand": large([f"for i{k} in lm.range(1000)" for k in range(15)]),
     "fifteen loops of run-time length": large([f"for i{k} in lm.range(lm.cdiv(K, {64 + k}))" for k in range(15)]),
-    "four thousand unrolled": large(["for i in lm.static_range(64)", "for j in lm.static_range(64)"]),
+    "eight thousand unrolled": large(["for i in lm.static_range(64)", "for j in lm.static_range(128)"]),
     "four hundred branches on an argument": large(["if K > # * 64"], 400),
 }
 
@@ -101,6 +102,13 @@ def test_four_thousand_lines_are_judged_in_time():
 def test_what_a_large_text_holds_in_memory_is_bounded(text):
     child = subprocess.run([sys.executable, "-c", GROWN], input=text, capture_output=True, text=True, check=True)
     assert int(child.stdout) < 200e6
+
+
+def test_a_tile_of_four_thousand_elements_read_one_by_one_is_judged_in_time():
+    text = (Path(__file__).parents[2] / "bench/verify/corpus/tril_inverse.py").read_text("utf-8")
+    started = time.process_time()
+    verdict = verify_text(text, params={"BT": 64})
+    assert (verdict.verdict, verdict.errors, time.process_time() - started < 2) == ("pass", (), True)
 
 
 def test_a_fault_among_four_thousand_lines_is_told_in_time():

@@ -114,7 +114,7 @@ CASES = (
         "C003", "construct", "facebookexperimental/triton#1425",
         "loops of 2^31 - 1 iterations with eight slots, and of 10^4 x 10^4; unrolling of 2^31 - 1 rounds; a loop of 2^31", "64 iterations, or as many as an argument says",
         (Bad(ENDLESS, "N020", "lm.static_range"), Bad(TOO_LONG, "N022", "lm.range(2**31)")), (Good(SHORT), Good(ANY_COUNT)), outcome="result",
-        remark="counts written as literals are walked up to 20,000 operations and then left undecided, within half a second; a count given at launch passes for every value",
+        remark="counts written as literals are walked up to 30,000 operations and then left undecided, within a second; a count given at launch passes for every value",
     ),
     Case(
         "C005", "construct", "algolocal#67",

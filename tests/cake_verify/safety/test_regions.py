@@ -30,15 +30,15 @@ def test_mask_of_a_rectangle_is_what_the_layout_says(case: tuple[ViewLayout, int
     assert stage_mask(view, row, rows, col, cols, 1) == expected
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7), st.integers(1, 8), st.integers(0, 3)), min_size=1, max_size=12))
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 31), st.integers(1, 32), st.integers(0, 3)), min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_refined_atoms_are_disjoint_and_cover_every_region(wanted: list[tuple[int, int, int, int]]) -> None:
     regions = Regions(schedules.program(schedules.text("gemm_ws")))
     kept = []
     for stage, row, rows, col in wanted:
-        rows = min(rows, 8 - row)
-        region = regions.region("smem_a", stage, row * 16, rows * 16, col * 16, 16)
-        mask = stage_mask(regions.views["smem_a"], row * 16, rows * 16, col * 16, 16, regions.granule) << (stage * 16384 // regions.granule)
+        rows = min(rows, 32 - row)
+        region = regions.region("smem_a", stage, row * 4, rows * 4, col * 16, 16)
+        mask = stage_mask(regions.views["smem_a"], row * 4, rows * 4, col * 16, 16, regions.granule) << (stage * 16384 // regions.granule)
         kept.append((region, mask))
     masks = [regions.mask(atom) for atom in range(len(regions.cells))]
     for i, a in enumerate(masks):
