@@ -12,8 +12,8 @@ from cake_ir.fault import LEFT_OUT
 from cake_ir.program import Assign, Expr, For, If, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
-from cake_ir.types import I32
 from cake_verify.analyses.count_text import Env, NotKnown, compiled, texts
+from cake_verify.analyses.rebound import read_element, rebound
 
 NO_VALUE = (ZeroDivisionError, OverflowError, ValueError, TypeError)
 """What compiled counts raise where the arguments give no number."""
@@ -88,7 +88,7 @@ def _ends(program: Program, role: str, last: bool) -> _Ends:
 
 
 def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
-    """A function that replaces the role's scalar names by their definitions. Names assigned twice stay as they are."""
+    """A function that replaces the role's scalar names by their definitions. Names assigned several times stay as they are, unless `rebound` says what they come to."""
     values: dict[str, Expr] = {d.name: d.value for d in program.lets.values()}
     twice: set[str] = set()
     for block, body in listed(program):
@@ -101,12 +101,14 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
                 if name in values and name not in program.lets:
                     twice.add(name)
             if isinstance(s.value, Op):
-                if s.value.name == "ld" and "tensor" in s.value.attrs:
-                    values[s.targets[0]] = Expr("ld", (s.value.operands["i"],), {"tensor": s.value.attrs["tensor"], "op": s.value.id}, I32, s.value.span)  # type: ignore[arg-type]  # an index is one expression
+                if (read := read_element(s.value)) is not None:
+                    values[s.targets[0]] = read
             elif len(s.targets) == 1:
                 values[s.targets[0]] = s.value
     for name in twice:
         values.pop(name, None)
+    if twice and len(own := [block for block in program.body if block.role == role]) == 1:
+        values.update(rebound(own[0].body, twice))
 
     return _Resolver(values)
 
