@@ -176,17 +176,12 @@ def carried_fault(name: str, old: Any, new: Any, span: Span) -> Fault:
 def changed_types(el: Elaboration, node: ast.For, entry: dict[str, Any], changed: list[str], read: set[str], *, final: bool) -> dict[str, Any]:
     """Of the names that are bound anew, those whose type at the back edge is a weaker one than at the loop head; faults where it is another type altogether."""
     weaker: dict[str, Any] = {}
-    loaded: set[str] | None = None
     for name in changed:
         old, new = entry.get(name), el.env[name]
         if not isinstance(old, Local) or not isinstance(new, Local) or old.type is new.type or old.type == new.type:
             continue
         if weakens(old, new.type) and not final:
             weaker[name] = Local(old.ir_name, new.type, old.span, old.from_zero)
-        elif isinstance(old.type, (FragT, PairT, ListT)):
-            loaded = _loaded(node) if loaded is None else loaded
-            if name in loaded:
-                el.faults.append(_type_fault(name, old, new))
         elif name in read and not same_place(old.type, new.type):
             if old.literal is not None and not final and _takes_scalar(new.type, old.literal):
                 weaker[name] = old.literal  # a number again, which the loop carries as whatever a round leaves
@@ -206,11 +201,6 @@ def weakens(old: Local, new: Type) -> bool:
     if isinstance(old.type, FragT) and isinstance(new, FragT) and same_place(old.type, new) and old.type.partial is None:
         return new.partial in ("max", "min") or (new.partial == "add" and old.from_zero)
     return False
-
-
-def _loaded(node: ast.For) -> set[str]:
-    """Names that the loop's body reads."""
-    return {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _type_fault(name: str, old: Local, new: Local) -> Fault:

@@ -334,7 +334,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
             if not runs and isinstance(v, Local):
                 el.env[name] = Lost("is bound only inside a loop that may not run", v.span)
         elif isinstance(entry[name], Local) and isinstance(v, Local) and v.ir_name != entry[name].ir_name:
-            el.env[name] = v if runs else entry[name]
+            el.env[name] = v if runs else entry[name] if trips == 0 else Lost("has one value before the loop and another inside it", v.span)
         elif not isinstance(entry[name], Local) and not runs and v is not entry[name] and (isinstance(v, Local) or v != entry[name]):
             el.env[name] = Lost("has one value before the loop and another inside it", v.span if isinstance(v, Local) else _bound_at(el, node, name))
     el.out.append(For(kind, var, t, lo, hi, sched, body, el.span(node), head))

@@ -221,3 +221,35 @@ for t in lm.tiles(sched):
     x, y = ran(body)
     top = np.cumsum([row.max() if i % 2 == 0 else 0 for i, row in enumerate(x)])
     assert y[:, 0].tolist() == (top + np.array([1, 1, 2, 2, 3])).tolist()
+
+
+def test_a_name_that_every_round_binds_before_it_reads_it_may_change_its_type():
+    body = """
+for t in lm.tiles(sched):
+    for n in lm.static_range(2):
+        for i in lm.static_range(128 // (128, 32)[n]):
+            a = lm.load(X, coords=((128, 32)[n] * i, t.r), shape=(1, (128, 32)[n]), form="vec")
+            lm.store(Y, a * 2.0, coords=((128, 32)[n] * i, t.r))"""
+    wide, narrow = [line for line in printed(body.replace("for n in lm.static_range(2):", "n = 0\n    for u in lm.static_range(2):") + "\n        n = n + 1") if "lm.load" in line]
+    assert ("128" in wide, "32" in narrow) == (True, True)
+
+
+OTHER = """
+for t in lm.tiles(sched):
+    a = lm.load(X, coords=(0, t.r), shape=(1, 128), form="vec")
+    for i in lm.{loop}:
+        a = lm.load(X, coords=(32 * i, t.r), shape=(1, 32), form="vec")
+        lm.store(Y, a, coords=(32 * i, t.r))
+    lm.store(Y, a, coords=(0, t.r))"""
+
+
+@pytest.mark.parametrize("loop", ["range(4)", "static_range(4)"])
+def test_behind_a_loop_that_runs_a_name_is_what_the_last_round_bound(loop):
+    names = [line.split(" = ")[0] for line in printed(OTHER.format(loop=loop)) if "lm.load" in line]
+    assert len({*names}) == 2
+    assert printed(OTHER.format(loop=loop))[-1].startswith(f"lm.store(Y, {names[1]}")
+
+
+def test_behind_a_loop_that_may_not_run_a_name_of_two_types_is_not_read():
+    assert faults(OTHER.format(loop="range(t.r)")) == [("N027", "`a` has one value before the loop and another inside it")]
+    assert faults(OTHER.format(loop="range(0)")) == []
