@@ -13,11 +13,12 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.record import record
-from cake_ir.types import FragT, ViewT
+from cake_ir.types import ViewT
 from cake_verify.analyses import edits, trips
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.sites import boxed
 from cake_verify.analyses.state import Found, Member
 
 
@@ -42,22 +43,6 @@ def _writes_tensor(op: Op, plan: Plan) -> bool:
     return False
 
 
-def _extent(op: Op, k: int) -> int | None:
-    """Elements that a store writes along coordinate `k`."""
-    box = op.attrs.get("box")
-    if isinstance(box, tuple):
-        return int(box[k])  # type: ignore[arg-type]  # boxes are integers
-    source = op.operands.get("view") or op.operands.get("x")
-    t = source.type if isinstance(source, Expr) else None
-    if isinstance(t, ViewT):
-        return t.cols if k == 0 else t.rows if k == 1 else 1
-    if isinstance(t, FragT):
-        if t.form == "rowvec":
-            return t.rows if k == 0 else 1
-        return t.cols if k == 0 else t.rows if k == 1 and t.rank > 1 else 1
-    return None
-
-
 def guarded(plan: Plan, op: Op) -> Range | None:
     """The coordinate of a store that has to stay inside one sequence, if one does."""
     coords = op.operands.get("coords")
@@ -70,9 +55,7 @@ def guarded(plan: Plan, op: Op) -> Range | None:
     for k, e in enumerate(coords):
         for n in outside_reads(resolve(e)):
             if n.op == "ld" and n.attrs["tensor"] in prefix:
-                extent = _extent(op, k)
-                if extent is None:
-                    return None
+                extent = boxed(op, k)
                 rows = plan.code.ops[op.id].index.get("rows")
                 is_rows = rows is not None and extent == _view_rows(op)
                 return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent)  # type: ignore[call-overload]  # an `ld` carries its operation's number

@@ -10,12 +10,12 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.record import record
-from cake_ir.types import FragT, TileT, ViewT
+from cake_ir.types import TileT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
-from cake_verify.analyses.sites import Site, sites, stores_by_tensor
+from cake_verify.analyses.sites import Site, boxed, sites, stores_by_tensor
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.trips import canonical, resolver_of, spoken, written
 from cake_verify.rule import Page
@@ -210,30 +210,9 @@ def _let_through(program: Program, s: Site) -> list[int]:
 _LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "add", "sub", "mul", "mod", "floordiv")
 
 
-def _extent(s: Site, axis: int) -> int | None:
-    """Elements that one store covers along an axis, innermost first."""
-    if s.op.name == "tma_store":
-        view, box = s.op.operands["view"], s.op.attrs.get("box")
-        if s.op.operands.get("rows") is not None:
-            return None
-        if isinstance(box, tuple):
-            return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
-        t = view.type if isinstance(view, Expr) else None
-        if not isinstance(t, ViewT):
-            return None
-        return t.cols if axis == 0 else t.rows if axis == 1 and t.rank == 2 else 1
-    x = s.op.operands.get("x")
-    t = x.type if isinstance(x, Expr) else None
-    if not isinstance(t, FragT):
-        return 1
-    if t.form == "rowvec":
-        return t.rows if axis == 0 else 1
-    return t.cols if axis == 0 else t.rows if axis == 1 and t.rank == 2 else 1
-
-
 def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) -> Fault | None:
     """Whether the terms of one coordinate step over what the smaller ones cover."""
-    extent = _extent(s, axis)
+    extent = boxed(s.op, axis) if s.op.operands.get("rows") is None else None
     if extent is None or any(c < 0 for c in line.terms.values()) or any(_group_row(program, s, n) for n in line.terms):
         return None
     terms = sorted((_Term(n, c, _count(program, s, n)) for n, c in line.terms.items() if c), key=lambda t: t.stride)
