@@ -151,10 +151,17 @@ def with_suggestion(text: str, verdict: Verdict, programs: Mapping[str, Program]
     out = [settled(d, verdict.lines) for d in verdict.diagnostics]
     i = next(i for i, d in enumerate(out) if d.severity == "error")
     if fix is not None:
-        others = tuple(f for f in out[i].fixes if f.title != fix.title or {(e.span.line, e.text.strip()) for e in f.edits} != {(e.span.line, e.text.strip()) for e in fix.edits})
+        others = tuple(f for f in out[i].fixes if not _one_fix(f, fix))
         out[i] = replace(out[i], fixes=(fix, *others) if fix.grade != "idea" or len(others) < len(out[i].fixes) else (*others, fix))
     out[i] = _with_place(out[i], text)
     return replace(verdict, diagnostics=tuple(out), elapsed_ms=verdict.elapsed_ms + (time.perf_counter() - started) * 1e3)
+
+
+def _one_fix(a: Fix, b: Fix) -> bool:
+    """Whether two fixes make the same text, whatever they are called; lines that are put in may stand on either side of a line's end."""
+    if {(e.span.start(), e.span.end(), e.text) for e in a.edits} == {(e.span.start(), e.span.end(), e.text) for e in b.edits}:
+        return True
+    return a.title == b.title and {(e.span.line, e.text.strip()) for e in a.edits} == {(e.span.line, e.text.strip()) for e in b.edits}
 
 
 MEETINGS = 0.2

@@ -6,6 +6,7 @@ from math import gcd
 
 from cake_ir.derive.structure import LARGE, definitions, stated
 from cake_ir.program import Expr, Program
+from cake_verify.analyses.trips import resolver_of
 
 
 def known_divisor(program: Program, e: Expr) -> int:
@@ -49,6 +50,6 @@ def assumed_divisor(program: Program, name: str) -> int:
     return found
 
 
-def multiple_of(program: Program, e: Expr, n: int) -> bool:
-    """Whether `n` divides the value of `e` in every launch."""
-    return known_divisor(program, e) % n == 0
+def multiple_of(program: Program, role: str, e: Expr, n: int) -> bool:
+    """Whether `n` divides the value of `e`, which a role reads, in every launch; names that the role binds once stand for what they are bound to."""
+    return known_divisor(program, e) % n == 0 or known_divisor(program, resolver_of(program, role)(e)) % n == 0

@@ -35,7 +35,7 @@ class _Copy:
             not_lowered("`cp_async` into a transposed view", op.span)
         self.size = self.layout.elem_bits // 8
         self.per = 16 // self.size
-        if self.rect.cols % self.per or not multiple_of(ctx.program, coords[0], self.per):
+        if self.rect.cols % self.per or not multiple_of(ctx.program, ctx.role.role.name, coords[0], self.per):
             help_ = f"write the first column as a multiple of {self.per}, or say so with `lm.assume(x % {self.per} == 0)`"
             not_lowered(f"`cp_async` of columns that are not whole 16-byte chunks of {self.per}", op.span, help_)
         ctx.need_alignment(self.tensor, op.span)

@@ -99,7 +99,7 @@ class Access:
 
     def aligned(self, elements_: int) -> bool:
         """Whether every row starts on a multiple of `elements_` elements; records the launcher's part of it."""
-        if not multiple_of(self.ctx.program, self.coords[0], elements_):
+        if not multiple_of(self.ctx.program, self.ctx.role.role.name, self.coords[0], elements_):
             return False
         self.ctx.need_alignment(self.tensor, self.op.span, elements_ * DTYPES[self.param.dtype or "f32"].bits // 8)
         return True
@@ -122,7 +122,7 @@ class Access:
 
 def chunk_mask(ctx: Context, mask: Expr, t: FragT, per: int) -> str | None:
     """C text of the test for a whole run of `per` elements that starts at (`row_`, `col_`); None if the mask may change inside a run."""
-    if mask.op == "in_bounds" and multiple_of(ctx.program, mask.args[2], per) and t.cols % per == 0:
+    if mask.op == "in_bounds" and multiple_of(ctx.program, ctx.role.role.name, mask.args[2], per) and t.cols % per == 0:
         return f"row_ < {factor(ctx, mask.args[1])} && col_ < {factor(ctx, mask.args[2])}"
     return None
 
@@ -137,7 +137,7 @@ class VecVisit:
         self.per = min(t.chunk or 1, 128 // bits)
         self.whole = t.rows * t.cols // (t.chunk or 1) % ctx.role.threads == 0
         test = chunk_mask(ctx, mask, t, self.per) if mask is not None else ""
-        clip_fits = not a.op.attrs.get("clip") or (multiple_of(ctx.program, a.coords[0], self.per) and a.extent_divides(self.per))
+        clip_fits = not a.op.attrs.get("clip") or (multiple_of(ctx.program, ctx.role.role.name, a.coords[0], self.per) and a.extent_divides(self.per))
         self.wide = bits in (8, 16, 32) and t.dtype != "bool" and self.per * bits in (32, 64, 128) and t.cols % self.per == 0 and test is not None and clip_fits and a.aligned(self.per)
         self.test = test or ""
 

@@ -243,7 +243,7 @@ def bulk_store(ctx: Context, op: Op) -> None:
     per = 16 * 8 // layout.elem_bits
     if layout.swizzle or r.transposed:
         not_lowered("a bulk copy out of a swizzled or transposed view", op.span)
-    if r.cols % per or not multiple_of(ctx.program, coords[0], per):
+    if r.cols % per or not multiple_of(ctx.program, ctx.role.role.name, coords[0], per):
         not_lowered(f"a bulk copy of rows that are not whole 16-byte units of {per}", op.span)
     ctx.need_alignment(tensor, op.span)
     rank = len(coords)

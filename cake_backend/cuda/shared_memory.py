@@ -149,6 +149,11 @@ def _store_tile_8(ctx: Context, x: Expr, t: FragT, r: Rect, layout: ViewLayout) 
             ctx.out.line(f"{store16}({address} + 8u * (j_ % 2u) + 2u * (lane & 3u), {'word_ >> 16' if half else 'word_'});")
 
 
+def _register(place: Place) -> str:
+    """The registers of a fragment as words; those of tf32 are floats."""
+    return f"(u32&){place.name}" if place.type.dtype == "tf32" else place.name
+
+
 def _load_tile(ctx: Context, place: Place, t: FragT, r: Rect, layout: ViewLayout) -> None:
     """16-bit `acc` and `a` tiles (and 8-bit `a`) by ldmatrix: four registers for 16 rows and two chunks."""
     bits = DTYPES[t.dtype].bits
@@ -160,7 +165,7 @@ def _load_tile(ctx: Context, place: Place, t: FragT, r: Rect, layout: ViewLayout
         stack.enter_context(ctx.out.unrolled("g_", chunks // 2) if looped else ctx.out.block(""))
         ctx.out.line(matrix_addresses(r, row, _join(first, "2u * g_" if looped else "")))
         at = Index((*block, *((Term("g_", 4, chunks // 2),) if looped else ())))
-        regs = ", ".join(f"{place.name}[{at.plus(w).text}]" for w in range(4))
+        regs = ", ".join(f"{_register(place)}[{at.plus(w).text}]" for w in range(4))
         ctx.out.line(f"{ctx.use(mma_sync.ldmatrix(4, trans=r.transposed))}({regs}, {chunk_address(r, layout, 'row_', 'chunk_')});")
 
 
@@ -190,7 +195,7 @@ def _load_b(ctx: Context, place: Place, t: FragT, r: Rect, layout: ViewLayout) -
                     chunk = " + ".join(y for y in (f"({n}) / 8u" if n else "", pair if x4 else "") if y) or "0u"
                 ctx.out.line(f"const u32 row_ = {row}, chunk_ = {chunk};")
                 where = [loop(var, 4 * deep, 2 * deep * (start + i) + 2 * k + q) for i in range(2 if x4 else 1) for q in range(2)]
-                regs = ", ".join(f"{place.name}[{i.text}]" for i in where)
+                regs = ", ".join(f"{_register(place)}[{i.text}]" for i in where)
                 device = mma_sync.ldmatrix(4 if x4 else 2, trans=r.transposed)
                 ctx.out.line(f"{ctx.use(device)}({regs}, {chunk_address(r, layout, 'row_', 'chunk_')});")
 
@@ -238,9 +243,12 @@ def store(ctx: Context, op: Op) -> None:
         store_elements(ctx, x, t, r, layout)
 
 
-def by_matrix(ctx: Context, t: FragT, r: Rect) -> bool:
-    """Whether ldmatrix fills a fragment: 16-bit tiles and operands, and 8-bit operands that are read as they are stored."""
+def by_matrix(ctx: Context, t: FragT, r: Rect, asked: bool = False) -> bool:
+    """Whether ldmatrix fills a fragment: 16-bit tiles and operands, and 8-bit operands that are read as they are stored. Operands of tf32, one of which lies
+    where two 16-bit elements do, where the text asks for it: an ordinary load of them may start inside 16 bytes."""
     bits = DTYPES[t.dtype].bits
+    if asked and t.dtype == "tf32" and t.form in ("a", "b") and not r.transposed:
+        return True
     if t.form not in ("acc", "a", "b") or bits not in (8, 16) or t.dtype == "bool" or (bits == 8 and (r.transposed or t.form == "acc")):
         return False
     wn = t.warps[1] if t.warps and t.form == "acc" else 1
@@ -253,7 +261,7 @@ def load(ctx: Context, op: Op, place: Place | None) -> str:
     r, layout = _view(ctx, op)
     t = place.type
     bits = DTYPES[t.dtype].bits
-    if by_matrix(ctx, t, r):
+    if by_matrix(ctx, t, r, asked=op.name == "ldmatrix"):
         (_load_b if t.form == "b" else _load_tile)(ctx, place, t, r, layout)
     elif t.form == "acc" and t.dtype in ("f32", "tf32") and not r.transposed:
 

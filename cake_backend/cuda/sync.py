@@ -201,17 +201,19 @@ def elected(ctx: Context, text: str) -> str:
 
 
 def flag(ctx: Context, op: Op) -> None:
-    """`lm.signal` and `lm.spin`: one thread a member, which the others meet before it releases or after it has acquired."""
+    """`lm.signal` and `lm.spin`: one thread a member, which the others meet before it releases or after it has acquired; alone in a role that only issues."""
     i, value = op.operands["i"], op.operands["value"]
     assert isinstance(i, Expr) and isinstance(value, Expr)
     word = f"{pointer(ctx, str(op.attrs['flags']))} + {factor(ctx, i)}"
     if op.name == "signal":
-        member_sync(ctx, op.span)
-        ctx.out.line(f"if (thread == 0) {ctx.use(FLAG_SIGNAL)}({word}, {scalar(ctx, value)});")
+        if not ctx.role.single:
+            member_sync(ctx, op.span)
+        ctx.out.line(elected(ctx, f"{ctx.use(FLAG_SIGNAL)}({word}, {scalar(ctx, value)});"))
         return
     flush(ctx, op.span)
-    ctx.out.line(f"if (thread == 0) {ctx.use(FLAG_SPIN)}({word}, {scalar(ctx, value)});")
-    member_sync(ctx, op.span)
+    ctx.out.line(elected(ctx, f"{ctx.use(FLAG_SPIN)}({word}, {scalar(ctx, value)});"))
+    if not ctx.role.single:
+        member_sync(ctx, op.span)
     if ctx.has("TMA") and any(isinstance(e, Issue) and e.engine in ("tma", "bulk") for o in ctx.program.ops for e in effects_of(o, ctx.program)):
         ctx.out.line(f"{ctx.use(FENCE_PROXY_GLOBAL)}();")
 

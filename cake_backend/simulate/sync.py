@@ -327,7 +327,7 @@ def grid_dependency(site: Site, effect: GridDependency) -> Step:
 
 
 def flag(site: Site, effect: Flag) -> Step:
-    """`signal`: the member meets, then its elected thread writes the word. `spin`: block until the word is at least the value."""
+    """`signal`: the member meets, then its elected thread writes the word; a role that only issues is one thread. `spin`: block until the word is at least the value."""
     m, op = site.machine, site.op
     tensor, at, value = m.tensors[str(op.attrs["flags"])], site.code.index["i"], site.code.index["value"]
 
@@ -342,7 +342,7 @@ def flag(site: Site, effect: Flag) -> Step:
 
     def signal(warp: Warp, vals: Vals) -> Any:
         i = word(warp, vals)
-        if site.width > 1:
+        if site.width > 1 and site.role.name not in m.issue_only:
             busy = join(m, warp, warp.cta.named[f"member {site.role.name}", warp.member], f"the member before it signals `{tensor.name}`")
             if busy is not None:
                 return busy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Arrive, Commit, Drain, FenceProxy, GridDependency, Issue, Touch, Turn, Wait
+from cake_ir.ops.effects import Arrive, Commit, Drain, FenceProxy, Flag, GridDependency, Issue, Touch, Turn, Wait
 from cake_ir.program import Expr, Op, Program
 from cake_ir.types import FragT
 
@@ -22,7 +22,7 @@ def issues_alone(op: Op, program: Program) -> bool:
         elif isinstance(effect, Touch):
             if effect.lanes != "one" and (effect.space != "gmem" or op.name != "ld"):
                 return False
-        elif isinstance(effect, Turn) or not isinstance(effect, (Wait, Commit, Drain, FenceProxy, GridDependency)):
+        elif isinstance(effect, Turn) or not isinstance(effect, (Wait, Commit, Drain, FenceProxy, Flag, GridDependency)):
             return False
     return op.name != "compute" and not hands_over(op)
 
@@ -35,7 +35,7 @@ def hands_over(op: Op) -> bool:
 
 @fact
 def issue_roles(program: Program) -> frozenset[str]:
-    """Roles whose every operation is a single thread's: waits, TMA and tensor-core issues, uniform loads.
+    """Roles whose every operation is a single thread's: waits, TMA and tensor-core issues, uniform loads, flags between CTAs.
 
     One elected lane of the first warp runs such a role, its waits included; the other warps only join role-wide operations.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cake_ir.derive.issue import issue_roles
 from cake_ir.derive.member_meetings import idle_releases
 from cake_ir.derive.structure import sites
 from cake_ir.fact import fact
@@ -58,7 +59,7 @@ def named_ids(program: Program) -> tuple[NamedId, ...]:
         s.role for s in sites(program)
         if any(isinstance(e, Arrive) for e in effects_of(s.op, program)) and program.barriers[str(s.op.attrs["barrier"])].arrive == "member"
     }  # fmt: skip
-    flags = {s.role for s in sites(program) if any(isinstance(e, Flag) for e in effects_of(s.op, program))}
+    flags = {s.role for s in sites(program) if any(isinstance(e, Flag) for e in effects_of(s.op, program))} - issue_roles(program)
     for name in program.roles:
         role = program.roles[name]
         if role.member_warps > 1 and (name in flags or (name in hidden and needs_member_barrier(program, name))):

@@ -65,6 +65,21 @@ def _home(program: Program, site: Site, key: object) -> tuple[Stmt, ...]:
     return block.body
 
 
+def _binding(home: tuple[Stmt, ...], op: Op, stage: object) -> int:
+    """Which binding of its slot a load reads: how often one pass has bound a name in the slot, or stepped the ring that it is on, in front of the load."""
+    if not isinstance(stage, Expr):
+        return 0
+    names = {e.attrs["name"] for e in stage.parts() if e.op == "var"}
+    rings = {e.attrs["ring"] for e in stage.parts() if e.op == "at"}
+    count = 0
+    for s in home:
+        if isinstance(s, Assign):
+            count += not names.isdisjoint(s.targets) or (isinstance(s.value, Expr) and s.value.op == "step" and s.value.attrs["ring"] in rings)
+        if _within((s,), op):
+            break
+    return count
+
+
 def _within(body: tuple[Stmt, ...], op: Op) -> bool:
     for s in body:
         if op_of(s) is op:
@@ -106,15 +121,15 @@ def _path_bytes(body: tuple[Stmt, ...], ids: dict[int, int]) -> int:
 @fact
 def transactions(program: Program) -> tuple[tuple[TxSet, ...], tuple[Fault, ...]]:
     """Every transaction set, and faults where the bytes of a phase depend on the path taken."""
-    groups: dict[tuple[str, str, object, int], list[Site]] = {}
+    groups: dict[tuple[str, str, object, int, int], list[Site]] = {}
     homes: dict[int, tuple[Stmt, ...]] = {}
     for site in tx_loads(program).values():
         key = _slot_key(site.op.operands.get("stage"), site)
         home = _home(program, site, key)
         homes[id(home)] = home
-        groups.setdefault((str(site.op.attrs["barrier"]), site.role, key, id(home)), []).append(site)
+        groups.setdefault((str(site.op.attrs["barrier"]), site.role, key, id(home), _binding(home, site.op, site.op.operands.get("stage"))), []).append(site)
     sets, faults = [], []
-    for (barrier, role, _, home_id), loads in groups.items():
+    for (barrier, role, _, home_id, _), loads in groups.items():
         ids = {s.op.id: load_bytes(s.op) for s in loads}
         try:
             total = _path_bytes(homes[home_id], ids)

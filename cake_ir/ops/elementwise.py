@@ -152,6 +152,9 @@ def elementwise_type(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
     return t if t.dtype == dtype else t.with_(dtype=dtype)
 
 
+_OPERAND_OF_TF32 = "declare the view, and the tensor that fills it, as tf32, which has the bytes of f32: the MMA reads the upper bits of what is loaded from it"
+
+
 def _cast(call: Call) -> Type:
     x = call.type_of("x")
     dtype, form = str(call.attrs["dtype"]), call.attrs["form"]
@@ -164,7 +167,8 @@ def _cast(call: Call) -> Type:
     if form is None or form == x.form:
         if x.form in ("a", "b") and depth(x.dtype) != depth(dtype):
             call.fault("D002", f"the elements of an {x.dtype} `{x.form}` lie in other threads than those of one of {dtype}", "dtype",
-                       help="convert it before it becomes an operand: through a view, or as `acc`", expected=x.dtype, found=dtype)  # fmt: skip
+                       help=_OPERAND_OF_TF32 if (x.dtype, dtype) == ("f32", "tf32") else "convert it before it becomes an operand: through a view, or as `acc`",
+                       expected=x.dtype, found=dtype)  # fmt: skip
         return x.with_(dtype=dtype, stages=1)
     role = call.scope.role
     why = cast_form(x, str(form), dtype, role.member_warps if role is not None else 1)

@@ -148,8 +148,10 @@ def _ldmatrix(call: Call) -> Type:
     form = str(call.attrs["form"])
     if form not in ("acc", "a", "b"):
         call.fault("D022", f"ldmatrix fills forms `acc`, `a` and `b`, not `{form}`", "form")
-    if DTYPES[view.dtype].bits > 16:
-        call.fault("D023", f"ldmatrix moves elements of at most 16 bits, `{view.view}` holds {view.dtype}", "view")
+    if DTYPES[view.dtype].bits > 16 and (view.dtype != "tf32" or form == "acc"):
+        call.fault("D023", f"ldmatrix moves elements of at most 16 bits, and tf32 into forms `a` and `b`; `{view.view}` holds {view.dtype}", "view", help=f"use `.load(form=\"{form}\")`")
+    if view.dtype == "tf32" and view.transposed:
+        call.fault("D023", "ldmatrix takes rows of tf32 as they are stored: it transposes 16-bit elements", "view", help="store the operand K-major, or use `.load(..)`")
     if DTYPES[view.dtype].bits < 8 and (view.transposed or form == "acc"):
         call.fault("D023", f"ldmatrix takes rows of packed {view.dtype} as they are stored, into forms `a` and `b`", "view", help="store the operand K-major")
     return _fragment(call, form, view.shape, view.dtype)

@@ -13,6 +13,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Program, Stmt
 from cake_ir.span import Span
 from cake_verify.analyses import trips
+from cake_verify.analyses.step_counts import Steps
 
 
 def _sources(program: Program, role: str, e: Expr) -> set[str]:
@@ -75,9 +76,15 @@ def partners(program: Program) -> list[Fault]:
         roles = list(found)
         for i, a in enumerate(roles):
             for b in roles[i + 1 :]:
-                if (fault := _differ(program, ring, a, b, found)) is not None:
+                if (fault := _differ(program, ring, a, b, found)) is not None and not _same(program, ring, a, b):
                     out.append(fault)
     return out
+
+
+def _same(program: Program, ring: str, a: str, b: str) -> bool:
+    """Whether the counts of two roles are one polynomial: what only one of them asks, as in the arms of a branch that step equally often, cancels out."""
+    counts = [r.count for r in Steps(program).rings.get(ring, ()) if r.role in (a, b)]
+    return len(counts) > 1 and all(c == counts[0] for c in counts)
 
 
 def _differ(program: Program, ring: str, a: str, b: str, found: dict[str, tuple[set[str], Span | None]]) -> Fault | None:

@@ -103,3 +103,10 @@ def test_stages_between_the_places_where_boxes_land_are_padded() -> None:
     assert error.code == "H003"
     assert error.fixes[0].title == "add `stage_bytes=2944`"
     assert verify_text(applied(broken, error.fixes[0].edits)).verdict == "pass"
+
+
+def test_one_edit_is_offered_once_whatever_its_names_are() -> None:
+    """A rule and the search both lower the budgets of the math role."""
+    text = edit(CASES["shipped_gemm_hopper"].text(), ("regs=40", "regs=56"))
+    first = verify_text(text, params=CASES["shipped_gemm_hopper"].params).errors[0]
+    assert first.code == "H006" and len({tuple((e.span.start(), e.span.end(), e.text) for e in f.edits) for f in first.fixes}) == len(first.fixes)

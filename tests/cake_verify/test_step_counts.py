@@ -111,3 +111,15 @@ def test_a_fixed_number_of_steps_leaves_no_ring_open() -> None:
     assert text.count(old) == 1
     verdict = verify_text(text.replace(old, f"        lm.step(once)\n{old}"))
     assert verdict.verdict == "pass", [d.to_json() for d in verdict.diagnostics]
+
+
+def test_arms_that_step_equally_often_count_as_none_whatever_tells_them_apart() -> None:
+    """Only the load role asks which tensor a tile is of; the other counts without it."""
+    copy = "                a.tma_load(A, coords=(k * 64, t.m * 64), stage=s, barrier=full)\n"
+    inner = "            for k in lm.range(n):\n                s = lm.step(ring)\n                lm.wait(empty, stage=s)\n" + copy
+    assert inner in GOOD
+    deep = inner.replace("\n            ", "\n                ").replace("            for", "                for", 1)
+    arms = "            if t.m < 1:\n" + deep + "            else:\n" + deep
+    assert verify_text(GOOD.replace(inner, arms)).verdict == "pass"
+    more = "            if t.m < 1:\n" + deep + "            else:\n" + deep.replace("lm.range(n)", "lm.range(n + 1)")
+    assert verify_text(GOOD.replace(inner, more)).errors[0].code == "Q002"

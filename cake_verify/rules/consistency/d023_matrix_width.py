@@ -6,7 +6,7 @@ from cake_verify.rules.examples import SYNC_MMA, edit
 PAGE = Page(
     code="D023",
     title="a matrix load of this width",
-    statement="`ldmatrix` moves 8- and 16-bit elements.",
+    statement="`ldmatrix` moves 8- and 16-bit elements, and operands of tf32 (forms `a` and `b`) as they are stored.",
     why="The text cannot mean what it says otherwise, and a guess would be wrong silently.",
     failing=edit(
         SYNC_MMA,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from corpus import program
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cake_backend.cuda.congruence import known_divisor
+from cake_backend.cuda.faults import NotLowered
+from cake_backend.cuda.lower import lower
 from cake_ir.program import Expr
 
 TEXT = """
@@ -56,3 +59,31 @@ def test_half_of_a_multiple_of_64_is_a_multiple_of_32() -> None:
     product = Expr("mul", (Expr("param", (), {"name": "K"}), _number(64)), {})
     assert known_divisor(PROGRAM, Expr("floordiv", (product, _number(2)), {})) == 32
     assert known_divisor(PROGRAM, Expr("floordiv", (product, _number(3)), {})) == 1
+
+
+def test_a_name_of_the_role_divides_as_what_it_is_bound_to() -> None:
+    """A copy of 16 bytes starts at a name for a multiple of the tile, and so does a wide load."""
+    text = """
+@cake.schedule(target="sm_80")
+def named(lm, X: LM.gmem2d[LM.f32, "M", "N"], Y: LM.gmem2d[LM.f32, "M", "N"], M: LM.i32, N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(N % 256 == 0)
+    pool = lm.smem(1024)
+    row = pool.view(offset=0, shape=(1, 256), dtype=lm.f32)
+    work = lm.role(warps=range(0, 2))
+    own = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(N // 256, M), names=("n", "m"))
+    with work:
+        for t in lm.tiles(sched):
+            first = START
+            row.cp_async(X, coords=(first, t.m))
+            lm.cp_commit()
+            y = lm.load(X, coords=(first, t.m), shape=(1, 256), form="vec")
+            lm.cp_wait(pending=0)
+            lm.sync(own)
+            lm.store(Y, y + row.load(form="vec"), coords=(first, t.m))
+"""
+    code = lower(program(text.replace("START", "t.n * 256"), {})).text
+    assert "cp.async.cg.shared.global" in code and "ld.global.v4" in code
+    with pytest.raises(NotLowered, match="16-byte chunks"):
+        lower(program(text.replace("START", "t.n * 256 + t.m"), {}))

@@ -67,6 +67,15 @@ def test_one_arm_without_a_load_is_refused() -> None:
     assert [f.code for f in faults] == ["S018"]
 
 
+def test_a_name_that_is_bound_again_is_another_slot() -> None:
+    """K and V ride one ring, and their load role calls both slots `s`: a phase expects the bytes of one."""
+    load = "                smem_b.tma_load(B, coords=(k * BK, t.n * BN), stage=s, barrier=ab_full, multicast=\"m\")\n"
+    again = "                s = lm.step(ab)\n                lm.wait(ab_empty, stage=s)\n"
+    for second in (load, load.replace("stage=s", "stage=lm.at(ab)")):
+        sets, faults = transactions(example("gemm_ws", (load, again + second)))
+        assert [(t.bytes, len(t.loads)) for t in sets] == [(16384, 1), (32768, 1)] and not faults
+
+
 def test_cluster_arrivals_go_where_multicast_comes_from() -> None:
     program = example("gemm_ws")
     assert multicast_axes(program, "ab_empty") == {0}
