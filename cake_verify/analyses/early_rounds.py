@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault, Fix
-from cake_ir.program import Expr, If, Program
+from cake_ir.program import Assign, Expr, For, If, Op, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.counted_terms import LOADS, counted
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.short_rounds import Short, short_rounds
-from cake_verify.analyses.sites import Site, boxed, sites
+from cake_verify.analyses.sites import Site, boxed, constant_rounds, sites
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.trips import loops as counted_loops
 from cake_verify.analyses.trips import spoken
@@ -26,7 +26,7 @@ def early_rounds(program: Program) -> Iterator[Fault]:
 
 def _cut(found: Short) -> Fault:
     """A loop that never comes to the tile which its length ends in."""
-    left = "stored" if found.op.name != "compute" else "taken in"
+    left = "taken in" if found.op.name in ("compute", "load", "atomic") else "stored"
     if not found.missing:
         hi = found.loop.hi
         fix = (edits.replace(hi.span, f"lm.cdiv({spoken(hi.args[0])}, {spoken(hi.args[1])})"),) if hi is not None and hi.op == "floordiv" and hi.span.line else ()
@@ -44,7 +44,7 @@ def _whole(hi: Expr | None) -> tuple[Fix, ...]:
 
 def _loads(program: Program) -> Iterator[Fault]:
     """Loops that bring a tensor tile by tile and end the same number of rounds before its end, whatever its length is."""
-    early = {id(x.stmt) for x in counted_loops(program) if x.hi.op == "sub" and x.hi.args[1].op == "const"}
+    early = {id(x.stmt) for x in counted_loops(program) if (x.hi.op == "sub" and x.hi.args[1].op == "const") or x.constant}
     if not early:
         return
     by: dict[str, list[Site]] = {}
@@ -52,26 +52,83 @@ def _loads(program: Program) -> Iterator[Fault]:
         if "tensor" in s.op.attrs:
             by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
     for name, found in by.items():
-        s, tensor = found[0], program.tensors.get(name)
-        coords = s.op.operands.get("coords")
-        if len(found) > 1 or s.op.name not in LOADS or not any(id(x) in early for x in s.loops) or tensor is None or not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(p, If) for p in s.path):
+        tensor = program.tensors.get(name)
+        if tensor is None or any(s.op.name not in LOADS for s in found) or not any(id(x) in early for s in found for x in s.loops):
             continue
-        for axis, e in enumerate(coords):
-            extent = tensor.extents[len(tensor.extents) - 1 - axis]
-            line = affine(program, s.role.name, e) if isinstance(extent, str) and not isinstance(e.type, FragT) and e.op != "const" else None
-            if line is None or line.constant or len(line.terms) != 1 or not isinstance(extent, str):
-                continue
-            ((term, stride),) = line.terms.items()
-            loop = next((x for x in s.loops if x.var == term), None)
-            rounds = counted(program, s, term) if loop is not None and stride == boxed(s.op, axis) else None
-            if loop is None or id(loop) not in early or rounds is None or not isinstance(rounds[0], Expr):
-                continue
-            missing = _missing(program, rounds[0], extent, stride)
-            if missing:
-                message = f"this loop ends {missing} round{'s' if missing > 1 else ''} before `{tensor.name}` does, whatever `{extent}` is: nothing reads the rest of it"
-                yield Fault("Q012", message, loop.head, ((s.op.span, "read here"), (tensor.span, f"`{extent}` is declared here")), "go on to the last tile", _whole(loop.hi),
-                            {"role": s.role.name, "missing": missing, "axis": axis})  # fmt: skip
+        for s in found:
+            if (told := _early(program, s, tensor, early, [o for o in found if o is not s])) is not None:
+                yield told
                 break
+
+
+def _early(program: Program, s: Site, tensor: Param, early: set[int], others: list[Site]) -> Fault | None:
+    """The fault of a load whose loop ends before an axis of its tensor; `others` load it, too."""
+    coords = s.op.operands.get("coords")
+    if not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(p, If) for p in s.path):
+        return None
+    for axis in range(len(coords)):
+        found = _rounds_of(program, s, tensor, axis)
+        if found is None or id(found[0]) not in early:
+            continue
+        loop, missing = found
+        if not missing or (others and not (_sums_up(program, s, loop) and all(_whole_alone(program, o, tensor, axis) for o in others))):
+            continue
+        extent = tensor.extents[len(tensor.extents) - 1 - axis]
+        rest = "nothing reads the rest of it" if not others else "what it sums lacks the rest, which is read elsewhere"
+        ever, declared = (f", whatever `{extent}` is", f"`{extent}` is declared here") if isinstance(extent, str) else ("", f"it has {extent} there")
+        message = f"this loop ends {missing} round{'s' if missing > 1 else ''} before `{tensor.name}` does{ever}: {rest}"
+        return Fault("Q012", message, loop.head, ((s.op.span, "read here"), (tensor.span, declared)), "go on to the last tile", _whole(loop.hi),
+                     {"role": s.role.name, "missing": missing, "axis": axis})  # fmt: skip
+    return None
+
+
+def _rounds_of(program: Program, s: Site, tensor: Param, axis: int) -> tuple[For, int] | None:
+    """The loop that alone moves a load along an axis from its first tile on, and how many rounds it lacks."""
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    e, extent = coords[axis], tensor.extents[len(tensor.extents) - 1 - axis]
+    line = affine(program, s.role.name, e) if not isinstance(e.type, FragT) and e.op != "const" else None
+    if line is None or line.constant or len(line.terms) != 1:
+        return None
+    ((term, stride),) = line.terms.items()
+    loop = next((x for x in s.loops if x.var == term), None)
+    if loop is None or stride != boxed(s.op, axis):
+        return None
+    if isinstance(extent, int):
+        return _parts(program, s, loop, -(-extent // stride))
+    rounds = counted(program, s, term)
+    return None if rounds is None or not isinstance(rounds[0], Expr) else (loop, _missing(program, rounds[0], extent, stride))
+
+
+def _parts(program: Program, s: Site, loop: For, parts: int) -> tuple[For, int] | None:
+    """The same over an axis of a fixed number of parts: told where a loop adds up all but the last of them."""
+    rounds, first = constant_rounds(loop), loop.lo
+    if rounds is None or first is None or first.attrs.get("value") != 0:
+        return None
+    missing = parts - rounds
+    return (loop, missing) if missing == 0 or (missing == 1 and rounds > 1 and _sums_up(program, s, loop)) else None
+
+
+def _adds(loop: For) -> bool:
+    """Whether a loop adds something to a name of its own in every round."""
+    for x in loop.body:
+        value = x.value.operands.get("value") if isinstance(x, Assign) and isinstance(x.value, Op) else None
+        if isinstance(x, Assign) and isinstance(value, Expr) and value.op in ("add", "fma") and any(n.op == "var" and n.attrs["name"] in x.targets for n in value.parts()):
+            return True
+    return False
+
+
+def _sums_up(program: Program, s: Site, loop: For) -> bool:
+    """Whether a loop leaves nothing but sums of what it loads: it stores nothing, waits for nobody and starts no copy."""
+    inside = [x for x in sites(program).of_role(s.role.name) if loop in x.loops]
+    return _adds(loop) and all(x.op.name in ("load", "ld", "compute") for x in inside)
+
+
+def _whole_alone(program: Program, s: Site, tensor: Param, axis: int) -> bool:
+    """Whether a load goes over all of an axis by itself, from the first tile on: it does not make up for what another one leaves out."""
+    coords = s.op.operands.get("coords")
+    found = _rounds_of(program, s, tensor, axis) if isinstance(coords, tuple) and len(coords) == len(tensor.extents) else None
+    return found is not None and not found[1]
 
 
 _CLOSE = 2

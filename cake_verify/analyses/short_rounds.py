@@ -33,7 +33,10 @@ class Short:
 
 def short_rounds(program: Program) -> Iterator[Short]:
     """The loops that end early, one for each length of a role by which nothing else is cut."""
-    cut = sites(program).of("tma_store", "bulk_store", *(("compute",) if mentions(program).keys() >= {"where", "iota"} else ()))
+    said = mentions(program).keys()
+    chosen = ("compute", "atomic") if said >= {"where", "iota"} else ()
+    masked = ("load", "store") if "in_bounds" in said else ()
+    cut = sites(program).of("tma_store", "bulk_store", *chosen, *masked)
     for role in program.roles:
         found: dict[str, list[Short | None]] = {}
         for s in (s for s in cut if s.role.name == role):
@@ -54,16 +57,43 @@ def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
             for a, b in (e.args, e.args[::-1]):
                 if a.op == "const" and isinstance(a.attrs["value"], int):
                     yield "rows", b, a.attrs["value"], s.op.spans.get("rows", s.op.span)
-    if s.op.name != "compute":
-        return
     for n in nodes(program)[s.op.id]:
-        if n.op != "where" or n.args[0].op != "lt" or n.args[0].args[0].op != "iota":
+        if n.op == "in_bounds" and s.op.name in ("load", "store"):
+            yield from _in_bounds(program, s, n)
+        if n.op != "where" or n.args[0].op != "lt":
             continue
-        mask, x = n.args[0], n.args[1]
-        iota = mask.args[0]
-        if iota.attrs.get("axis") == 1 and isinstance(x.type, FragT) and not isinstance(mask.args[1].type, FragT):
+        mask = n.args[0]
+        iota = _named(program, s, mask.args[0])
+        if iota.op == "iota" and not isinstance(mask.args[1].type, FragT):
             base = iota.args[1] if len(iota.args) > 1 else Expr("const", (), {"value": 0})
-            yield str(linear(resolve(mask.args[1]))), Expr("sub", (resolve(mask.args[1]), resolve(base))), x.type.cols, mask.span if mask.span.line else s.op.span
+            tile = _covered(iota)
+            if tile:
+                yield str(linear(resolve(mask.args[1]))), Expr("sub", (resolve(mask.args[1]), resolve(base))), tile, mask.span if mask.span.line else s.op.span
+
+
+def _named(program: Program, s: Site, e: Expr) -> Expr:
+    """The expression that a fragment's name stands for, where it is bound once."""
+    bound = sites(program).results.get((s.role.name, str(e.attrs["name"])), ()) if e.op == "var" else ()
+    value = bound[0].op.operands.get("value") if len(bound) == 1 and bound[0].op.name == "compute" else None
+    return value if isinstance(value, Expr) else e
+
+
+def _covered(iota: Expr) -> int:
+    """Elements that positions count along their axis; 0 for those of rows of a tile, which may be masked for what a tile itself leaves out."""
+    model = iota.args[0].type
+    if not isinstance(model, FragT):
+        return 0
+    return model.cols if iota.attrs.get("axis") == 1 else model.rows * model.cols if model.form == "vec" and model.rank == 1 else 0
+
+
+def _in_bounds(program: Program, s: Site, mask: Expr) -> Iterator[tuple[str, Expr, int, Span]]:
+    """By what the mask of a load or a store of a vector is cut: both numbers of it count the elements."""
+    x, resolve = mask.args[0].type, resolver_of(program, s.role.name)
+    if isinstance(x, FragT) and x.form == "vec" and x.rank == 1:
+        left = resolve(mask.args[1])
+        constant, terms = linear(left)
+        loops = {f"?{loop.var}" for loop in s.loops}
+        yield str((constant, {t: c for t, c in terms.items() if t not in loops})), left, x.rows * x.cols, mask.span if mask.span.line else s.op.span
 
 
 def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cake_ir.program import Op
+from cake_ir.fact import fact
+from cake_ir.program import Expr, Op, Program
 from cake_verify.analyses.labels import UNKNOWN, Axes, Label
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ def mixed(walk: ValueState, op: Op, m: Member, v: tuple[Any, ...], axis: int, ol
     """Elements that are combined one by one and lie at two places of one axis, or along two axes of a product; of a product and something
     along an axis of its own, as its scales may be, the product says where they are."""
     assert old and label
+    if (op.id, axis) in partials(walk.plan.program):
+        return UNKNOWN
     if not product:
         _vector_of_tile(walk, op, m, v, axis, old, label)
     elif old[0] == label[0]:
@@ -30,6 +34,38 @@ def mixed(walk: ValueState, op: Op, m: Member, v: tuple[Any, ...], axis: int, ol
         walk.beside.setdefault((op.id, axis, one[0], other[0]), {}).setdefault((m.cta.rank, m.index), []).append((one, other, m, v))
         return one
     return UNKNOWN
+
+
+_RUNNING = frozenset({"add", "max", "min"})
+
+
+@fact
+def partials(program: Program) -> frozenset[tuple[int, int]]:
+    """Operations that combine tile after tile into one place, `x = lm.max(x, s)`, with the axes along which that is reduced later: there every element stands for those of all tiles."""
+    running: dict[tuple[str, str], list[int]] = {}
+    reduced: dict[tuple[str, str], set[int]] = {}
+    for s in sites(program).of("compute", "reduce_across"):
+        e = s.op.operands.get("value")
+        if isinstance(e, Expr) and e.op in _RUNNING and s.loops and s.loops[-1].kind != "tiles":
+            for name in {str(a.attrs["name"]) for a in e.args if a.op == "var"}.intersection(s.targets):
+                running.setdefault((s.role.name, name), []).append(s.op.id)
+    if not running:
+        return frozenset()
+    for s in sites(program).ops:
+        x = s.op.operands.get("x")
+        if s.op.name == "reduce_across" and isinstance(x, Expr):
+            _over(reduced, s.role.name, x, s.op.attrs.get("axis"))
+        for o in s.op.operands.values():
+            for n in o.parts() if isinstance(o, Expr) else ():
+                if n.op in ("reduce", "sum"):
+                    _over(reduced, s.role.name, n.args[0], n.attrs.get("axis"))
+    return frozenset((number, axis) for key, numbers in running.items() for number in numbers for axis in reduced.get(key, ()))
+
+
+def _over(reduced: dict[tuple[str, str], set[int]], role: str, x: Expr, axis: object) -> None:
+    """Note the axes along which a name is reduced."""
+    if x.op == "var":
+        reduced.setdefault((role, str(x.attrs["name"])), set()).update((0, 1) if axis is None else (int(str(axis)),))
 
 
 def _vector_of_tile(walk: ValueState, op: Op, m: Member, v: tuple[Any, ...], axis: int, one: Label, other: Label) -> None:

@@ -19,8 +19,9 @@ from bench.verify.cases.serving import SERVING
 from bench.verify.cases.shipped import SHIPPED
 from bench.verify.cases.strangers import STRANGERS
 from bench.verify.cases.strangers_more import STRANGERS_MORE
+from bench.verify.cases.strangers_other_targets import STRANGERS_OTHER_TARGETS
 from bench.verify.cases.streams import STREAMS
 
-CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE)}
+CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE, *STRANGERS_OTHER_TARGETS)}
 
 __all__ = ["CASES", "Case", "Filled"]

@@ -182,9 +182,18 @@ def _same(program: Program, role: str, before: Op, inside: Op, loop: For, bound:
             if names & bound:
                 return False
             moves |= loop.var in names
-            if linear(in_place(a, loop.var, lo)) != linear(b) if key != "view" else canonical(in_place(a, loop.var, lo)) != canonical(b):
+            if not _alike(in_place(a, loop.var, lo), b, key == "view"):
                 return False
     return moves
+
+
+def _alike(a: Expr, b: Expr, view: bool) -> bool:
+    """Whether two places are one: numbers that come to the same, and parts of one view that start there."""
+    if not view:
+        return linear(a) == linear(b)
+    if a.op in ("rows", "cols") and a.op == b.op and a.attrs == b.attrs:
+        return linear(a.args[1]) == linear(b.args[1]) and _alike(a.args[0], b.args[0], True)
+    return canonical(a) == canonical(b)
 
 
 def _fault(program: Program, role: str, loop: For, s: Assign, before: Op, inside: Op) -> Fault:

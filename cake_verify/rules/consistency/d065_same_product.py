@@ -1,0 +1,146 @@
+"""D065: a product in a loop follows the rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from cake_ir.dtypes import DTYPES
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, Op, Program, View
+from cake_ir.types import ScalesT, TmemT, ViewT
+from cake_verify.analyses.sites import Site, constant_rounds, rounds, sites
+from cake_verify.analyses.trips import written
+from cake_verify.analyses.words import call
+from cake_verify.rule import Page
+from cake_verify.rules.consistency.d040_stands_still import places
+from cake_verify.rules.examples import edit
+
+_LARGEST = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def largest(lm, Q: LM.gmem2d[LM.bf16, "M", 64], K: LM.gmem2d[LM.bf16, "N", 64], Y: LM.gmem1d[LM.f32, "M"], M: LM.i32, N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(N > 0 and N % 64 == 0)
+    pool = lm.smem(16384)
+    q = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    k = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    work = lm.role(warps=range(0, 4))
+    own = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(M, 64),), names=("m",))
+    with work:
+        for t in lm.tiles(sched):
+            q.cp_async(Q, coords=(0, t.m * 64))
+            k.cp_async(K, coords=(0, 0))
+            lm.cp_commit()
+            s = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            most = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc", init=-lm.inf)
+            for j in lm.range(N // 64):
+                lm.cp_wait(pending=0)
+                lm.sync(own)
+                lm.mma(s, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)
+                lm.sync(own)
+                k.cp_async(K, coords=(0, (j + 1) * 64))
+                lm.cp_commit()
+                most = lm.max(most, s)
+            lm.cp_wait(pending=0)
+            lm.store(Y, lm.reduce(most, "max", axis=1), coords=(t.m * 64,), clip=True)
+'''
+
+PAGE = Page(
+    code="D065",
+    title="every round multiplies the same",
+    statement="A product in a loop does not have the same operands in every round: one of them is brought anew, or follows the rounds.",
+    why="A tile that is fetched in front of a loop and not again in it gives the first round's product in all of them, while masks and positions go on: the copy of the next round's tile is missing.",
+    failing=edit(_LARGEST, ("                k.cp_async(K, coords=(0, (j + 1) * 64))\n", "")),
+    passing=_LARGEST,
+    limits="Decided for operands read from shared memory that one role fills by itself, under views that overlap no other, and for fragments that the loop leaves alone. Operands in tensor memory are left alone.",
+)
+
+_READS = frozenset({"load", "ldmatrix"})
+_DEPTH = 8
+
+
+def check(program: Program) -> Iterator[Fault]:
+    for s in sites(program).of("mma"):
+        if s.loops and s.loops[-1].kind != "tiles" and constant_rounds(s.loops[-1]) != 1 and (fault := _same(program, s)) is not None:
+            yield fault
+            return
+
+
+def _same(program: Program, s: Site) -> Fault | None:
+    loop, role = s.loops[-1], s.role.name
+    inside = next(inside for x, inside in rounds(program, role) if x is loop)
+    changed = {t for x in inside for t in (*x.targets, *places(x))} | {loop.var}
+    changed |= {name for (owner, name), found in sites(program).bindings.items() if owner == role and any(any(y is loop for y in b.path) for b in found)}
+    still = _Still(program, role, inside, changed)
+    operands = [s.op.operands.get(name) for name in ("a", "b", "scale_a", "scale_b")]
+    if not all(e is None or (isinstance(e, Expr) and still.stands(e, _DEPTH)) for e in operands):
+        return None
+    views = sorted(still.views)
+    if not views:
+        return None
+    message = f"{call(s.op)} multiplies the same in every round of the loop over `{written(loop.var)}`: nothing in the loop changes its operands"
+    names = ", ".join(f"`{v}`" for v in views)
+    return Fault("D065", message, s.op.span, ((loop.head, "this loop"), *((w.op.span, f"fills `{v}`, in front of the loop") for v in views for w in _fills(program, v)[:1])),
+                 f"bring the round's part of {names} in the loop, or multiply once in front of it", (), {"role": role, "views": views})  # fmt: skip
+
+
+class _Still:
+    """Whether what an expression reads is the same in every round of a loop; `views` collects the shared memory that it comes from."""
+
+    def __init__(self, program: Program, role: str, inside: tuple[Site, ...], changed: set[str]) -> None:
+        self.program, self.role, self.inside, self.changed = program, role, inside, changed
+        self.views: set[str] = set()
+
+    def stands(self, e: Expr, depth: int) -> bool:
+        if isinstance(e.type, (TmemT, ScalesT)) or depth == 0:
+            return False
+        for n in e.parts():
+            if n.op == "view" and not self._filled_before(str(n.attrs["view"])):
+                return False
+            if n.op in ("step", "at", "prev", "load", "ld"):
+                return False
+            if n.op == "var" and str(n.attrs["name"]) in self.changed and not self._bound_alike(str(n.attrs["name"]), depth):
+                return False
+        return True
+
+    def _bound_alike(self, name: str, depth: int) -> bool:
+        """Whether the one thing that the loop binds a name to is the same in every round."""
+        bound = [x for x in self.inside if name in x.targets or name in places(x)]
+        others = sites(self.program).bindings.get((self.role, name), ())
+        if len(bound) != 1 or others or len(sites(self.program).results.get((self.role, name), ())) != 1:
+            return False
+        op = bound[0].op
+        value = op.operands.get("view") if op.name in _READS and "tensor" not in op.attrs else op.operands.get("value") if op.name == "compute" else None
+        return isinstance(value, Expr) and name not in {str(n.attrs["name"]) for n in value.parts() if n.op == "var"} and self.stands(value, depth - 1)
+
+    def _filled_before(self, view: str) -> bool:
+        """Whether the role alone fills a view, and not in the loop; nothing else lies there."""
+        fills = _fills(self.program, view)
+        if not fills or any(f.role.name != self.role or any(x.op is f.op for x in self.inside) for f in fills) or _overlaps(self.program, view):
+            return False
+        self.views.add(view)
+        return True
+
+
+_WRITES = frozenset({"store", "cp_async", "cp_async_rows", "tma_load", "tma_gather", "bulk_load", "send", "atomic"})
+
+
+def _fills(program: Program, view: str) -> list[Site]:
+    """The operations that write a view, or use it as scratch."""
+    return [s for s in sites(program).ops if any(isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == view for e in _written(s.op))]
+
+
+def _written(op: Op) -> tuple[object, ...]:
+    return (op.operands.get("view") if op.name in _WRITES else None, op.operands.get("scratch"))
+
+
+def _overlaps(program: Program, view: str) -> bool:
+    mine = program.views[view]
+    return any(v.pool == mine.pool and v is not mine and _span(v)[0] < _span(mine)[1] and _span(mine)[0] < _span(v)[1] for v in program.views.values())
+
+
+def _span(v: View) -> tuple[int, int]:
+    """First byte and the one behind the last of all stages of a view."""
+    size = -(-prod(v.shape) * DTYPES[v.dtype].bits // 8)
+    return v.offset, v.offset + (v.stages - 1) * (v.stage_bytes or size) + size
