@@ -13,7 +13,7 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Issue, Touch
 from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.record import record
-from cake_ir.types import ViewT
+from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import edits, trips
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.read_numbers import outside_reads
@@ -48,8 +48,8 @@ def guarded(plan: Plan, op: Op) -> Range | None:
     coords = op.operands.get("coords")
     if not isinstance(coords, tuple) or not _writes_tensor(op, plan) or op.operands.get("mask") is not None or op.attrs.get("clip"):
         return None
-    prefix = prefix_tensors(plan.program)
-    if not prefix:
+    source, prefix = op.operands.get("view") or op.operands.get("x"), prefix_tensors(plan.program)
+    if not prefix or not isinstance(source, Expr) or not isinstance(source.type, (ViewT, FragT)):  # one number has no rows of its own
         return None
     resolve = trips.resolver_of(plan.program, plan.sites[op.id].role)
     for k, e in enumerate(coords):
