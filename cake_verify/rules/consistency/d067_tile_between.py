@@ -1,0 +1,107 @@
+"""D067: copies in front of a loop and those in it leave no tile out between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, For, If, Program
+from cake_ir.types import FragT
+from cake_verify.analyses.sites import Site, boxed, constant_rounds, sites
+from cake_verify.analyses.trips import linear, resolver_of, spoken, written
+from cake_verify.analyses.words import call
+from cake_verify.rule import Page
+from cake_verify.rules.consistency.d065_same_product import _LARGEST
+from cake_verify.rules.examples import edit
+
+PAGE = Page(
+    code="D067",
+    title="a tile between the copies in front of a loop and those in it",
+    statement="Where copies in front of a loop bring the first tiles of a tensor along an axis and a copy in it goes on tile by tile, it goes on with the tile behind theirs.",
+    why="A loop that fetches one tile too far ahead never brings the tile in between: its place is taken by the next one, while masks and positions count on.",
+    failing=edit(_LARGEST, ("(j + 1) * 64", "(j + 2) * 64")),
+    passing=_LARGEST,
+    limits="Decided where both bring whole tiles of one size to one view and start at constants apart, and just one tile lies between them.",
+)
+
+_COPIES = ("cp_async", "tma_load")
+
+
+def check(program: Program) -> Iterator[Fault]:
+    by: dict[tuple[str, str, str], list[Site]] = {}
+    for s in sites(program).of(*_COPIES):
+        view = s.op.operands.get("view")
+        if isinstance(view, Expr) and isinstance(s.op.operands.get("coords"), tuple):
+            by.setdefault((s.role.name, str(s.op.attrs["tensor"]), str(view.type)), []).append(s)
+    for found in by.values():
+        for s in found if len(found) > 1 else ():
+            fault = _between(program, s, [o for o in found if o is not s and o.order < s.order])
+            if fault is not None:
+                yield fault
+                return
+
+
+def _between(program: Program, s: Site, before: list[Site]) -> Fault | None:
+    """The tile that lies between what copies in front of a loop have brought and the first that the loop's own copy brings."""
+    loop = next((x for x in reversed(s.loops) if x.kind != "tiles"), None)
+    if loop is None or loop.lo is None or loop.lo.op != "const" or any(x.kind != "tiles" for x in s.loops if x is not loop):
+        return None
+    outside = [o for o in before if loop not in o.loops and not any(isinstance(p, If) and p not in s.path for p in o.path if not _counted(o))]
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    for axis in range(len(coords)):
+        step = boxed(s.op, axis)
+        own = _start(program, s, axis, loop, step)
+        if own is None:
+            continue
+        first = own[0] + step * int(str(loop.lo.attrs["value"]))
+        there: dict[int, Site] = {}
+        for o in outside:
+            for tile in _tiles(program, o, axis, step, own[1]):
+                there[tile] = o
+        if there and _others_alike(program, s, next(iter(there.values())), axis) and first - step not in there and first - 2 * step in there:
+            o = there[first - 2 * step]
+            message = f"{call(s.op)} goes on at {first} of axis {axis}, and the copies in front of the loop end at {first - step}: nothing brings the {step} between"
+            return Fault("D067", message, s.op.spans.get("coords", s.op.span), ((o.op.span, "the last one in front of the loop"), (loop.head, f"goes on from `{written(loop.var)}` = {spoken(loop.lo)}")),
+                         f"go on where they end, {step} sooner", (), {"role": s.role.name, "axis": axis})  # fmt: skip
+    return None
+
+
+def _counted(o: Site) -> bool:
+    """Whether a copy stands in a loop that counts tiles: a branch there asks whether its tile exists."""
+    return bool(o.loops) and o.loops[-1].kind != "tiles"
+
+
+def _start(program: Program, s: Site, axis: int, loop: For, step: int) -> tuple[int, dict[str, int]] | None:
+    """Where a copy starts at 0 of the loop that moves it by whole tiles, and the terms that are not the loop's."""
+    coords = s.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    if isinstance(coords[axis].type, FragT):
+        return None
+    constant, terms = linear(resolver_of(program, s.role.name)(coords[axis]))
+    rest = {t: c for t, c in terms.items() if t != f"?{loop.var}"}
+    return (constant, rest) if terms.get(f"?{loop.var}") == step else None
+
+
+def _tiles(program: Program, o: Site, axis: int, step: int, rest: dict[str, int]) -> list[int]:
+    """Where the tiles start that a copy in front of the loop brings: one, or those of a loop between two numbers."""
+    coords = o.op.operands["coords"]
+    assert isinstance(coords, tuple)
+    if axis >= len(coords) or isinstance(coords[axis].type, FragT) or boxed(o.op, axis) != step:
+        return []
+    constant, terms = linear(resolver_of(program, o.role.name)(coords[axis]))
+    inner = o.loops[-1] if o.loops and o.loops[-1].kind != "tiles" else None
+    if inner is None:
+        return [constant] if terms == rest else []
+    rounds = constant_rounds(inner)
+    if rounds is None or inner.lo is None or terms.get(f"?{inner.var}") != step or {t: c for t, c in terms.items() if t != f"?{inner.var}"} != rest:
+        return []
+    lo = int(str(inner.lo.attrs["value"]))
+    return [constant + step * (lo + i) for i in range(min(rounds, 64))]
+
+
+def _others_alike(program: Program, s: Site, o: Site, axis: int) -> bool:
+    """Whether two copies differ in nothing but one coordinate."""
+    resolve, one, other = resolver_of(program, s.role.name), s.op.operands["coords"], o.op.operands["coords"]
+    assert isinstance(one, tuple) and isinstance(other, tuple)
+    return len(one) == len(other) and all(k == axis or linear(resolve(a)) == linear(resolve(b)) for k, (a, b) in enumerate(zip(one, other, strict=True)))
