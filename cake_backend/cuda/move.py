@@ -16,6 +16,8 @@ from cake_backend.cuda.globals import pointer, stride
 from cake_backend.cuda.rings import barrier_address
 from cake_backend.cuda.scalars import constant, factor, plus, scalar
 from cake_ir.boxes import Box, tma_boxes, transaction_bytes
+from cake_ir.derive.issue import meets_to_issue
+from cake_ir.derive.transactions import transactions
 from cake_ir.layout import LayoutError, ViewLayout
 from cake_ir.program import Expr, Op
 from cake_ir.types import ViewT
@@ -99,8 +101,15 @@ def arm(ctx: Context, armed: ArmedSet) -> None:
     ctx.out.line(call if ctx.role.single else f"if (thread == 0) {call}")
 
 
+def _meet(ctx: Context, op: Op) -> None:
+    """The lanes of a warp that does more than issue meet before one of them starts a phase: all of them have returned from their waits."""
+    if meets_to_issue(ctx.program, ctx.role.role.name) and any(t.loads[0].op is op for t in transactions(ctx.program)[0]):
+        ctx.out.line("__syncwarp();")
+
+
 def tma_load(ctx: Context, op: Op) -> None:
     """`view.tma_load`: one box a panel, or this CTA's slice of each to all CTAs of a multicast."""
+    _meet(ctx, op)
     if (armed := ctx.role.armed.get(op.id)) is not None:
         arm(ctx, armed)
     r = at_stage(ctx, view_operand(op), stage_operand(op))
@@ -219,6 +228,7 @@ def _column_axis(box: Box) -> int:
 
 def bulk_load(ctx: Context, op: Op) -> None:
     """`view.bulk_load`: consecutive elements of a tensor, not clipped."""
+    _meet(ctx, op)
     if (armed := ctx.role.armed.get(op.id)) is not None:
         arm(ctx, armed)
     r = at_stage(ctx, view_operand(op), stage_operand(op))

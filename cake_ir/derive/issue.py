@@ -44,3 +44,11 @@ def issue_roles(program: Program) -> frozenset[str]:
         if alone[site.role] and not issues_alone(site.op, program):
             alone[site.role] = False
     return frozenset(role for role, yes in alone.items() if yes)
+
+
+def meets_to_issue(program: Program, role: str) -> bool:
+    """Whether the lanes of a role's member meet in front of the first copy of a phase: one warp, whose lanes all wait and of which one issues.
+
+    A lane that still waits for the slot when the copies of the others have come and gone would wait for a phase that is over.
+    """
+    return program.roles[role].member_warps == 1 and role not in issue_roles(program)

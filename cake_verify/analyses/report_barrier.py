@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_ir.derive.clusters import guarded_loads
-from cake_ir.fault import Fault, Fix
+from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops.effects import Arrive, Commit, Issue, Turn, Wait
 from cake_ir.program import Assign, Expr, Op, statements
 from cake_ir.span import Span
@@ -122,12 +122,29 @@ def late_pass(r: Replay, found: Found) -> Fault:
     waiter = waits[-1] if waits else None
     span = waiter.op.span if waiter else op.span
     subject = who(r, waiter.member) if waiter else who(r, m)
+    if waiter is not None and not waiter.member.single and copies == {waiter.member.role}:
+        return _ahead_of_its_lanes(r, bar, k, waiter, m, op)
     message = f"phase {k} of `{name}` may complete while {subject} still waits for phase {k - 1}: equal parity would keep it waiting"
     related = ((op.span, f"{who(r, m)} completes the later phase here"),) if waiter else ()
     related += ((barrier.span, "declared here"),)
     return Fault("S020", message, span, related, facts={"barrier": name, "phase": k, "setting": str(r.setting)},
                  help="whoever completes a phase has to know that all waits for the one before have returned: does every waiter also release?",
                  trace=trace(r, [(waiter, "waits"), *_gifts(r, bar)], (m, "completes the next phase")))  # fmt: skip
+
+
+def _ahead_of_its_lanes(r: Replay, bar: Bar, k: int, waiter: Entry, m: Member, op: Op) -> Fault:
+    """One thread of a role starts the copies of a phase, and nothing holds it back until the others have returned from the wait in front of them."""
+    program, name, role = r.plan.program, _name(r, bar), waiter.member.role
+    alone = next((b.name for b in program.named.values() if b.roles == (role,)), "")
+    meet = alone or f"{role}_meet"
+    edit = edits.after(waiter.op.span, f"lm.sync({meet})")
+    if not alone:
+        pad = "\n" + " " * (program.launch.span.column - 1)  # a declaration's span is that of its call
+        edit = Fix((Edit(program.roles[role].span.end(), f"{pad}{meet} = lm.named_barrier({role})"), *edit.edits), "likely", f"let `{role}` meet behind the wait")
+    message = f"other threads of `{role}` may still wait for `{name}` when the one that starts the copies has gone on and the slot is free again: equal parity would keep them waiting"
+    related = ((op.span, f"{who(r, m)} completes the later phase here"), (program.barriers[name].span, "declared here"))
+    return Fault("S020", message, waiter.op.span, related, f"let `{role}` meet behind the wait, or give the copies a role that does nothing else: one thread runs that", (edit,),
+                 facts={"barrier": name, "phase": k, "role": role, "setting": str(r.setting)}, trace=trace(r, [(waiter, "waits"), *_gifts(r, bar)], (m, "completes the next phase")))  # fmt: skip
 
 
 def _before_its_wait(r: Replay, m: Member, name: str, n: int | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cake_ir.derive.issue import hands_over
+from cake_ir.derive.issue import hands_over, meets_to_issue
 from cake_ir.derive.mma_groups import mma_groups
 from cake_ir.derive.pairs import of_pair
 from cake_ir.dtypes import DTYPES
@@ -161,7 +161,7 @@ def load_tx(plan: Plan, op: Op, role: str) -> Step:
         receivers, parts, slices = tuple((r,) for r in range(plan.ranks)), 1, (plan.lookup(op, "view"),)
     share_bytes = t.rows * t.cols * DTYPES[t.dtype].bits // 8 // parts
     landings = plan.landings(str(op.attrs["barrier"]))
-    meets, whole = hands_over(op), slices[0]
+    meets, whole = hands_over(op) or (number == first and meets_to_issue(plan.program, role)), slices[0]
 
     def alone(m: Member, v: Values) -> Any:
         """The same as `step` where the copy stays in its CTA, as most do."""

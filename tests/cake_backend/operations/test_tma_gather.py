@@ -11,7 +11,6 @@ from cake_backend.cuda.lower import lower
 from cake_backend.simulate import adversaries, simulate
 from cake_ir.boxes import gather_boxes
 from cake_ir.layout import LayoutError, ViewLayout
-from cake_verify.gates import verify_text
 
 CORPUS = Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus"
 GEMM = (CORPUS / "tcgen05_gemm.py").read_text("utf-8")
@@ -134,8 +133,7 @@ def test_a_list_that_the_role_writes_itself_does_not_ride_on_the_ring_of_the_row
     passes(text)
     tensors, want = arrays(50, 144, 136, 144)
     assert simulated(text, tensors, {"V": 50, "M": 144, "N": 136, "K": 144}, ctas=1)["C"].tobytes() == want.tobytes()
-    lanes = verify_text(text.replace("                lm.wait(empty, stage=s)\n                lm.sync(alone)\n", "                lm.wait(empty, stage=s)\n"))
-    assert [d.code for d in lanes.errors] == ["S020"] and "`listed`" not in lanes.errors[0].message, lanes.to_text()
+    passes(text.replace("                lm.wait(empty, stage=s)\n                lm.sync(alone)\n", "                lm.wait(empty, stage=s)\n"))  # the lanes of its one warp meet before they start a phase
     unread = codes(text.replace(")\n            lm.sync(alone)\n            for k", ")\n            for k").replace("                lm.sync(alone)\n", ""))
     assert unread == {"S004"}
 
