@@ -56,23 +56,42 @@ def _longer(search: Settings, length: Any) -> Setting | None:
     s = search.scheduler
     assert s is not None and search.counts is not None
     wanted = min(search.window, LONGEST)
-    choice = {n: values[0] for n, values in search.candidates.items()}
     best: tuple[float, dict[str, int], int, tuple[int, ...]] | None = None
-    for _ in range(2):
-        for name, values in search.candidates.items():
-            for value in values:
-                trial = {**choice, name: value}
-                got = search.profile(trial)
-                if got is None or not 0 < got[0] <= TILES:
-                    continue
-                env = search.environment(trial)
-                env["tile"] = {f: n - 1 for f, n in zip(s.fields, search.counts(env), strict=True)}
-                n = length(env)[0]
-                distance = abs(n - wanted) + (1000 if n < 2 else 0) + 0.01 * got[0]
-                if best is None or distance < best[0]:
-                    best = distance, trial, got[0], got[1]
-        if best is not None:
-            choice = best[1]
+    for first in (_least, _most):  # from the least alone, a length that needs two arguments at once is not come to
+        choice = first(search)
+        for _ in range(2):
+            for name, values in search.candidates.items():
+                for value in values:
+                    trial = {**choice, name: value}
+                    got = search.profile(trial)
+                    if got is None or not 0 < got[0] <= TILES:
+                        continue
+                    env = search.environment(trial)
+                    env["tile"] = {f: n - 1 for f, n in zip(s.fields, search.counts(env), strict=True)}
+                    n = length(env)[0]
+                    distance = abs(n - wanted) + (1000 if n < 2 else 0) + 0.01 * got[0]
+                    if best is None or distance < best[0]:
+                        best = distance, trial, got[0], got[1]
+            if best is not None:
+                choice = best[1]
+        if best is not None and best[0] < 1000:
+            break
     if best is None or best[0] >= 1000:
         return None
     return search.setting(Goal(best[2], 2), best[1], best[3], best[2], last=True)
+
+
+def _least(search: Settings) -> dict[str, int]:
+    return {n: values[0] for n, values in search.candidates.items()}
+
+
+def _most(search: Settings) -> dict[str, int]:
+    """The greatest arguments, one after the other, that leave no more tiles than are walked."""
+    choice = _least(search)
+    for name, values in search.candidates.items():
+        for value in sorted(values, reverse=True):
+            got = search.profile({**choice, name: value})
+            if got is not None and 0 < got[0] <= TILES:
+                choice[name] = value
+                break
+    return choice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cake_ir.fault import Edit, Fault, Fix
-from cake_ir.program import Assign, Expr, If, Op
+from cake_ir.program import Expr, If, Op
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.affine import Affine, affine
@@ -18,7 +18,7 @@ from cake_verify.analyses.report_labels import coordinate, form_of, place, share
 from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.slices import Slice, odd_slice, slices
-from cake_verify.analyses.trips import canonical, spoken, written
+from cake_verify.analyses.trips import canonical
 from cake_verify.analyses.value_scales import ScaleClash
 from cake_verify.analyses.value_walk import Clash, ValueWalk
 from cake_verify.analyses.words import call, span_of, view_name
@@ -279,74 +279,6 @@ def _misplaced(plan: Plan, walk: ValueWalk, c: Clash, facts: dict[str, object]) 
     role = plan.sites[suspect[2]].role if suspect else c.member.role
     span = plan.program.ops[suspect[2]].spans.get("coords", span_at(plan, suspect)) if fix and suspect else span_at(plan, suspect)
     return Fault("S034", message, span, related, help_text, tuple(fixes), facts | {"role": role})
-
-
-# ------------------------------------------------------------------ products that are lost
-
-
-def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
-    """Products that start from zero over earlier ones which nobody has read: most of an operation's work is thrown away."""
-    out = []
-    for number, lost in walk.lost.items():
-        op = plan.program.ops[number]
-        if 2 * lost < walk.made[number] or walk.made[number] < 2:
-            continue
-        start = op.spans.get("init")
-        message = f"{lost} of {walk.made[number]} products of {call(op)} are overwritten before anything has read them: its accumulator starts from zero each time"
-        loops = [loop for loop in plan.sites[number].loops if loop.kind != "tiles"]
-        fixes: tuple[Fix, ...] = ()
-        if start is not None and _declared_zero(plan, op):
-            fixes = (edits.replace(start, "False", title="add to what the accumulator is declared with"),)
-        elif start is not None and loops:
-            firsts = [f"{written(x.var)} == {spoken(x.lo) if x.lo is not None else '0'}" for x in loops]
-            fixes = (edits.replace(start, f"({' and '.join(firsts)})"),)
-        related = ((loops[-1].head, "repeated here"),) if loops else ()
-        out.append(Fault("S035", message, start or op.span, related, "start from zero at the first product of a tile only", fixes,
-                         {"role": plan.sites[number].role, "lost": lost, "made": walk.made[number], "setting": str(setting)}))  # fmt: skip
-    return out or _updates_lost(plan, walk, setting) or _members_lost(plan, walk, setting)
-
-
-def _updates_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
-    """Products that start from zero right behind an update in place of their accumulator, each time."""
-    for number, by in walk.clobbered.items():
-        if sum(by.values()) < walk.made[number]:
-            continue
-        op, before = plan.program.ops[number], plan.program.ops[next(iter(by))]
-        start = op.spans.get("init", op.span)
-        names = [written(t) for t in plan.sites[before.id].stmt.targets] if isinstance(plan.sites[before.id].stmt, Assign) else []  # type: ignore[union-attr]  # tested here
-        message = f"{call(op)} starts from zero, and what `{', '.join(names)}` was brought up to date with just before is lost"
-        return [Fault("S035", message, start, ((before.span, "updated here, and never read"),), "add to it, or leave the update out",
-                      (edits.replace(start, "False"),) if "init" in op.spans else (), {"role": plan.sites[number].role, "setting": str(setting)})]  # fmt: skip
-    return []
-
-
-def _members_lost(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
-    """Members whose sums nobody reads, while those of the others are read."""
-    out = []
-    for number in sorted(walk.made):
-        shares = {i: share for (n, i), share in walk.shares.items() if n == number}
-        idle = [i for i, (made, lost) in shares.items() if 2 * lost >= made]
-        if len(shares) < 2 or not idle or len(idle) == len(shares):
-            continue
-        op, role = plan.program.ops[number], plan.sites[number].role
-        index = f"{role}.index"
-        guards = list(dict.fromkeys(s.cond.span for x in plan.sites.values() if x.role == role and x.op.id > number for s, _ in x.around
-                                    if isinstance(s, If) and any(n.op == "role_index" for n in s.cond.parts())))  # fmt: skip
-        message = f"nothing reads what {call(op)} sums in member {idle[0]} of `{role}`: its share of the products is lost"
-        related = ((op.span, "summed here"), *((span, "this says who reads, too") for span in guards[1:3])) if guards else ()
-        out.append(Fault("S035", message, guards[0] if guards else op.span, related, f"let each member store its sum, or hand it to the one that adds them: a condition on `{index}` says who",
-                         (), {"role": role, "member": idle[0], "lost": shares[idle[0]][1], "made": shares[idle[0]][0], "setting": str(setting)}))  # fmt: skip
-    return out[:1]
-
-
-def _declared_zero(plan: Plan, op: Op) -> bool:
-    """Whether the accumulator gets a value where it is declared."""
-    names = {str(n.attrs["name"]) for n in op.operands["acc"].parts() if n.op == "var"} if isinstance(op.operands["acc"], Expr) else set[str]()
-    for s in plan.sites.values():
-        value = s.op.operands.get("value")
-        if s.role == plan.sites[op.id].role and isinstance(s.stmt, Assign) and names & set(s.stmt.targets) and isinstance(value, Expr) and value.op == "frag":
-            return value.attrs.get("init") is not None
-    return False
 
 
 # ------------------------------------------------------------------ outside

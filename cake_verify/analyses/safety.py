@@ -28,8 +28,9 @@ from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
 from cake_verify.analyses.report import report
 from cake_verify.analyses.report_grid import grid_faults
+from cake_verify.analyses.report_lost import lost_products
 from cake_verify.analyses.report_unread import unread_fault
-from cake_verify.analyses.report_value import clash_fault, lost_products, outside_tensor
+from cake_verify.analyses.report_value import clash_fault, outside_tensor
 from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Undecided

@@ -84,6 +84,8 @@ class Steps:
         self.keys: dict[tuple[int, str, int | None], str] = {}
         self.long: dict[str, str] = {}  # canonical text of what is too long to be read -> what stands for it
         self.multiplied: dict[tuple[int, str, int | None, int], Polynomial] = {}
+        used = {str(s.scheduler) for block in program.body for s in statements(block.body) if isinstance(s, For) and s.kind == "tiles"}
+        self.tiles = program.schedulers[used.pop()] if len(used) == 1 else None
         try:
             self._count_all()
         except Unwieldy:  # nothing is said of any
@@ -228,18 +230,27 @@ class Steps:
     # -------------------------------------------------------- comparing
 
     def differ(self, a: Polynomial, b: Polynomial, assumed: list[Expr]) -> bool:
-        """Whether two counts differ for some values of what they depend on, with the assumptions kept."""
+        """Whether two counts differ for some values of what they depend on, with the assumptions kept and tiles that there are."""
         if a == b:
             return False
-        for seed in range(24):
+        within = self._tiles_of(a, b)
+        for seed in range(240 if within else 24):
             draw = random.Random(seed)
             values: dict[str, Any] = {}
             known: dict[int, Any] = {}
-            if all(self._value(c, values, draw, known) is not False for c in assumed):
+            if all(self._value(c, values, draw, known) is not False for c in assumed) and all(self._value(c, values, draw, known) for c in within):
                 x, y = self._count(a, values, draw, known), self._count(b, values, draw, known)
                 if x is not None and y is not None and x != y:
                     return True
         return False
+
+    def _tiles_of(self, *counts: Polynomial) -> list[Expr]:
+        """That the tile whose fields counts depend on is one of the tile space; empty where that cannot be said."""
+        fields = {str(n.attrs["name"]): n for p in counts for m in p for atom in m if atom in self.atoms for n in self.atoms[atom].parts() if n.op == "field"}
+        d = self.tiles
+        if d is None or d.kind == "grouped":
+            return []
+        return [Expr("lt", (n, self._inline(d.tiles[d.names.index(name)], "")), {}, n.type, n.span) for name, n in fields.items() if name in d.names]
 
     def _count(self, p: Polynomial, values: dict[str, Any], draw: random.Random, known: dict[int, Any]) -> int | None:
         total = 0
@@ -262,7 +273,7 @@ class Steps:
             return known[id(e)]
         key = print_expr(self.program, e)
         if key not in values:
-            values[key] = draw.choice((1, 2, 3, 5, 8, 64, 128, 256, 300, 513, 1024, 1152))
+            values[key] = draw.choice((0, 1, 2, 3, 4, 8) if e.op == "field" else (1, 2, 3, 5, 8, 64, 128, 256, 300, 513, 1024, 1152))
         return values[key]
 
     def shown(self, p: Polynomial) -> str:

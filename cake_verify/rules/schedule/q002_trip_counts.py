@@ -60,7 +60,8 @@ def _by_arguments(steps: Steps, r: RoleSteps) -> bool:
     if _branches(steps.program, r.role):
         return False
     atoms = [steps.atoms[n] for m in r.count for n in m if n in steps.atoms]
-    return all(n.op in ("param", "const", "add", "sub", "mul", "cdiv", "floordiv", "mod", "min", "max", "neg") and "[" not in str(n.attrs.get("name", "")) for e in atoms for n in e.parts())
+    fields = steps.tiles is not None and steps.tiles.kind != "grouped"
+    return all((n.op == "field" and fields) or (n.op == "var" and n.attrs.get("name") == "t" and fields) or (n.op in ("param", "const", "add", "sub", "mul", "cdiv", "floordiv", "mod", "min", "max", "neg") and "[" not in str(n.attrs.get("name", ""))) for e in atoms for n in e.parts())
 
 
 def _branches(program: Program, role: str) -> bool:
