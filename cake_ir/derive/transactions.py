@@ -65,18 +65,19 @@ def _home(program: Program, site: Site, key: object) -> tuple[Stmt, ...]:
     return block.body
 
 
-def _binding(home: tuple[Stmt, ...], op: Op, stage: object) -> int:
+def _binding(home: tuple[Stmt, ...], site: Site, stage: object) -> int:
     """Which binding of its slot a load reads: how often one pass has bound a name in the slot, or stepped the ring that it is on, in front of the load."""
     if not isinstance(stage, Expr):
         return 0
     names = {e.attrs["name"] for e in stage.parts() if e.op == "var"}
     rings = {e.attrs["ring"] for e in stage.parts() if e.op == "at"}
+    holders = {id(site.stmt), *(id(s) for s, _ in site.around)}
     count = 0
     for s in home:
-        if isinstance(s, Assign):
-            count += not names.isdisjoint(s.targets) or (isinstance(s.value, Expr) and s.value.op == "step" and s.value.attrs["ring"] in rings)
-        if _within((s,), op):
+        if id(s) in holders:
             break
+        if isinstance(s, Assign) and (not names.isdisjoint(s.targets) or (isinstance(s.value, Expr) and s.value.op == "step" and s.value.attrs["ring"] in rings)):
+            count += 1
     return count
 
 
@@ -127,7 +128,7 @@ def transactions(program: Program) -> tuple[tuple[TxSet, ...], tuple[Fault, ...]
         key = _slot_key(site.op.operands.get("stage"), site)
         home = _home(program, site, key)
         homes[id(home)] = home
-        groups.setdefault((str(site.op.attrs["barrier"]), site.role, key, id(home), _binding(home, site.op, site.op.operands.get("stage"))), []).append(site)
+        groups.setdefault((str(site.op.attrs["barrier"]), site.role, key, id(home), _binding(home, site, site.op.operands.get("stage"))), []).append(site)
     sets, faults = [], []
     for (barrier, role, _, home_id, _), loads in groups.items():
         ids = {s.op.id: load_bytes(s.op) for s in loads}

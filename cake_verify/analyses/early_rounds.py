@@ -44,8 +44,9 @@ def _whole(hi: Expr | None) -> tuple[Fix, ...]:
 
 def _loads(program: Program) -> Iterator[Fault]:
     """Loops that bring a tensor tile by tile and end the same number of rounds before its end, whatever its length is."""
-    early = {id(x.stmt) for x in counted_loops(program) if (x.hi.op == "sub" and x.hi.args[1].op == "const") or x.constant}
-    if not early:
+    early = {id(x.stmt) for x in counted_loops(program) if x.hi.op == "sub" and x.hi.args[1].op == "const"}
+    fixed = {id(x.stmt) for x in counted_loops(program) if x.constant} if any(isinstance(e, int) and e > 1 for p in program.tensors.values() for e in p.extents[:-1]) else set()
+    if not early and not fixed:
         return
     by: dict[str, list[Site]] = {}
     for s in sites(program).ops:
@@ -53,10 +54,11 @@ def _loads(program: Program) -> Iterator[Fault]:
             by.setdefault(str(s.op.attrs["tensor"]), []).append(s)
     for name, found in by.items():
         tensor = program.tensors.get(name)
-        if tensor is None or any(s.op.name not in LOADS for s in found) or not any(id(x) in early for s in found for x in s.loops):
+        if tensor is None or any(s.op.name not in LOADS for s in found):
             continue
+        short = early | fixed if any(isinstance(e, int) for e in tensor.extents[:-1]) else early
         for s in found:
-            if (told := _early(program, s, tensor, early, [o for o in found if o is not s])) is not None:
+            if any(id(x) in short for x in s.loops) and (told := _early(program, s, tensor, short, [o for o in found if o is not s])) is not None:
                 yield told
                 break
 
@@ -67,8 +69,8 @@ def _early(program: Program, s: Site, tensor: Param, early: set[int], others: li
     if not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(p, If) for p in s.path):
         return None
     for axis in range(len(coords)):
-        found = _rounds_of(program, s, tensor, axis)
-        if found is None or id(found[0]) not in early:
+        found = _rounds_of(program, s, tensor, axis, early)
+        if found is None:
             continue
         loop, missing = found
         if not missing or (others and not (_sums_up(program, s, loop) and all(_whole_alone(program, o, tensor, axis) for o in others))):
@@ -82,8 +84,8 @@ def _early(program: Program, s: Site, tensor: Param, early: set[int], others: li
     return None
 
 
-def _rounds_of(program: Program, s: Site, tensor: Param, axis: int) -> tuple[For, int] | None:
-    """The loop that alone moves a load along an axis from its first tile on, and how many rounds it lacks."""
+def _rounds_of(program: Program, s: Site, tensor: Param, axis: int, among: set[int] | None = None) -> tuple[For, int] | None:
+    """The loop (one of those `among` which it is asked for) that alone moves a load along an axis from its first tile on, and how many rounds it lacks."""
     coords = s.op.operands["coords"]
     assert isinstance(coords, tuple)
     e, extent = coords[axis], tensor.extents[len(tensor.extents) - 1 - axis]
@@ -92,7 +94,7 @@ def _rounds_of(program: Program, s: Site, tensor: Param, axis: int) -> tuple[For
         return None
     ((term, stride),) = line.terms.items()
     loop = next((x for x in s.loops if x.var == term), None)
-    if loop is None or stride != boxed(s.op, axis):
+    if loop is None or (among is not None and id(loop) not in among) or stride != boxed(s.op, axis):
         return None
     if isinstance(extent, int):
         return _parts(program, s, loop, -(-extent // stride))

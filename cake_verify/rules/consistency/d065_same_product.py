@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from math import prod
 
 from cake_ir.dtypes import DTYPES
+from cake_ir.fact import fact
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Op, Program, View
+from cake_ir.program import Expr, For, Program, View
 from cake_ir.types import ScalesT, TmemT, ViewT
 from cake_verify.analyses.sites import Site, constant_rounds, rounds, sites
 from cake_verify.analyses.trips import written
@@ -69,12 +70,18 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _same(program: Program, s: Site) -> Fault | None:
     loop, role = s.loops[-1], s.role.name
+    operands = [e for name in ("b", "a", "scale_a", "scale_b") if isinstance(e := s.op.operands.get(name), Expr)]
+    for e in operands:
+        if isinstance(e.type, (TmemT, ScalesT)):
+            return None
+        for n in e.parts():
+            if n.op == "var" and _moves(program, role, n, loop):
+                return None
     inside = next(inside for x, inside in rounds(program, role) if x is loop)
     changed = {t for x in inside for t in (*x.targets, *places(x))} | {loop.var}
     changed |= {name for (owner, name), found in sites(program).bindings.items() if owner == role and any(any(y is loop for y in b.path) for b in found)}
     still = _Still(program, role, inside, changed)
-    operands = [s.op.operands.get(name) for name in ("a", "b", "scale_a", "scale_b")]
-    if not all(e is None or (isinstance(e, Expr) and still.stands(e, _DEPTH)) for e in operands):
+    if not all(still.stands(e, _DEPTH) for e in operands):
         return None
     views = sorted(still.views)
     if not views:
@@ -83,6 +90,12 @@ def _same(program: Program, s: Site) -> Fault | None:
     names = ", ".join(f"`{v}`" for v in views)
     return Fault("D065", message, s.op.span, ((loop.head, "this loop"), *((w.op.span, f"fills `{v}`, in front of the loop") for v in views for w in _fills(program, v)[:1])),
                  f"bring the round's part of {names} in the loop, or multiply once in front of it", (), {"role": role, "views": views})  # fmt: skip
+
+
+def _moves(program: Program, role: str, name: Expr, loop: For) -> bool:
+    """Whether a loop counts by a name, or binds it to a number or slot in its rounds."""
+    text = str(name.attrs["name"])
+    return text == loop.var or any(loop in b.path for b in sites(program).bindings.get((role, text), ()))
 
 
 class _Still:
@@ -126,13 +139,19 @@ class _Still:
 _WRITES = frozenset({"store", "cp_async", "cp_async_rows", "tma_load", "tma_gather", "bulk_load", "send", "atomic"})
 
 
-def _fills(program: Program, view: str) -> list[Site]:
+def _fills(program: Program, view: str) -> tuple[Site, ...]:
     """The operations that write a view, or use it as scratch."""
-    return [s for s in sites(program).ops if any(isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == view for e in _written(s.op))]
+    return _filled(program).get(view, ())
 
 
-def _written(op: Op) -> tuple[object, ...]:
-    return (op.operands.get("view") if op.name in _WRITES else None, op.operands.get("scratch"))
+@fact
+def _filled(program: Program) -> dict[str, tuple[Site, ...]]:
+    found: dict[str, list[Site]] = {}
+    for s in sites(program).ops:
+        for e in (s.op.operands.get("view") if s.op.name in _WRITES else None, s.op.operands.get("scratch")):
+            if isinstance(e, Expr) and isinstance(e.type, ViewT):
+                found.setdefault(e.type.view, []).append(s)
+    return {view: tuple(by) for view, by in found.items()}
 
 
 def _overlaps(program: Program, view: str) -> bool:

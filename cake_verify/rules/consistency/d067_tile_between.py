@@ -28,27 +28,29 @@ _COPIES = ("cp_async", "tma_load")
 
 
 def check(program: Program) -> Iterator[Fault]:
-    by: dict[tuple[str, str, str], list[Site]] = {}
-    for s in sites(program).of(*_COPIES):
-        view = s.op.operands.get("view")
-        if isinstance(view, Expr) and isinstance(s.op.operands.get("coords"), tuple):
-            by.setdefault((s.role.name, str(s.op.attrs["tensor"]), str(view.type)), []).append(s)
+    copies = sites(program).of(*_COPIES)
+    by: dict[tuple[str, str], list[Site]] = {}
+    for s in copies if len(copies) > 1 else ():
+        by.setdefault((s.role.name, str(s.op.attrs["tensor"])), []).append(s)
     for found in by.values():
-        for s in found if len(found) > 1 else ():
-            fault = _between(program, s, [o for o in found if o is not s and o.order < s.order])
+        for s in found[1:]:
+            fault = _between(program, s, found) if s.loops and s.loops[-1].kind != "tiles" else None
             if fault is not None:
                 yield fault
                 return
 
 
-def _between(program: Program, s: Site, before: list[Site]) -> Fault | None:
+def _between(program: Program, s: Site, copies: list[Site]) -> Fault | None:
     """The tile that lies between what copies in front of a loop have brought and the first that the loop's own copy brings."""
     loop = next((x for x in reversed(s.loops) if x.kind != "tiles"), None)
     if loop is None or loop.lo is None or loop.lo.op != "const" or any(x.kind != "tiles" for x in s.loops if x is not loop):
         return None
+    view = s.op.operands["view"]
+    before = [o for o in copies if o.order < s.order and isinstance(view, Expr) and isinstance(x := o.op.operands["view"], Expr) and x.type == view.type]
     outside = [o for o in before if loop not in o.loops and not any(isinstance(p, If) and p not in s.path for p in o.path if not _counted(o))]
     coords = s.op.operands["coords"]
-    assert isinstance(coords, tuple)
+    if not outside or not isinstance(coords, tuple):
+        return None
     for axis in range(len(coords)):
         step = boxed(s.op, axis)
         own = _start(program, s, axis, loop, step)
