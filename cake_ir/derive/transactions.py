@@ -69,15 +69,17 @@ def _binding(home: tuple[Stmt, ...], site: Site, stage: object) -> int:
     """Which binding of its slot a load reads: how often one pass has bound a name in the slot, or stepped the ring that it is on, in front of the load."""
     if not isinstance(stage, Expr):
         return 0
-    names = {e.attrs["name"] for e in stage.parts() if e.op == "var"}
-    rings = {e.attrs["ring"] for e in stage.parts() if e.op == "at"}
-    holders = {id(site.stmt), *(id(s) for s, _ in site.around)}
-    count = 0
+    leaves = (stage,) if stage.op in ("var", "at") else stage.parts()
+    count, around = 0, [x for x, _ in site.around]
     for s in home:
-        if id(s) in holders:
+        if s is site.stmt or s in around:
             break
-        if isinstance(s, Assign) and (not names.isdisjoint(s.targets) or (isinstance(s.value, Expr) and s.value.op == "step" and s.value.attrs["ring"] in rings)):
-            count += 1
+        if isinstance(s, Assign):
+            for e in leaves:
+                if e.op == "var":
+                    count += e.attrs["name"] in s.targets
+                elif e.op == "at" and isinstance(s.value, Expr) and s.value.op == "step":
+                    count += s.value.attrs["ring"] == e.attrs["ring"]
     return count
 
 

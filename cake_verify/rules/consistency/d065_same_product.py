@@ -10,7 +10,7 @@ from cake_ir.fact import fact
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program, View
 from cake_ir.types import ScalesT, TmemT, ViewT
-from cake_verify.analyses.sites import Site, constant_rounds, rounds, sites
+from cake_verify.analyses.sites import Site, Sites, constant_rounds, rounds, sites
 from cake_verify.analyses.trips import written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
@@ -62,24 +62,48 @@ _DEPTH = 8
 
 
 def check(program: Program) -> Iterator[Fault]:
-    for s in sites(program).of("mma"):
-        if s.loops and s.loops[-1].kind != "tiles" and constant_rounds(s.loops[-1]) != 1 and (fault := _same(program, s)) is not None:
+    found = sites(program)
+    for s in found.of("mma"):
+        loop = s.loops[-1] if s.loops else None
+        if loop is None or loop.kind == "tiles" or _turns(found, s, loop):
+            continue
+        if constant_rounds(loop) != 1 and (fault := _same(program, s, loop)) is not None:
             yield fault
             return
 
 
-def _same(program: Program, s: Site) -> Fault | None:
-    loop, role = s.loops[-1], s.role.name
+def _turns(found: Sites, s: Site, loop: For) -> bool:
+    """Whether a product has an operand that clearly is another one in each round: a slot or part that the loop counts. Told at a glance, as for most there are."""
+    role, operands = s.role.name, s.op.operands
+    for name in ("b", "a"):
+        e = operands[name]
+        if not isinstance(e, Expr) or isinstance(e.type, TmemT):
+            return True
+        waiting = [e]
+        while waiting:
+            n = waiting.pop()
+            waiting += n.args
+            if n.op != "var":
+                continue
+            text = str(n.attrs["name"])
+            if text == loop.var:
+                return True
+            for b in found.bindings.get((role, text), ()):
+                if loop in b.path:
+                    return True
+            for r in found.results.get((role, text), ()):
+                view = r.op.operands.get("view")
+                if loop in r.path and isinstance(view, Expr) and n is e:
+                    waiting += view.args
+    return False
+
+
+def _same(program: Program, s: Site, loop: For) -> Fault | None:
+    role = s.role.name
     operands = [e for name in ("b", "a", "scale_a", "scale_b") if isinstance(e := s.op.operands.get(name), Expr)]
-    for e in operands:
-        if isinstance(e.type, (TmemT, ScalesT)):
-            return None
-        for n in e.parts():
-            if n.op == "var" and _moves(program, role, n, loop):
-                return None
     inside = next(inside for x, inside in rounds(program, role) if x is loop)
     changed = {t for x in inside for t in (*x.targets, *places(x))} | {loop.var}
-    changed |= {name for (owner, name), found in sites(program).bindings.items() if owner == role and any(any(y is loop for y in b.path) for b in found)}
+    changed |= {name for (owner, name), found in sites(program).bindings.items() if owner == role and any(loop in b.path for b in found)}
     still = _Still(program, role, inside, changed)
     if not all(still.stands(e, _DEPTH) for e in operands):
         return None
@@ -90,12 +114,6 @@ def _same(program: Program, s: Site) -> Fault | None:
     names = ", ".join(f"`{v}`" for v in views)
     return Fault("D065", message, s.op.span, ((loop.head, "this loop"), *((w.op.span, f"fills `{v}`, in front of the loop") for v in views for w in _fills(program, v)[:1])),
                  f"bring the round's part of {names} in the loop, or multiply once in front of it", (), {"role": role, "views": views})  # fmt: skip
-
-
-def _moves(program: Program, role: str, name: Expr, loop: For) -> bool:
-    """Whether a loop counts by a name, or binds it to a number or slot in its rounds."""
-    text = str(name.attrs["name"])
-    return text == loop.var or any(loop in b.path for b in sites(program).bindings.get((role, text), ()))
 
 
 class _Still:

@@ -44,15 +44,18 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     if "frag" not in mentions(program):
         return
-    for (role, name), bound in sites(program).results.items():
+    found = sites(program)
+    for (role, name), bound in found.results.items():
+        if len(bound) < 2:
+            continue
         began = bound[0]
         start = began.op.operands.get("value")
-        if len(bound) < 2 or not isinstance(start, Expr) or start.op != "frag" or not isinstance(start.type, FragT) or (role, name) in sites(program).bindings:
+        if not isinstance(start, Expr) or start.op != "frag" or not isinstance(start.type, FragT) or (role, name) in found.bindings:
             continue
         init = start.attrs.get("init")
         if not isinstance(init, (int, float)) or not init or not isfinite(init) or not all(_adds(b, name) for b in bound[1:]):
             continue
-        after = [s for s in sites(program).of_role(role) if s.order > began.order and s.op is not began.op]
+        after = [s for s in found.of_role(role) if s.order > began.order and s.op is not began.op]
         if any(name in places(s) for s in after):
             continue
         use = next((s for s in after if _summed(s, name)), None)
