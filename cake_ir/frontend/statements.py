@@ -25,7 +25,7 @@ from cake_ir.frontend.declare import refuse_statement
 from cake_ir.frontend.named_scales import named_scales
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named, Poisoned
 from cake_ir.frontend.source import valid_name
-from cake_ir.frontend.unroll import steps_back, unrolled
+from cake_ir.frontend.unroll import other_loop, steps_back, unrolled
 from cake_ir.frontend.values import const_int, lift, value
 from cake_ir.program import Assign, Expr, For, If, Role, RoleBlock, Scheduler, Stmt
 from cake_ir.span import Span
@@ -248,7 +248,7 @@ def _for(el: Elaboration, node: ast.For) -> None:
     it = node.iter
     kind = it.func.attr if isinstance(it, ast.Call) and isinstance(it.func, ast.Attribute) and isinstance(it.func.value, ast.Name) and it.func.value.id == el.receiver else ""
     if kind not in ("range", "static_range", "tiles"):
-        el.fail("N039", "a loop runs over `lm.range`, `lm.static_range` or `lm.tiles`", it)
+        el.fail("N039", "a loop runs over `lm.range`, `lm.static_range` or `lm.tiles`", it, help=other_loop(it, el.receiver))
     assert isinstance(it, ast.Call)
     if it.keywords:
         el.fail("N044", f"`lm.{kind}` takes no keyword", it.keywords[0].value)

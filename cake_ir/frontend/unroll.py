@@ -33,3 +33,12 @@ def unrolled(el: Elaboration, node: ast.For, lo: int, hi: int, block: Callable[[
             return
         el.env[node.target.id] = i
         el.out.extend(block(el, node.body))
+
+
+def other_loop(it: ast.expr, receiver: str) -> str:
+    """How a loop over something else is written."""
+    if isinstance(it, (ast.List, ast.Tuple)):
+        return f"`for i in {receiver}.static_range({len(it.elts)}):`; a number that follows a rule is bound in front and anew in each round, `h = h // 2`, and stays one of compile time"
+    if isinstance(it, ast.Call) and isinstance(it.func, ast.Name) and it.func.id == "range":
+        return f"write `{receiver}.range(..)`, or `{receiver}.static_range(..)` for a loop that is unrolled"
+    return ""

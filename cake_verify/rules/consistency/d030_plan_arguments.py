@@ -57,7 +57,9 @@ def _extents(program: Program, wanted: Param, space: Workspace, step: Run, at: S
 def _tensor(program: Program, wanted: Param, bound: str, at: Span, where: Span, rank: int, dtype: str | None, extents: list[object]) -> Iterator[Fault]:
     related = ((wanted.span, f"`{wanted.name}` of `{program.name}`"), (where, f"`{bound}`"))
     if rank != wanted.rank:
-        yield Fault("D030", f"`{wanted.name}` has {wanted.rank} dimensions, `{bound}` has {rank}", at, related, facts={"expected": wanted.rank, "found": rank})
+        message = f"`{wanted.name}` of `{program.name}` has {wanted.rank} dimension{'s' if wanted.rank > 1 else ''}, what the plan passes has {rank}"
+        yield Fault("D030", message, at, related, f"the launches that share `{bound}` see it in one shape: give them parameters of one rank, in which an element is at `row * columns + column` where it has one axis",
+                    facts={"expected": wanted.rank, "found": rank})  # fmt: skip
     elif wanted.dtype is not None and dtype is not None and dtype != wanted.dtype:
         yield Fault("D030", f"`{wanted.name}` holds {wanted.dtype}, `{bound}` holds {dtype}", at, related, facts={"expected": wanted.dtype, "found": dtype})
     else:
