@@ -117,3 +117,45 @@ def test_a_tile_that_is_stored_beside_its_sum_may_start_from_anything() -> None:
     assert found(_SUMS.replace("init=0.0", "init=1.0"))[0][0] == "D066"
     kept = _SUMS.replace("init=0.0", "init=1.0").replace('Y: LM.gmem1d[LM.f32, "R"]', 'Y: LM.gmem1d[LM.f32, "R"], Z: LM.gmem2d[LM.f32, "R", 256]').replace("            lm.store(Y,", "            lm.store(Z, total, coords=(0, t.r))\n            lm.store(Y,")
     assert found(kept) == []
+
+
+RING = """
+@cake.schedule(target="sm_80")
+def fading(lm, X: LM.gmem2d[LM.f32, "T", 256], Y: LM.gmem2d[LM.f32, "T", 256], T: LM.i32, *, AHEAD=4):
+    lm.launch(grid="tiles")
+    pool = lm.smem(AHEAD * 1024)
+    rows = pool.view(offset=0, shape=(1, 256), dtype=lm.f32, stage=AHEAD)
+    work = lm.role(warps=range(0, 2))
+    ring = lm.pipeline(stages=AHEAD)
+    meet = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(1,), names=("one",))
+    with work:
+        for t in lm.tiles(sched):
+            h = lm.frag(shape=(1, 256), dtype=lm.f32, form="vec", init=0)
+            for i in lm.static_range(FIRST):
+                s = lm.step(ring)
+                rows.cp_async(X, coords=(0, i), stage=s)
+                lm.cp_commit()
+            for i in lm.range(T):
+                lm.cp_wait(pending=AHEAD - 2)
+                lm.sync(meet)
+                s = lm.step(ring)
+                rows.cp_async(X, coords=(0, i + NEXT), stage=s)
+                lm.cp_commit()
+                h = h * 0.5 + rows[s.prev(AHEAD - 1)].load(form="vec", like=h)
+                lm.store(Y, h, coords=(0, i))
+            lm.cp_wait(pending=0)
+"""
+
+
+@pytest.mark.parametrize(("first", "following", "told"), [("AHEAD - 1", "AHEAD - 1", ""), ("AHEAD - 1", "AHEAD", "nothing brings the 1 between"), ("AHEAD", "AHEAD - 1", "have brought")])
+def test_copies_of_a_loop_go_on_where_those_in_front_of_it_end(first: str, following: str, told: str) -> None:
+    errors = found(RING.replace("FIRST", first).replace("NEXT", following))
+    assert [code for code, _ in errors][:1] == (["D067"] if told else [])
+    assert not told or told in errors[0][1]
+
+
+def test_one_tile_in_front_of_a_loop_may_have_served_something_else() -> None:
+    """A first look at a row, and a loop that begins with it again."""
+    again = _LARGEST.replace("            for j in lm.range(N // 64):\n", "            lm.cp_wait(pending=0)\n            for j in lm.range(N // 64):\n")
+    assert "D067" not in {code for code, _ in found(again.replace("(j + 1) * 64", "j * 64"))}

@@ -42,8 +42,12 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    if "frag" not in mentions(program):
-        return
+    for n in mentions(program).get("frag", ()):
+        init = n.attrs.get("init")
+        if isinstance(init, (int, float)) and init and isfinite(init):
+            break
+    else:
+        return  # no tile starts from a number but zero
     found = sites(program)
     for (role, name), bound in found.results.items():
         if len(bound) < 2:

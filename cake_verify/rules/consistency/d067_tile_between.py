@@ -16,12 +16,12 @@ from cake_verify.rules.examples import edit
 
 PAGE = Page(
     code="D067",
-    title="a tile between the copies in front of a loop and those in it",
+    title="a tile between the copies in front of a loop and those in it, or in both",
     statement="Where copies in front of a loop bring the first tiles of a tensor along an axis and a copy in it goes on tile by tile, it goes on with the tile behind theirs.",
     why="A loop that fetches one tile too far ahead never brings the tile in between: its place is taken by the next one, while masks and positions count on.",
     failing=edit(_LARGEST, ("(j + 1) * 64", "(j + 2) * 64")),
     passing=_LARGEST,
-    limits="Decided where both bring whole tiles of one size to one view and start at constants apart, and just one tile lies between them.",
+    limits="Decided where both bring whole tiles of one size to one view and start at constants apart, and just one tile lies between them, or is brought twice behind others. A single tile in front of a loop that begins with it may have served something else.",
 )
 
 _COPIES = ("cp_async", "tma_load")
@@ -61,11 +61,16 @@ def _between(program: Program, s: Site, copies: list[Site]) -> Fault | None:
         for o in outside:
             for tile in _tiles(program, o, axis, step, own[1]):
                 there[tile] = o
-        if there and _others_alike(program, s, next(iter(there.values())), axis) and first - step not in there and first - 2 * step in there:
-            o = there[first - 2 * step]
+        if not there or not _others_alike(program, s, next(iter(there.values())), axis):
+            continue
+        last, at, more = max(there), s.op.spans.get("coords", s.op.span), ((loop.head, f"goes on from `{written(loop.var)}` = {spoken(loop.lo)}"),)
+        facts: dict[str, object] = {"role": s.role.name, "axis": axis}
+        if first - step not in there and first - 2 * step in there:
             message = f"{call(s.op)} goes on at {first} of axis {axis}, and the copies in front of the loop end at {first - step}: nothing brings the {step} between"
-            return Fault("D067", message, s.op.spans.get("coords", s.op.span), ((o.op.span, "the last one in front of the loop"), (loop.head, f"goes on from `{written(loop.var)}` = {spoken(loop.lo)}")),
-                         f"go on where they end, {step} sooner", (), {"role": s.role.name, "axis": axis})  # fmt: skip
+            return Fault("D067", message, at, ((there[first - 2 * step].op.span, "the last one in front of the loop"), *more), f"go on where they end, {step} sooner", (), facts)
+        if first == last != min(there):
+            message = f"{call(s.op)} goes on at {first} of axis {axis}, which the copies in front of the loop have brought: they end at {first + step}"
+            return Fault("D067", message, at, ((there[last].op.span, "brought here"), *more), f"go on where they end, {step} later, or let them end {step} sooner", (), facts)
     return None
 
 

@@ -12,7 +12,7 @@ from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
-_SUMMED = '''
+SUMMED = '''
 @cake.schedule(target="sm_100a")
 def summed(lm, A: LM.tma2d[LM.bf16, 128, "K"], B: LM.tma2d[LM.bf16, 64, "K"], F: LM.gmem1d[LM.f32, "T"], C: LM.gmem2d[LM.f32, 128, 64], K: LM.i32, T: LM.i32):
     lm.launch(grid="tiles")
@@ -66,8 +66,8 @@ PAGE = Page(
     title="an update of tensor memory that the next product overwrites",
     statement="Where a loop reads a region of tensor memory, changes it and writes it back, not every product into the region starts from zero.",
     why="A sum that is rescaled between its products is in vain where the next of them starts anew: only the last block's product is left, right for one round.",
-    failing=edit(_SUMMED, ("init=(k == 0)", "init=True")),
-    passing=_SUMMED,
+    failing=edit(SUMMED, ("init=(k == 0)", "init=True")),
+    passing=SUMMED,
     limits="Decided for regions that nothing in the loop reads behind the write. What a kernel stages in a region for its own reads is left alone.",
 )  # fmt: skip
 
