@@ -72,7 +72,7 @@ def check(program: Program) -> Iterator[Fault]:
         after = [s for s in found.of_role(role) if s.order > began.order]
         if any(name in places(s) for s in after):
             continue
-        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or (kind != "vector" and _reduced(s, name)) or any(_computed(e, name) if kind == "vector" else _in_vain(e, name, kind) for e in _operands(s)))), None)
+        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or (kind != "vector" and s.op.name == "reduce_across" and _reduced(s, name)) or any(_computed(e, name) if kind == "vector" else _in_vain(e, name, kind) for e in _operands(s)))), None)
         if use is not None:
             holds = "is the empty list that it started as" if kind == "list" else f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
             yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
@@ -133,9 +133,9 @@ def _given(s: Site, name: str) -> bool:
 
 
 def _reduced(s: Site, name: str) -> bool:
-    """Whether an operation reduces a place over all warps of a role."""
+    """Whether a reduction over all warps of a role is one of a place."""
     x = s.op.operands.get("x")
-    return s.op.name == "reduce_across" and isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
+    return isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
 
 
 def _in_vain(e: Expr, name: str, kind: str) -> bool:

@@ -42,12 +42,12 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _between(program: Program, s: Site, copies: list[Site]) -> Fault | None:
     """The tile that lies between what copies in front of a loop have brought and the first that the loop's own copy brings."""
-    loop = next((x for x in reversed(s.loops) if x.kind != "tiles"), None)
-    if loop is None or loop.lo is None or loop.lo.op != "const" or any(x.kind != "tiles" for x in s.loops if x is not loop):
+    loop = s.loops[-1]
+    if loop.lo is None or loop.lo.op != "const" or (len(s.loops) > 1 and s.loops[-2].kind != "tiles"):
         return None
     view = s.op.operands["view"]
-    before = [o for o in copies if o.order < s.order and isinstance(view, Expr) and isinstance(x := o.op.operands["view"], Expr) and x.type == view.type]
-    outside = [o for o in before if loop not in o.loops and not any(isinstance(p, If) and p not in s.path for p in o.path if not _counted(o))]
+    before = [o for o in copies if o.order < s.order and loop not in o.loops and isinstance(view, Expr) and isinstance(x := o.op.operands["view"], Expr) and x.type == view.type]
+    outside = [o for o in before if not any(isinstance(p, If) and p not in s.path for p in o.path if not _counted(o))]
     coords = s.op.operands["coords"]
     if not outside or not isinstance(coords, tuple):
         return None
