@@ -17,10 +17,12 @@ def lost_products(plan: Plan, walk: ValueWalk, setting: Setting) -> list[Fault]:
     out = []
     for number, lost in walk.lost.items():
         op = plan.program.ops[number]
-        lost = max(lost, min(walk.made[number], sum([n[1] for (made, _), n in walk.shares.items() if made == number])))  # several at once, where another product starts from zero
+        anew = _starts_anew(plan, op)
+        if anew is not None:  # several at once
+            lost = max(lost, min(walk.made[number], sum([n[1] for (made, _), n in walk.shares.items() if made == number])))
         if 2 * lost < walk.made[number] or walk.made[number] < 2:
             continue
-        if (anew := _starts_anew(plan, op)) is not None:
+        if anew is not None:
             at = anew.spans.get("init", anew.span)
             message = f"{call(anew)} starts from zero, and {lost} of {walk.made[number]} products of {call(op)} into the same accumulator are overwritten before anything has read them"
             fix = (edits.replace(at, "False"),) if "init" in anew.spans else ()
