@@ -68,7 +68,7 @@ def _between(program: Program, s: Site, copies: list[Site]) -> Fault | None:
         if first - step not in there and first - 2 * step in there:
             message = f"{call(s.op)} goes on at {first} of axis {axis}, and the copies in front of the loop end at {first - step}: nothing brings the {step} between"
             return Fault("D067", message, at, ((there[first - 2 * step].op.span, "the last one in front of the loop"), *more), f"go on where they end, {step} sooner", (), facts)
-        if first == last != min(there):
+        if first == last and 0 == min(there) != last:  # those in front begin where the tensor does
             message = f"{call(s.op)} goes on at {first} of axis {axis}, which the copies in front of the loop have brought: they end at {first + step}"
             return Fault("D067", message, at, ((there[last].op.span, "brought here"), *more), f"go on where they end, {step} later, or let them end {step} sooner", (), facts)
     return None
