@@ -60,8 +60,8 @@ class Fragment:
 
     @property
     def per_register(self) -> int:
-        """Elements that share one 32-bit register."""
-        return max(1, 32 // self.bits)
+        """Elements that share one 32-bit register; a mask lies as the 16-bit operand that it is of."""
+        return 2 if self.bits == 1 else max(1, 32 // self.bits)
 
 
 def fragment_problem(f: Fragment) -> str | None:
@@ -74,7 +74,7 @@ def fragment_problem(f: Fragment) -> str | None:
         return f"an `{like}` fragment on {wm} warps along the rows needs a multiple of {16 * wm} rows, not {f.rows}"
     if like == "acc" and f.form != "rowvec" and f.cols % (8 * wn):
         return f"an `acc` fragment on {wn} warps along the columns needs a multiple of {8 * wn} columns, not {f.cols}"
-    if f.form in ("a", "b") and f.bits not in (4, 8, 16, 32):
+    if f.form in ("a", "b") and f.bits not in (1, 4, 8, 16, 32):
         return f"`{f.form}` holds 4-, 8-, 16- or 32-bit elements, not {f.bits}-bit ones"
     if f.form in ("a", "b") and f.cols % (8 * f.per_register):
         return f"an `{f.form}` of {f.bits}-bit elements needs a K that is a multiple of {8 * f.per_register}, not {f.cols}"

@@ -35,7 +35,8 @@ Where = Callable[[Member, tuple[Any, ...]], Box | None]
 @record(eq=False)
 class Touching:
     """How one operation touches a tensor; `engine` names what does it, empty for ordinary accesses; `sure`: the box is exact; `told`: memory
-    or a fragment says where, and is believed to give each of its executions elements of its own; `entry`: as different entries of a table do."""
+    or a fragment says where, and is believed to give each of its executions elements of its own; `entry`: as different entries of a table do; `inner`: the
+    box itself where memory only decides whether the access happens, and `where` gives all that another tile may touch in its place."""
 
     op: Op
     tensor: str
@@ -46,6 +47,7 @@ class Touching:
     lanes: Any
     told: bool = False
     entry: Entry | None = None
+    inner: Where | None = None
 
 
 def touched(op: Op, program: Program) -> tuple[str, str, str] | None:
@@ -105,7 +107,8 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
         shared = _shared_axes(plan, tensor)
         if not shared:
             return Touching(op, tensor, kind, engine, False, lambda m, v: everything, _one_thread(op))
-        return Touching(op, tensor, kind, engine, False, _around(op, [k in shared for k in range(len(sure))], index["coords"], sizes_along, sizes), _one_thread(op))
+        inner = _around(op, sure, index["coords"], sizes_along, sizes) if all(sure) and plain(plan, op, coords, branches=False) else None
+        return Touching(op, tensor, kind, engine, False, _around(op, [k in shared for k in range(len(sure))], index["coords"], sizes_along, sizes), _one_thread(op), inner=inner)
     if not all(sure):
         return Touching(op, tensor, kind, engine, False, _around(op, sure, index["coords"], sizes_along, sizes),
                         None if any(isinstance(c.type, FragT) for c in coords) else _lanes(op), True, _entry(plan, op, tuple(compress(coords, [not k for k in sure]))))  # fmt: skip

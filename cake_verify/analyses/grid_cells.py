@@ -27,7 +27,7 @@ _AGAINST = {READ: (WRITE, UPDATE, FLAG), WRITE: (READ, WRITE, UPDATE, FLAG), UPD
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them, and whether memory says which (`told`), by which entry of which table where that is known."""
+    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them, and whether memory says which (`told`), by which entry of which table where that is known; `inner`: its own box, of which `box` is what may be touched in its place."""
 
     kind: str
     bit: int
@@ -41,6 +41,7 @@ class Access:
     tile: Any = None
     told: bool = False
     entry: tuple[tuple[str, ...], tuple[Any, ...]] | None = None
+    inner: Box | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +120,8 @@ class Cells:
                         continue  # a table gives each execution a place of its own, as where this is the only access of the tensor
                     if now.entry is not None and old.entry is not None and now.entry[0] == old.entry[0] and now.entry[1] != old.entry[1]:
                         continue  # other entries of that table, as above
+                    if old.inner is not None and now.inner is not None and old.tile == now.tile and not meet(old.inner, now.inner):
+                        continue  # both have happened in one tile, each where it says
                     if not (old.sure and now.sure):
                         self.doubts.append((tensor, old, now))
                         continue

@@ -149,11 +149,11 @@ class _State:
         self.numbers: dict[int, int] = {}
         self.met: set[int] = set()
 
-    def _access(self, t: Touching, m: Member, box: Any, bit: int, plain: int = 0) -> Access:
+    def _access(self, t: Touching, m: Member, v: tuple[Any, ...], box: Any, bit: int, plain: int = 0) -> Access:
         scope = {**m.variables(), "#cta": self.numbers[id(m.cta)]}
         tile = tuple(scope.get(loop.var) for loop in self.plan.sites[t.op.id].loops if loop.kind == "tiles")
         entry = None if t.entry is None else (t.entry[0], tuple([scope[var][k] for var, k in t.entry[1]]))
-        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile), t.told, entry)
+        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile), t.told, entry, t.inner(m, v) if t.inner is not None else None)
 
     def access(self, t: Touching) -> Step:
         """Ordinary accesses, those of cp.async, and bulk stores."""
@@ -165,7 +165,7 @@ class _State:
                 bit = m.clock.bit()
                 stores.setdefault(m.number, []).append(bit)
                 if box is not None:
-                    cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
+                    cells.touch(t.tensor, self._access(t, m, v, box, bit), m.K | m.E, m.P)
                 return None
             if box is None:
                 return None
@@ -177,7 +177,7 @@ class _State:
             if t.kind == WRITE and not t.engine:
                 m.gw |= bit
                 plain = bit
-            cells.touch(t.tensor, self._access(t, m, box, bit, plain), m.K)
+            cells.touch(t.tensor, self._access(t, m, v, box, bit, plain), m.K)
             return None
 
         return step
@@ -198,7 +198,7 @@ class _State:
             bit = m.clock.bit()
             for r in receivers[m.cta.rank] if receivers is not None else (m.cta.rank,):
                 m.world.ctas[landings[r]].bars[share.barrier][n % share.stages].ak |= bit
-            self.cells.touch(t.tensor, self._access(t, m, box, bit), m.K | m.E, m.P)
+            self.cells.touch(t.tensor, self._access(t, m, v, box, bit), m.K | m.E, m.P)
             return None
 
         return step
@@ -226,7 +226,7 @@ class _State:
 
         def step(m: Member, v: tuple[Any, ...]) -> Any:
             bit = m.clock.bit()
-            now = self._access(t, m, ((v[at], v[at] + 1),), bit)
+            now = self._access(t, m, v, ((v[at], v[at] + 1),), bit)
             word = self.words.word(t.tensor, v[at], "signal", op)
             if word.signals and not word.signals[-1][2] & (m.K | m.E) and t.sure:
                 raise Found("S040", tensor=t.tensor, old=word.signals[-1][3], now=now)

@@ -25,6 +25,11 @@ def reads(e: Expr) -> bool:
     return any(n.op == "ld" and "tensor" in n.attrs for n in e.parts())
 
 
+def counted(e: Expr) -> bool:
+    """Whether a condition compares with a round, a member or a block, of which the search only knows the first: `arms` says what no run came to."""
+    return any(n.op in ("var", "role_index", "cta_rank", "cta_id") for n in outside_reads(e))
+
+
 def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:
     """By tensor, numbers at which a comparison with its elements changes sides, and one far above."""
     out: dict[str, list[int]] = {}

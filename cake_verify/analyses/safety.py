@@ -16,6 +16,7 @@ from cake_ir.program import For, Program
 from cake_ir.record import record
 from cake_ir.span import Span
 from cake_verify.analyses import ranges
+from cake_verify.analyses.arms import Arms
 from cake_verify.analyses.count_text import NotKnown
 from cake_verify.analyses.exit import check_exit
 from cake_verify.analyses.grid_walk import walks
@@ -99,6 +100,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     came: set[str] = set()
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
     doubts = Doubts(plan)
+    arms = Arms(machine)
     for turn, setting in enumerate(settings):
         if events >= work:
             undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
@@ -163,6 +165,8 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             undecided.append(Fault("S090", why, search.untried[0].head, severity="note"))
         undecided += [Fault("S090", "not decided: no values read that were tried make this condition true", b.cond.span, severity="note",
                             help="state what the tensor holds with `lm.assume_values(..)`") for b in search.one_sided]  # fmt: skip
+        if settings and not undecided:
+            undecided += arms.never()
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     if not undecided and not any(f.severity == "error" for f in faults):

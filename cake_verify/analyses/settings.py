@@ -124,7 +124,7 @@ class Settings:
         for _, branch, cond in trips.conditions(program):
             names = {n.op for n in outside_reads(cond)}
             reads = "ld" in names
-            if ("param" in names or reads) and not names & {"var", "role_index", "cta_rank", "cta_id", *(() if reads else ("field",))}:
+            if reads or ("param" in names and not names & {"var", "role_index", "cta_rank", "cta_id", "field"}):
                 branches.append((branch, cond))
         sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
@@ -305,7 +305,7 @@ class Settings:
             if want is not None or goal.over or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
                 found.append(setting)
                 choices.append(choice)
-        self.one_sided = [b for b, cond, sides in zip(self.guarded, self.guard_conditions, seen, strict=True) if True not in sides and read_guards.reads(cond)]
+        self.one_sided = [b for b, cond, sides in zip(self.guarded, self.guard_conditions, seen, strict=True) if True not in sides and read_guards.reads(cond) and not read_guards.counted(cond)]
         return found, choices, most
 
     def _reach(self, goal: Goal, want: tuple[int, bool] | None = None) -> tuple[dict[str, int], tuple[int, ...], int] | None:

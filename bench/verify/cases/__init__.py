@@ -8,6 +8,7 @@ from bench.verify.cases.block_scales import BLOCK_SCALES
 from bench.verify.cases.case import Case, Filled
 from bench.verify.cases.clustering import CLUSTERING
 from bench.verify.cases.everyday import EVERYDAY
+from bench.verify.cases.frontier import FRONTIER
 from bench.verify.cases.gemm_hopper import GEMM_HOPPER
 from bench.verify.cases.gemm_sync import GEMM_SYNC
 from bench.verify.cases.lookups import LOOKUPS
@@ -22,6 +23,6 @@ from bench.verify.cases.strangers_more import STRANGERS_MORE
 from bench.verify.cases.strangers_other_targets import STRANGERS_OTHER_TARGETS
 from bench.verify.cases.streams import STREAMS
 
-CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE, *STRANGERS_OTHER_TARGETS)}
+CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE, *STRANGERS_OTHER_TARGETS, *FRONTIER)}
 
 __all__ = ["CASES", "Case", "Filled"]

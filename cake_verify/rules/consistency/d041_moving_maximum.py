@@ -21,7 +21,7 @@ PAGE = Page(
     why="Earlier rounds were summed relative to an earlier maximum: without the factor, a later and larger maximum leaves them too heavy. Online softmax is right only as long as the first block holds the largest score.",
     failing=edit(LARGEST, ("total * lm.exp(most - top) + lm.sum", "total + lm.sum")),
     passing=LARGEST,
-    limits="Looked for where the running maximum is `lm.max` of a vector that the loop carries, the exponential is of a difference with it, and sum and factor stand under no condition of their own.",
+    limits="Looked for where the running maximum is `lm.max` of a vector that the loop carries, the exponential is of a difference with it, and sum and factor stand under no condition but one that all of the round stands under.",
 )
 
 EXPONENTIALS = frozenset({"exp", "exp2", "exp2_fma"})
@@ -45,7 +45,11 @@ class _Round:
         self.inside = inside
         self.depth = next((s.path.index(loop) for s in self.inside), 0)
         before = self.before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
-        self.free = [s for s in self.inside if not any(isinstance(x, If) for x in s.path[self.depth :])]
+        outer = sum(isinstance(x, If) for x in self.inside[0].path[: self.depth]) if self.inside else 0
+        chains = [(s, [(id(x), arm) for x, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)][outer:]) for s in self.inside]
+        moving = [chain for s, chain in chains if not before.isdisjoint((*s.targets, *places(s)))]
+        taken = moving[0] if moving and all(c == moving[0] for c in moving) else []  # an arm that has all of a round: without it nothing moves
+        self.free = [s for s, chain in chains if chain == taken[: len(chain)]]
         self.doubtful = {t for s in self.inside if s not in self.free for t in (*s.targets, *places(s))}
         self.carried = before & {t for s in self.inside for t in (*s.targets, *places(s))} - self.doubtful
         self.maxima: set[str] = set()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cake_ir.fault import Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag
-from cake_ir.program import Expr, For, If, Program
+from cake_ir.program import Expr, If, Program
 from cake_ir.record import record
 from cake_ir.types import TileT
 from cake_verify.analyses import edits, ranges
@@ -16,6 +16,7 @@ from cake_verify.analyses.affine import Affine, affine
 from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, boxed, sites, stores_by_tensor
+from cake_verify.analyses.started_loops import rounds, with_starts
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.trips import canonical, resolver_of, spoken, written
 from cake_verify.rule import Page
@@ -90,15 +91,28 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
         mentioned = set().union(*({*a.terms} for a in known), *(_names(program, s, e) for e, a in zip(coords, lines, strict=True) if a is None))
     else:
         mentioned = set().union(*({*a.terms} for a in known)) if known else set()
+    for loop in reversed(s.loops):  # what a loop starts from, each of its rounds depends on
+        if loop.var in mentioned and loop.lo is not None:
+            mentioned |= _names(program, s, loop.lo)
     fault = _missing(program, s, mentioned)
     if fault or len(known) < len(lines):
         return fault
-    for axis, line in enumerate(known):
+    for axis, line in enumerate(_started(program, s, known)):
         fault = _strides(program, s, axis, line, alone)
         if fault:
             other = next((k for k in range(len(known)) if k != axis and _fit_exchanged(program, s, known, axis, k)), None)
             return fault if other is None else _exchanged(program, s, fault, axis, other)
     return None
+
+
+def _started(program: Program, s: Site, lines: Sequence[Affine]) -> list[Affine]:
+    """The coordinates in rounds that count from 0, where no other coordinate tells apart what their loops start from."""
+    out = []
+    for axis, line in enumerate(lines):
+        found = with_starts(program, s, line)
+        told = {n for k, x in enumerate(lines) if k != axis for n in x.terms}
+        out.append(line if told & (found.terms.keys() - line.terms.keys()) else found)
+    return out
 
 
 def _fit_exchanged(program: Program, s: Site, lines: Sequence[Affine], a: int, b: int) -> bool:
@@ -254,11 +268,4 @@ def _count(program: Program, s: Site, name: str) -> int | None:
         d = program.schedulers[str(loop.scheduler)]
         return ranges.of(program, None, d.tiles[d.names.index(name.partition(".")[2])]).exact if d.kind != "grouped" else None
     loop = next((x for x in s.loops if x.var == name), None)
-    return _trips(program, s, loop) if loop is not None else None
-
-
-def _trips(program: Program, s: Site, loop: For) -> int | None:
-    if loop.lo is None or loop.hi is None:
-        return None
-    lo, hi = (ranges.of(program, s.role.name, e).exact for e in (loop.lo, loop.hi))
-    return hi - lo if lo is not None and hi is not None else None
+    return rounds(program, s, loop) if loop is not None else None
