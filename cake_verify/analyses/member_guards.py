@@ -17,6 +17,7 @@ from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
 from cake_verify.analyses.count_text import compiled, texts
+from cake_verify.analyses.read_guards import reads
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.tiling import reader, tile_source
 from cake_verify.analyses.trips import NO_VALUE
@@ -40,12 +41,13 @@ def together(search: Settings, found: list[Setting]) -> list[Setting]:
     another cluster, and for each on tiles that no walk meets both ways, one that takes all tiles."""
     out: list[Setting] = []
     for test in _tests(search.program):
-        if any(_passed(search, x, test) for x in (*found, *out)):
-            continue
-        others = (replace(x, cluster=c, telling=False) for x in found for c in range(min(x.clusters, CLUSTERS)) if c != x.cluster)
-        more = next((x for x in others if _passed(search, x, test)), None)
-        if more is not None:
-            out.append(more)
+        for most in (0, *({deep} if (deep := _deepest(search, found)) else ())):  # what stands behind numbers that were read, too
+            if any(_passed(search, x, test, most) for x in (*found, *out)):
+                continue
+            others = (replace(x, cluster=c, telling=False) for x in found for c in range(min(x.clusters, CLUSTERS)) if c != x.cluster)
+            more = next((x for x in others if _passed(search, x, test, most)), None)
+            if more is not None:
+                out.append(more)
     for _, test in tile_guards(search.program):
         if any(met_both_ways(search.program, x, search.prefix, test) for x in (*found, *out)):
             continue
@@ -172,12 +174,27 @@ def _of_member(e: Expr, member: int) -> Expr:
     return Expr(e.op, tuple(_of_member(a, member) for a in e.args), e.attrs, e.type, e.span) if e.args and e.op != "field" else e
 
 
-def _passed(search: Settings, setting: Setting, test: Test) -> bool:
-    """Whether some tile of a walk lets every member through."""
+def _passed(search: Settings, setting: Setting, test: Test, most: int = 0) -> bool:
+    """Whether some tile of a walk lets every member through, and as many conditions on what memory holds are met there."""
     try:
-        return any(all(test(env)) for env in _walked(search.program, setting, search.prefix))
+        return any(all(test(env)) and (not most or _met(search, env) >= most) for env in _walked(search.program, setting, search.prefix))
     except NO_VALUE:
         return True
+
+
+def _met(search: Settings, env: dict[str, Any]) -> int:
+    """How many conditions on what memory holds are met in a tile."""
+    return sum(side for side, c in zip(search.guards(env), search.guard_conditions, strict=True) if reads(c))
+
+
+def _deepest(search: Settings, found: list[Setting]) -> int:
+    """The most conditions on what memory holds that are met in one tile of the walks."""
+    if not any(reads(c) for c in search.guard_conditions):
+        return 0
+    try:
+        return max((_met(search, env) for x in found for env in _walked(search.program, x, search.prefix)), default=0)
+    except NO_VALUE:
+        return 0
 
 
 __all__ = ["far_tiles", "met_both_ways", "tile_guards", "together"]

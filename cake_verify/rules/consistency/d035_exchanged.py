@@ -30,7 +30,7 @@ PAGE = Page(
     why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
     failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
     passing=CARRY,
-    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where another access of the tensor has the same coordinate along the other axis (of copies: with a number of the same table along this one), and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
+    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where a tile's field counts tiles of the other axis and a sum stands there, where another access of the tensor has the same coordinate along the other axis (of copies: with a number of the same table along this one), and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
     "of the other axis's extent. Coordinates that are fragments are read where they are consecutive numbers (`base + lm.iota(x, axis)`); of others only the axis is looked at.",
 )
 
@@ -98,6 +98,8 @@ def _steps(form: _Form) -> dict[str, int] | None:
 def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], steps: list[dict[str, int] | None], sizes: list[int], a: int, b: int) -> bool:
     if not sizes[a] or not sizes[b]:  # numbers of rows that nothing is known of
         return _by_counts(program, site, tensor, forms, a, b)
+    if _beside_a_sum(program, site, tensor, forms, a, b):
+        return True
     one, other = steps[a], steps[b]
     if one is None or other is None or not (one or other):
         return False
@@ -120,12 +122,14 @@ _NUMBERS = Expr("read")
 
 
 def _outside(program: Program, site: Site, tensor: Param, coords: tuple[Expr, ...], forms: list[_Form], sizes: list[int]) -> int | None:
-    """The axis of fixed extent that one access covers whole and along which it moves with tiles or rounds: all but the first lie outside."""
+    """The axis of fixed extent that one access covers whole and along which it moves with tiles, rounds or numbers of a table: all but the first lie outside."""
     for axis, (e, (_, terms), n) in enumerate(zip(coords, forms, sizes, strict=True)):
         extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
         if not isinstance(extent, int) or not n >= extent > 1 or not terms or isinstance(e.type, FragT):
             continue
         if any((abs(c) >= extent or "." in name) and name != "member" and _several(program, site, name) for name, c in affine_steps(program, site.role.name, e).items()):
+            return axis
+        if any(abs(c) > 1 and "[" in name for name, c in terms.items()):  # a block whose number a table gives
             return axis
     return None
 
@@ -268,6 +272,16 @@ def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     counted = [_counted(program, site, x[0]) if x else "" for x in terms]
     crossed = [c == e for c, e in zip(counted, extents[::-1], strict=True)]
     return any(crossed) and all(x or not c for x, c in zip(crossed, counted, strict=True))
+
+
+def _beside_a_sum(program: Program, site: Site, tensor: Param, forms: list[_Form], a: int, b: int) -> bool:
+    """Whether a tile's field counts tiles of the other axis's extent, along which a sum of several stands that counts neither's."""
+    terms = [[t for t, n in forms[k][1].items() if n] for k in (a, b)]
+    one = next((k for k in (0, 1) if len(terms[k]) == 1 and terms[k][0].startswith("tile.") and len(terms[1 - k]) > 1), None)
+    if one is None or not tensor.extents:
+        return False
+    extents = [tensor.extents[len(tensor.extents) - 1 - k] for k in (a, b)]
+    return extents[0] != extents[1] and _counted(program, site, terms[one][0]) == extents[1 - one] and not any(t in terms[one] or _counted(program, site, t) in extents for t in terms[1 - one])
 
 
 def _counted(program: Program, site: Site, term: str) -> str:
