@@ -145,7 +145,7 @@ class _Compiler:
                                  **{f"f_{k}": v for k, v in CALLS.items()}}  # fmt: skip
         exec(compile(source, f"<walk of {self.program.name}>", "exec"), scope)
         roles = {role: _chain([scope.pop(n) for n in ns]) for role, ns in names.items()}  # popped, lest functions and their globals hold each other
-        return RoleCode(self.program, roles, tuple([c for c in self.ops if c is not None]), source)
+        return RoleCode(self.program, roles, tuple([c or OpCode(op, {}, {}) for c, op in zip(self.ops, self.program.ops, strict=True)]), source)
 
     def _function(self, name: str, body: tuple[Stmt, ...]) -> None:
         """Print one role block: what it mentions of arguments and rings is set up in front, since each line takes time to compile."""

@@ -9,6 +9,7 @@ from cake_ir.program import Expr, For, If
 from cake_verify.analyses import edits, trips
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
+from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.value_walk import ValueWalk
 from cake_verify.analyses.words import call
@@ -64,6 +65,12 @@ def _inside(around: Sequence[For | If]) -> Sequence[For | If]:
     """What stands in the first counted loop: a condition around that decides for a whole tile, which covers the axis or does nothing."""
     first = next((i for i, s in enumerate(around) if isinstance(s, For) and s.kind != "tiles"), len(around))
     return around[first:]
+
+
+def _by_memory(cond: Expr) -> bool:
+    """Whether memory decides, for all members of a tile alike."""
+    found = {n.op for n in outside_reads(cond)}
+    return "ld" in found and found.isdisjoint(("role_index", "cta_rank", "cta_id"))
 
 
 def _by_member(cond: Expr) -> bool:
@@ -155,14 +162,16 @@ def without_offset(e: Expr) -> tuple[Fix, ...]:
 
 
 def _loads_decided(plan: Plan, loads: set[int], axis: str) -> bool:
-    """Whether nothing but the axis's length decides what is loaded: no tile, member, table, other argument or condition."""
+    """Whether nothing but the axis's length decides what is loaded: no tile, member, table, other argument or condition, but for what memory says of a whole tile."""
     program = plan.program
     mentioned = axis in program.tunables
     for number in loads:
         site = plan.sites[number]
         resolve = trips.resolver_of(program, site.role)
         coords, box = site.op.operands.get("coords"), boxed(plan, site.op)
-        if any(isinstance(s, If) for s, _ in site.around) or not isinstance(coords, tuple) or box is None or box.col is None:
+        around = [s for s, _ in site.around]
+        whole = {id(s) for s in around[: len(around) - len(_inside(around))]}
+        if any(isinstance(s, If) and not (id(s) in whole and _by_memory(resolve(s.cond))) for s in around) or not isinstance(coords, tuple) or box is None or box.col is None:
             return False
         bounds = [resolve(e) for s, _ in site.around if isinstance(s, For) and s.lo is not None and s.hi is not None for e in (s.lo, s.hi)]
         for e in (*bounds, resolve(coords[box.col])):

@@ -39,6 +39,8 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         less, more = ({**choice, name: choice[name] + by * search.units.get(name, 1)} for by in (-1, 1))
         if less[name] > 0 and search.profile(less) == search.profile(choice) != search.profile(more):
             choice = less
+        elif less[name] > 0 and _both_ways(search, less, choice, more):
+            choice = more  # what rounds down and what rounds up then part
     if s.kind == "grid" and search.read:
         choice, cluster = _at_work(search, setting, choice)
     else:
@@ -57,6 +59,15 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         return replace(setting, args=args, clusters=max(1, total), cluster=max(0, total - 1) if cluster is None else cluster, telling=True)
     clusters = 1 if total < 4 else 2 if total == 6 else (total // 3) | 1  # a stride that meets odd and even tiles of each axis
     return replace(setting, args=args, clusters=clusters, cluster=0 if s.raster == "heavy_first" else min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
+
+
+def _both_ways(search: Settings, less: dict[str, int], choice: dict[str, int], more: dict[str, int]) -> bool:
+    """Whether some loops round an argument down and others round it up."""
+    below, here, above = (p[1] if (p := search.profile(x)) is not None else () for x in (less, choice, more))
+    if not len(below) == len(here) == len(above):
+        return False
+    changed = [(a != b, b != c) for a, b, c in zip(below, here, above, strict=True)]
+    return (True, True) not in changed and (True, False) in changed and (False, True) in changed
 
 
 LENGTHS, MOST = 12, 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import mentions
+from cake_ir.derive.mentions import beside, mentions
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, Program
 from cake_verify.analyses import edits
@@ -72,7 +72,7 @@ def check(program: Program) -> Iterator[Fault]:
         after = [s for s in found.of_role(role) if s.order > began.order]
         if any(name in places(s) for s in after):
             continue
-        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or (kind != "vector" and s.op.name == "reduce_across" and _reduced(s, name)) or any(_computed(e, name) if kind == "vector" else _in_vain(e, name, kind) for e in _operands(s)))), None)
+        use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or (kind != "list" and _left_over(began, s, after, name)) or (kind != "vector" and s.op.name == "reduce_across" and _reduced(s, name)) or any(_computed(e, name) if kind == "vector" else _in_vain(e, name, kind) for e in _operands(s)))), None)
         if use is not None:
             holds = "is the empty list that it started as" if kind == "list" else f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
             yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
@@ -90,7 +90,7 @@ def _nothing_added(program: Program) -> Iterator[Fault]:
 
 def _never_a_number(program: Program) -> Iterator[Fault]:
     """Exponentials of a difference with an infinity: a maximum that still is what it started as."""
-    for n in (n for op in ("exp", "exp2") for n in mentions(program).get(op, ())):
+    for n in (*(n for op in ("exp", "exp2") for n in mentions(program).get(op, ())), *(n for n in beside(program) if n.op in ("exp", "exp2"))):
         x = n.args[0]
         if x.op == "sub" and x.args[1].op == "const" and isinstance(v := x.args[1].attrs["value"], float) and v == -float("inf") and n.span.line:
             yield Fault("D040", "what this subtracts is minus infinity, whatever it is subtracted from: the exponential is never a number", n.span, (), "subtract the maximum that was found, and keep it in every round", (), {})
@@ -136,6 +136,17 @@ def _reduced(s: Site, name: str) -> bool:
     """Whether a reduction over all warps of a role is one of a place."""
     x = s.op.operands.get("x")
     return isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name
+
+
+def _left_over(start: Site, use: Site, after: list[Site], name: str) -> bool:
+    """Whether a place is stored as it is behind rounds that stand between it and its start: what only clears memory is made where it is stored."""
+    x = use.op.operands.get("x")
+    while isinstance(x, Expr) and x.op == "cast":
+        x = x.args[0]
+    if use.op.name != "store" or not isinstance(x, Expr) or x.op != "var" or x.attrs["name"] != name or use.path != start.path:
+        return False
+    depth = len(start.path)
+    return any(len(s.path) > depth and s.path[:depth] == start.path and isinstance(s.path[depth], For) and s.path[depth].kind == "range" for s in after if s.order < use.order)  # type: ignore[union-attr]  # a loop, tested before
 
 
 def _in_vain(e: Expr, name: str, kind: str) -> bool:

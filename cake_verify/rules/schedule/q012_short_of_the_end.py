@@ -8,6 +8,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Program
 from cake_verify.analyses.early_rounds import early_rounds
 from cake_verify.analyses.rounded_down import rounded_down
+from cake_verify.analyses.taken_arms import taken_arms
 from cake_verify.analyses.unread_tail import unread_tails
 from cake_verify.analyses.unwritten_tail import unwritten_tails
 from cake_verify.rule import Page
@@ -21,11 +22,18 @@ PAGE = Page(
     why="A count that rounds down, or divides by another tile than the one that is stored, leaves the rest of the output as it was: right for multiples of the tile, wrong for everything else.",
     failing=edit(NAMED, ("tiles=(lm.cdiv(M, 64), lm.cdiv(N, 128))", "tiles=(M // 64, lm.cdiv(N, 128))")),
     passing=NAMED,
-    limits="Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables. Tensors that the launch also reads are left alone; extents that are numbers are decided where one store writes the tensor. Other counts that round an argument down are tried where loads, or bulk copies of a tensor of one axis, come to its end for all whole numbers of tiles that are tried and for no other.",
+    limits="An arm that memory decides about for a whole tile is looked at as if every tile took it. Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables. Tensors that the launch also reads are left alone; extents that are numbers are decided where one store writes the tensor. Other counts that round an argument down are tried where loads, or bulk copies of a tensor of one axis, come to its end for all whole numbers of tiles that are tried and for no other.",
 )
 
 
 def check(program: Program) -> Iterator[Fault]:
+    found = list(_check(program))
+    for taken in taken_arms(program) if not found else ():
+        found = found or list(_check(taken))
+    yield from found
+
+
+def _check(program: Program) -> Iterator[Fault]:
     yield from early_rounds(program)
     unwritten = list(unwritten_tails(program))
     yield from unwritten

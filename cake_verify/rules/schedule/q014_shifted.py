@@ -14,6 +14,7 @@ from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.ragged_tiles import steps_of
 from cake_verify.analyses.sites import Site, boxed, by_member, sites, stores_by_tensor
+from cake_verify.analyses.taken_arms import taken_arms
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
 from cake_verify.analyses.words import call
@@ -39,7 +40,7 @@ PAGE = Page(
     why="A coordinate of the next tile or round leaves the first part out and brings, or stores, a last tile that is not there. Copies are clipped and filled with zeros, so that nothing else shows it.",
     failing=edit(_TWICE, ("lm.load(X, coords=(t.r * 512,)", "lm.load(X, coords=((t.r + 1) * 512,)")),
     passing=_TWICE,
-    limits="Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables and extents that are arguments, and for sequences between offsets in memory that a loop takes from end to end. Several loads of one tensor may look "
+    limits="An arm that memory decides about for a whole tile is looked at as if every tile took it. Tried on small arguments that keep every `lm.assume`, for coordinates that are linear in tile fields, members and loop variables and extents that are arguments, and for sequences between offsets in memory that a loop takes from end to end. Several loads of one tensor may look "
     "ahead, and a part of a tensor may be written for another launch to add to: then the last tile is inside.",
 )
 
@@ -47,6 +48,13 @@ _STORES = frozenset({"tma_store", "store"})
 
 
 def check(program: Program) -> Iterator[Fault]:
+    found = list(_check(program))
+    for taken in taken_arms(program) if not found else ():
+        found = found or list(_check(taken))
+    yield from found
+
+
+def _check(program: Program) -> Iterator[Fault]:
     both = read_tensors(program)
     written = {str(stores[0].op.attrs["tensor"]) for stores in stores_by_tensor(program)}
     for names in (LOADS, _STORES):

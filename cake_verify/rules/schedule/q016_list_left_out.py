@@ -43,7 +43,7 @@ PAGE = Page(
     why="Weights that are divided by the sum of all but the last do not add up to one: nothing is out of bounds, and every number looks right.",
     failing=edit(_WEIGHTS, ("            for k in lm.static_range(4):\n                v = best[k]\n                total", "            for k in lm.static_range(3):\n                v = best[k]\n                total")),
     passing=_WEIGHTS,
-    limits="Decided for loops whose variable is the place and whose ends are numbers, where the sum is a running value of the shorter loop and the longer one uses it.",
+    limits="Decided for loops whose variable is the place and whose ends are numbers, where the sum is a running value of the shorter loop and the longer one uses it or what is computed of it in between.",
 )
 
 
@@ -71,12 +71,19 @@ def _end(loop: For) -> int | None:
 
 
 def _sum(program: Program, role: str, loop: For, longest: For) -> str | None:
-    """A running sum of a loop that another one uses."""
+    """A running sum of a loop that another one uses, as it is or by what was computed of it in between."""
     own = sites(program).of_role(role)
     sums = {t for s in own if loop in s.loops and s.op.name == "compute" for t in s.targets
             if isinstance(e := s.op.operands["value"], Expr) and e.op == "add" and any(a.op == "var" and a.attrs["name"] == t for a in e.args)}  # fmt: skip
     read = {str(n.attrs["name"]) for s in own if longest in s.loops for n in nodes(program)[s.op.id] if n.op == "var"}
-    return min(sums & read, default=None)
+    made = {name: {name} for name in sums}
+    for s in own if sums else ():
+        if s.op.name == "compute" and loop not in s.loops and longest not in s.loops:
+            of = {n.attrs["name"] for n in nodes(program)[s.op.id] if n.op == "var"}
+            for name, names in made.items():
+                if of & names:
+                    names.update(s.targets)
+    return min((name for name, names in made.items() if names & read), default=None)
 
 
 def _fault(name: str, loop: For, longest: For, total: str) -> Fault:
