@@ -17,7 +17,7 @@ from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
 from cake_verify.analyses.count_text import compiled, texts
-from cake_verify.analyses.read_guards import reads
+from cake_verify.analyses.read_guards import of_member, reads
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.tiling import reader, tile_source
 from cake_verify.analyses.trips import NO_VALUE
@@ -161,17 +161,10 @@ def _tests(program: Program) -> list[Test]:
         members = program.roles[role].members
         if members < 2 or "role_index" not in names or not names & {"param", "field"} or names & {"var", "ld", "cta_rank", "cta_id"}:
             continue
-        (text,) = texts(program, [[_of_member(cond, i) for i in range(members)]])
+        (text,) = texts(program, [[of_member(cond, i) for i in range(members)]])
         if text is not None:
             out.append(compiled([f"bool({t})" for t in text])[0])
     return out
-
-
-def _of_member(e: Expr, member: int) -> Expr:
-    """An expression as one member has it."""
-    if e.op == "role_index":
-        return Expr("const", (), {"value": member}, e.type, e.span)
-    return Expr(e.op, tuple(_of_member(a, member) for a in e.args), e.attrs, e.type, e.span) if e.args and e.op != "field" else e
 
 
 def _passed(search: Settings, setting: Setting, test: Test, most: int = 0) -> bool:

@@ -23,6 +23,8 @@ Value = tuple[Moves, Moves, Moves]
 """Of the rows, the columns, and of what lies beyond both."""
 
 ROWS, COLS, OUTER = 0, 1, 2
+_NAMES = 4
+"""Names of names that are followed."""
 _NOTHING: Value = ({}, {}, {})
 _REDUCES = frozenset({"reduce", "reduce_across", "sum"})
 _PLAIN = frozenset({"load", "ldmatrix", "ld", "compute", "reduce", "mma", "sum", "finish"})
@@ -229,6 +231,7 @@ class MemberParts:
     def _sliced(self, op: Op, e: Expr, span: Span) -> Value:
         """How a part of a view moves, along its rows and columns as they are read."""
         moved: list[Moves] = [{}, {}]
+        e = self._spelled_out(e)
         turned, source = 0, _declared(e)
         while e.args:
             if e.op == "T":
@@ -238,8 +241,17 @@ class MemberParts:
                 c = self._step(e.args[1])
                 if c:
                     moved[k] = _both(moved[k], {c: (op, e.span if e.span.line else span, source)})
-            e = e.args[0]
+            e = self._spelled_out(e.args[0])
         return moved[0], moved[1], {}
+
+    def _spelled_out(self, e: Expr) -> Expr:
+        """What a name of a part of a view stands for, where it has one meaning."""
+        for _ in range(_NAMES):
+            bound = sites(self.program).bindings.get((self.role, str(e.attrs["name"])), ()) if e.op == "var" else ()
+            if len(bound) != 1:
+                break
+            e = bound[0].value
+        return e
 
     def _of(self, e: Expr, op: Op, met: list[tuple[int, Moves, Moves]]) -> Value:
         """How the rows and columns of an expression's value move."""
@@ -251,6 +263,11 @@ class MemberParts:
                 c = self._step(n.args[1]) if len(n.args) > 1 else 0
                 moves: Moves = {c: (op, n.span if n.span.line else op.span, "")} if c else {}
                 known[id(n)] = (moves, {}, {}) if n.attrs.get("axis") == 0 else ({}, moves, {})
+            elif n.op == "add" and (placed := _placed(n)) is not None:
+                iota, base = placed
+                c = self._step(base) + (self._step(iota.args[1]) if len(iota.args) > 1 else 0)
+                moves = {c: (op, n.span if n.span.line else op.span, "")} if c else {}
+                known[id(n)] = (moves, {}, {}) if iota.attrs.get("axis") == 0 else ({}, moves, {})
             elif n.op == "in_bounds":
                 known[id(n)] = self._bounds(n, op)
             elif n.op in _NO_VALUES or not n.args:
@@ -278,6 +295,11 @@ class MemberParts:
             return one
         met += [(k, one[k], other[k]) for k in range(3) if one[k] and other[k]]
         return _both(one[0], other[0]), _both(one[1], other[1]), _both(one[2], other[2])
+
+
+def _placed(e: Expr) -> tuple[Expr, Expr] | None:
+    """Positions and the number that is added to them, `row0 + lm.iota(x, 0)`."""
+    return next(((a, b) for a, b in (e.args, e.args[::-1]) if a.op == "iota" and not isinstance(b.type, FragT)), None)
 
 
 def _both(one: Moves, other: Moves) -> Moves:

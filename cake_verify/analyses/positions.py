@@ -131,6 +131,19 @@ def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
     return found
 
 
+def equated(program: Program, name: str) -> set[str]:
+    """A run-time integer and those that follow from it, or it from them: `KB == K // 128`."""
+    found, grown = {name}, True
+    while grown:
+        grown = False
+        for fact in (c for cond in _assumed(program) for c in stated(cond) if c.op == "eq"):
+            names = {str(n.attrs["name"]) for n in fact.parts() if n.op == "param"}
+            if names & found and not names <= found and any(a.op == "param" for a in fact.args):
+                found |= names
+                grown = True
+    return found
+
+
 def arguments(program: Program, names: Iterable[str], sizes: Iterable[int] = (), limit: int = 24, ragged: Iterable[int] = (), near: Mapping[str, Sequence[int]] = _NOWHERE, fastest: str = "") -> Iterator[dict[str, int]]:
     """Small values of run-time integers that keep every `lm.assume` among them; `sizes` are further numbers of blocks to try, `ragged` such with a bit more, `near` values by name.
     All values of `fastest` come before those of another change."""

@@ -25,6 +25,19 @@ def reads(e: Expr) -> bool:
     return any(n.op == "ld" and "tensor" in n.attrs for n in e.parts())
 
 
+def by_some_member(program: Program, role: str, cond: Expr, names: set[str]) -> Expr:
+    """A condition that compares with the member as its first or its last member has it: `blk * 64 < tok` may hold for no first one."""
+    last = program.roles[role].members - 1
+    return Expr("or", (cond, of_member(cond, last)), {}, cond.type, cond.span) if last and "role_index" in names else cond
+
+
+def of_member(e: Expr, member: int) -> Expr:
+    """An expression as one member has it."""
+    if e.op == "role_index":
+        return Expr("const", (), {"value": member}, e.type, e.span)
+    return Expr(e.op, tuple(of_member(a, member) for a in e.args), e.attrs, e.type, e.span) if e.args and e.op != "field" else e
+
+
 def counted(e: Expr) -> bool:
     """Whether a condition compares with a round, a member or a block, of which the search only knows the first: `arms` says what no run came to."""
     return any(n.op in ("var", "role_index", "cta_rank", "cta_id") for n in outside_reads(e))

@@ -121,11 +121,11 @@ class Settings:
         self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
         self.lasting = None if self.dependents else trips.arguments_of(e for each in lengths for e in each)
         branches: list[tuple[If, Expr]] = []
-        for _, branch, cond in trips.conditions(program):
+        for role, branch, cond in trips.conditions(program):
             names = {n.op for n in outside_reads(cond)}
             reads = "ld" in names
             if reads or ("param" in names and not names & {"var", "role_index", "cta_rank", "cta_id", "field"}):
-                branches.append((branch, cond))
+                branches.append((branch, read_guards.by_some_member(program, role, cond, names)))
         sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
         self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]

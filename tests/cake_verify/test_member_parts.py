@@ -88,3 +88,13 @@ def test_a_product_that_differs_in_anything_else_is_no_copy() -> None:
 def test_vectors_beside_a_tile_are_of_the_same_member(which: str) -> None:
     (error,) = verify_text(changed(ROWS, which, which.replace("first", "t.r * 128 + 64 * (1 - work.index)"))).errors
     assert error.code == "Q018" and "by -64 rows" in error.message
+
+
+def test_positions_that_a_number_is_added_to_are_of_the_member_that_the_number_is_of() -> None:
+    from bench.verify.cases import CASES
+    from bench.verify.sight import verdict_of
+
+    text, right = CASES["moba_lists"].text(), "64 * math.index + lm.iota(scores, 0)"
+    assert right in text
+    errors = verdict_of(text.replace(right, right.replace("math.index", "(1 - math.index)")), "moba_lists")[0].errors
+    assert [e.code for e in errors] == ["Q018"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, If, Program
@@ -92,7 +92,7 @@ def _at(e: Expr, loop: For, v: int) -> int | None:
     return known(*args) if known is not None and None not in args else None
 
 
-_OPERATIONS = {
+_OPERATIONS: dict[str, Callable[..., int]] = {
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
     "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b), "not": lambda a: not a, "add": lambda a, b: a + b, "sub": lambda a, b: a - b,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from cake_ir.types import FragT
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.counted_terms import LOADS, counted
 from cake_verify.analyses.left_out import without_offset
-from cake_verify.analyses.positions import arguments, parameters
+from cake_verify.analyses.positions import arguments, equated, parameters
 from cake_verify.analyses.ragged_tiles import steps_of
 from cake_verify.analyses.sites import Site, boxed, by_member, sites, stores_by_tensor
 from cake_verify.analyses.taken_arms import taken_arms
@@ -126,7 +126,8 @@ def _always_past(program: Program, s: Site, extent: str, constant: int, terms: d
         if found is None:
             return False
         counts.append((stride, found[0], found[1]))
-    if not any(isinstance(c, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in c.parts()) for _, c, _ in counts):
+    of = equated(program, extent)
+    if not any(isinstance(c, Expr) and any(n.op == "param" and n.attrs["name"] in of for n in c.parts()) for _, c, _ in counts):
         return False
     names = parameters(program, [c for _, c, _ in counts if isinstance(c, Expr)]) | {extent}
     tried = 0

@@ -80,7 +80,7 @@ def _sum(program: Program, role: str, loop: For, longest: For) -> str | None:
     for s in own if sums else ():
         if s.op.name == "compute" and loop not in s.loops and longest not in s.loops:
             of = {n.attrs["name"] for n in nodes(program)[s.op.id] if n.op == "var"}
-            for name, names in made.items():
+            for names in made.values():
                 if of & names:
                     names.update(s.targets)
     return min((name for name, names in made.items() if names & read), default=None)
