@@ -136,9 +136,9 @@ def equated(program: Program, name: str) -> set[str]:
     found, grown = {name}, True
     while grown:
         grown = False
-        for fact in (c for cond in _assumed(program) for c in stated(cond) if c.op == "eq"):
-            names = {str(n.attrs["name"]) for n in fact.parts() if n.op == "param"}
-            if names & found and not names <= found and any(a.op == "param" for a in fact.args):
+        for equation in (c for cond in _assumed(program) for c in stated(cond) if c.op == "eq"):
+            names = {str(n.attrs["name"]) for n in equation.parts() if n.op == "param"}
+            if names & found and not names <= found and any(a.op == "param" for a in equation.args):
                 found |= names
                 grown = True
     return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench.verify.cases import CASES
+from bench.verify.sight import verdict_of
 from cake_verify import verify_text
 
 PACKED = """
@@ -34,3 +36,9 @@ def test_the_first_tile_is_left_out(late: str) -> None:
 def test_an_extent_that_nothing_ties_to_the_rounds_is_anybodys() -> None:
     loose = PACKED.replace("K2 == K // 2 and ", "K2 % 128 == 0 and ")
     assert "Q014" not in [e.code for e in verify_text(loose.replace("k * 128", "(k + 1) * 128")).errors]
+
+
+def test_blocks_of_a_table_whose_number_an_argument_has() -> None:
+    text, mask = CASES["moba_lists"].text(), "z = lm.where(b * 128 + lm.iota(scores, 1) <= row, scores * scale_log2, -lm.inf)"
+    assert mask in text
+    assert [e.code for e in verdict_of(text.replace(mask, "z = scores * scale_log2"), "moba_lists")[0].errors] == ["D010"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, AssumeValues, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
+from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.tile_origins import coordinate_along
@@ -89,18 +91,22 @@ def _named_by_table(program: Program, site: Site, e: Expr, extent: int) -> bool:
         return False
     coords, tensor = site.op.operands["coords"], program.tensors[str(site.op.attrs["tensor"])]
     name = next(iter(terms[1]))
-    stated = next((declared_values(program, str(t)) for t in tables if name.startswith(f"{t}[")), None)
-    if stated is None or not isinstance(coords, tuple) or len(coords) != len(tensor.extents):
+    told = next((declared_values(program, str(t)) for t in tables if name.startswith(f"{t}[")), None)
+    if told is None or not isinstance(coords, tuple) or len(coords) != len(tensor.extents):
         return False
     axis = next(k for k, c in enumerate(coords) if c is e)
-    size, hi = tensor.extents[len(coords) - 1 - axis], _resolve(program, stated.hi)
+    size, hi = tensor.extents[len(coords) - 1 - axis], _resolve(program, told.hi)
     up = rounded_up(hi)
     x = up[0] if up is not None and up[1] == extent else None
     return x is not None and x.op == "param" and x.attrs["name"] == size and not ranges.of(program, None, x).multiple_of(extent)
 
 
 def _resolve(program: Program, e: Expr) -> Expr:
+    """What a name stands for, or an argument is stated to be (`QT == lm.cdiv(S, 128)`)."""
     let = program.lets.get(str(e.attrs.get("name"))) if e.op == "var" else None
+    if e.op == "param":
+        resolve = resolver_of(program, "")
+        return definitions([c for a in program.assumes for c in stated(resolve(a.cond))], [str(e.attrs["name"])]).get(str(e.attrs["name"]), e)
     return let.value if let is not None else e
 
 
