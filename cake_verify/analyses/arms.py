@@ -28,12 +28,12 @@ class Arms:
         self.program = plan.program
         if not asked:
             return
-        for number, step in enumerate(machine.steps):
-            if step is None or (site := plan.sites.get(number)) is None or not _shared(site.op, plan.program):
-                continue
-            around = next(((s, arm) for s, arm in reversed(site.around) if isinstance(s, If) and id(s) in asked), None)
-            if around is not None:
-                self.first.setdefault((id(around[0]), around[1]), (number, around[0]))
+        for number, site in plan.sites.items():
+            for s, arm in reversed(site.around):
+                if id(s) in asked:
+                    if (id(s), arm) not in self.first and machine.steps[number] is not None and _shared(site.op, plan.program):
+                        self.first[id(s), arm] = number, asked[id(s)]
+                    break
         for number, _ in self.first.values():
             step = machine.steps[number]
             assert step is not None  # chosen above

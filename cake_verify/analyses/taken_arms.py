@@ -16,8 +16,11 @@ from cake_verify.analyses.trips import conditions
 @fact
 def taken_arms(program: Program) -> tuple[Program, ...]:
     """The program with the first arm of every branch of a tile that memory decides, and with the second where there is one; operations keep their numbers."""
+    read = [s for _, s, cond in conditions(program) if any(n.op == "ld" for n in cond.parts())]
+    if not read:
+        return ()
     inside = {id(s) for block in program.body for x in statements(block.body) if isinstance(x, For) and x.kind != "tiles" for s in statements(x.body)}
-    decided = {id(s): s for _, s, cond in conditions(program) if id(s) not in inside and any(n.op == "ld" for n in cond.parts())}
+    decided = {id(s): s for s in read if id(s) not in inside}
     arms = [True, *([False] if any(s.orelse for s in decided.values()) else [])] if decided else []
     return tuple([replace(program, body=tuple([replace(b, body=_taken(b.body, decided, arm)) for b in program.body])) for arm in arms])
 

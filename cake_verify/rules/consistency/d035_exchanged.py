@@ -98,7 +98,7 @@ def _steps(form: _Form) -> dict[str, int] | None:
 def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], steps: list[dict[str, int] | None], sizes: list[int], a: int, b: int) -> bool:
     if not sizes[a] or not sizes[b]:  # numbers of rows that nothing is known of
         return _by_counts(program, site, tensor, forms, a, b)
-    if _beside_a_sum(program, site, tensor, forms, a, b):
+    if (len(forms[a][1]) > 1) is not (len(forms[b][1]) > 1) and _beside_a_sum(program, site, tensor, forms, a, b):
         return True
     one, other = steps[a], steps[b]
     if one is None or other is None or not (one or other):
