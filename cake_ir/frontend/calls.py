@@ -17,6 +17,7 @@ from cake_ir.ops import SPECS
 from cake_ir.ops.elementwise import UNARY, elementwise_type
 from cake_ir.ops.spec import OpSpec
 from cake_ir.program import Const, Do, Expr, Param, Pipeline, SmemPool
+from cake_ir.span import Span
 from cake_ir.types import I32, NONE, FragT, NoneT, ScalarT, SlotT, TmemT, ViewT
 
 DECLARATIONS = frozenset(
@@ -231,7 +232,9 @@ def _slice(el: Elaboration, node: ast.Call, e: Expr, name: str) -> Expr:
         return Expr(f"frag_{name}", (e, lo), {"n": n}, t.with_(rows=n) if name == "rows" else t.with_(cols=n), span)
     assert isinstance(t, ViewT)
     if t.rank == 1 and name == "rows":
-        el.fail("D021", "a 1-D view is sliced with `.cols(lo, n)`", node)
+        at = el.source.span(node.func)
+        name_only = Span(at.end_line, at.end_column - len(name), at.end_line, at.end_column)
+        el.fail("D021", "a 1-D view is sliced with `.cols(lo, n)`", node, fixes=(Fix((Edit(name_only, "cols"),), "certain", "write `.cols`"),))
     stored = name if not t.transposed else {"rows": "cols", "cols": "rows"}[name]
     _inside(el, node, lo_value, n, t.rows if stored == "rows" else t.cols, name)
     rows, cols = (n, t.cols) if stored == "rows" else (t.rows, n)

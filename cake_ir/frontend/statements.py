@@ -196,7 +196,7 @@ def _put(el: Elaboration, target: ast.expr, v: Any, value_span: Span, span: Span
             return
     e = lift(el, v, value_span)
     if isinstance(e.type, NoneT):
-        el.fail("N062", "this operation has no value", value_span)
+        el.fail("N062", "this operation has no value", value_span, help="write it as a statement of its own (an atomic update does not give what it found)")
     if isinstance(e.type, ScalesT):
         el.env[target.id] = named_scales(el, e, value_span)
         return
