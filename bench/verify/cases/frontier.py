@@ -1,4 +1,4 @@
-"""Everyday kernels of serving and training, of a fourth stranger who had read the language page only: arguments and oracles."""
+"""Everyday kernels of serving and training, of a fifth stranger who had read the language page only: arguments and oracles."""
 
 from __future__ import annotations
 
