@@ -21,10 +21,11 @@ from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 
-from cake_ir.native import FOLDER, TRIAL, library, read, stamp
+from cake_ir import native
+from cake_ir.native_finder import ROOT, library, read, stamp
 from cake_verify.native.build import BuildError, build
 
-ROOT = FOLDER.parents[1]
+FOLDER, TRIAL = Path(native.FOLDER), Path(native.TRIAL)
 
 
 def _answers(wanted: str) -> list[str]:
@@ -38,14 +39,14 @@ def _install(options: argparse.Namespace, work: Path) -> int:
     before = stamp(ROOT)
     built = build(ROOT, work, TRIAL, options.mypyc, options.jobs, lambda line: print(line, flush=True))
     record = {**before, "modules": built.modules, "refused": built.refused, "library": sha256(library(TRIAL).read_bytes()).hexdigest()}
-    (TRIAL / "built.json").write_text(json.dumps(record), "utf-8")
+    (TRIAL / native.RECORD).write_text(json.dumps(record), "utf-8")
     print(f"compiled in {built.seconds['compiler']:.0f} s, {library(TRIAL).stat().st_size / 1e6:.1f} MB; asking both forms", flush=True)
     begun = time.perf_counter()
-    (form, *python), (other, *native) = _answers("0"), _answers("trial")
+    (form, *python), (other, *compiled) = _answers("0"), _answers("trial")
     if (form, other) != ("python", "native"):
         print(f"the two forms could not be asked, nothing is installed: {form}; {other}")
         return 1
-    differing = [f"  {a}\n  {b}" for a, b in zip_longest(python, native) if a != b]
+    differing = [f"  {a}\n  {b}" for a, b in zip_longest(python, compiled) if a != b]
     if differing:
         print(f"the compiled form answers {len(differing)} of {len(python)} texts otherwise, nothing is installed:", *differing[:20], sep="\n")
         return 1

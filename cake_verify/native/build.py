@@ -18,11 +18,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from cake_ir.native import LIBRARY, PACKAGES, library
+from cake_ir.native_finder import PACKAGES, library
 from cake_verify.native.expand import expanded
 
 LEFT_OUT = re.compile(
-    r"__init__|cake_ir/(record|fact|native|native_support|scheduler|printer|json|markdown)\.py|cake_ir/targets/markdown\.py|cake_verify/native/|cake_verify/rules/(examples|texts|\w+/texts)\.py"
+    r"__init__|cake_ir/(record|fact|native|native_finder|native_support|scheduler|printer|json|markdown)\.py|cake_ir/targets/markdown\.py|cake_verify/native/|cake_verify/rules/(examples|texts|\w+/texts)\.py"
     r"|cake_verify/(proposals/|repair|many|porting|facts|explain)|cake_verify/analyses/(report_|slices|scale_places|grouped_rows)"
     r"|rules/consistency/d03[246]_|rules/consistency/d045_|rules/schedule/q004_"
 )
@@ -132,4 +132,4 @@ def _run(command: list[str]) -> None:
         raise BuildError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
 
 
-__all__ = ["LIBRARY", "BuildError", "Built", "build"]
+__all__ = ["BuildError", "Built", "build"]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from cake_ir import native
+from cake_ir import native_finder as native
 from cake_verify.native.expand import expanded
 
-ROOT = Path(native.__file__).resolve().parents[1]
+ROOT = native.ROOT
 SAMPLE = '''"""A module with what the rewriting is about."""
 
 from __future__ import annotations
