@@ -12,12 +12,12 @@ from textwrap import indent
 
 Offset = Callable[[int | None, int | None], int]
 COPIED = frozenset({"Machine", "Member"})
-"""Classes whose objects are copied: the compiler makes that possible where it is told to."""
+"""Classes whose objects are copied: the compiler makes that possible where it is told to, but Python can then make one only with the second word."""
 EXTENDED = frozenset({"Clash"})
 """Records that other records extend: those stay as they are."""
 UNMADE = frozenset({"Program"})
 """Records that are made without their initialiser."""
-BUILT_IN = frozenset({"str", "dict", "tuple", "KeyError", "int", "list", "set", "frozenset", "float"})
+BUILT_IN = frozenset({"Exception", "ValueError", "KeyError", "str", "dict", "tuple", "int", "list", "set", "frozenset", "float"})
 HEAD = """import builtins as _native_builtins
 from typing import TYPE_CHECKING as _native_checking, Any as _native_any
 from cake_ir.native_support import backwards as _native_backwards, fielded as _native_fielded, interpreted as _native_interpreted, shown as _native_shown
@@ -88,7 +88,7 @@ def _class(node: ast.ClassDef, offset: Offset, top: bool) -> list[tuple[int, int
             at = offset(b.lineno, b.col_offset) + len("def ")
             edits.append((at, at + len(b.name), f"_work_out_{b.name}"))
     if not node.decorator_list:
-        return edits + ([(begin, begin, "@_native_mypyc_attr(serializable=True)\n")] if node.name in COPIED else [])
+        return edits + ([(begin, begin, "@_native_mypyc_attr(serializable=True, allow_interpreted_subclasses=True)\n")] if node.name in COPIED else [])
     how = node.decorator_list[0]
     if not top or node.bases or node.name in EXTENDED or len(node.decorator_list) != 1 or not isinstance(how, ast.Call) or ast.unparse(how.func) not in ("record", "dataclass"):
         return edits
@@ -106,7 +106,7 @@ def _class(node: ast.ClassDef, offset: Offset, top: bool) -> list[tuple[int, int
     end = offset(node.end_lineno, node.end_col_offset)
     specs = tuple((f.name, f.init, f.shown, f.compared) for f in fields)
     methods = indent("\n".join(_methods(node.name, fields, own, said.get("eq", True), said.get("order", False), hashed)), "    ")
-    mark = "@_native_mypyc_attr(allow_interpreted_subclasses=True)" if node.name in UNMADE else "@_native_mypyc_attr(serializable=True)" if node.name in COPIED else ""
+    mark = "@_native_mypyc_attr(allow_interpreted_subclasses=True)" if node.name in UNMADE else "@_native_mypyc_attr(serializable=True, allow_interpreted_subclasses=True)" if node.name in COPIED else ""
     edits.append((offset(how.lineno, 0), offset(how.end_lineno, how.end_col_offset), mark))
     edits.append((end, end, f"\n\n{methods}\n\n\n_native_fielded({node.name}, {specs!r})\n"))
     return edits
