@@ -1,6 +1,7 @@
 # make test : the whole suite in a virtual environment made here, by WORKERS processes
 # make demo : the loop, end to end, through a real MCP client over stdio
 # make check: lint and types
+# make native: the verifier compiled, for this interpreter; its Python runs again after any change to it
 # make probe: which instructions each target's assembler takes, derived again and compared with our tables
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.cake-installed
 WORKERS ?= 2
 
-.PHONY: test demo check probe install clean
+.PHONY: test demo check native probe install clean
 
 install: $(STAMP)
 
@@ -30,6 +31,10 @@ demo: $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+
+native: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[native]'
+	$(BIN)/python -m cake_verify.native
 
 probe: $(STAMP)
 	$(BIN)/python -m cake_backend.toolchain.probe

@@ -261,7 +261,8 @@ def _widens(src: str, via: str) -> bool:
 
 
 def _chain(steps: tuple[str, ...]) -> Cast:
-    targets, rounds, saturates = _ALL, (), False
+    targets, saturates = _ALL, False
+    rounds: tuple[str, ...] = ()
     for a, b in itertools.pairwise(steps):
         step = _direct(a, b)
         assert step is not None

@@ -22,7 +22,7 @@ def fact(work_out: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate
     It may not depend on the target: the programs of one schedule for several targets share their facts.
     """
 
-    if work_out.__code__.co_argcount == 1:  # of the program alone, as most are
+    if _of_the_program_alone(work_out):  # as most are
 
         @wraps(work_out)
         def known_of(program: Program) -> R:
@@ -42,3 +42,9 @@ def fact(work_out: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate
         return found  # type: ignore[return-value]  # what was put in under this key
 
     return known
+
+
+def _of_the_program_alone(work_out: Callable[..., object]) -> bool:
+    """Whether a function has one parameter; a compiled one has no code to ask, but tells its signature."""
+    code = getattr(work_out, "__code__", None)
+    return code.co_argcount == 1 if code is not None else "," not in str(getattr(work_out, "__text_signature__", ","))

@@ -21,7 +21,7 @@ def record(*, eq: bool = True, order: bool = False) -> Callable[[type[T]], type[
 
     def make(cls: type[T]) -> type[T]:
         if "__repr__" not in cls.__dict__:
-            cls.__repr__ = _shown
+            cls.__repr__ = shown
         made = dataclass(slots=True, repr=False, eq=False)(cls)
         for name, function in _comparisons(made, order).items() if eq else ():
             if name not in cls.__dict__:
@@ -29,6 +29,11 @@ def record(*, eq: bool = True, order: bool = False) -> Callable[[type[T]], type[
         return made
 
     return make
+
+
+def unmade(cls: type[T]) -> T:
+    """A record whose fields are all still to be put."""
+    return cls.__new__(cls)
 
 
 def _comparisons(cls: type[Any], order: bool) -> dict[str, Callable[..., Any]]:
@@ -55,6 +60,6 @@ def _comparisons(cls: type[Any], order: bool) -> dict[str, Callable[..., Any]]:
     return {**found, "__lt__": __lt__, "__le__": __le__, "__gt__": __gt__, "__ge__": __ge__} if order else found
 
 
-def _shown(self: Any) -> str:
+def shown(self: Any) -> str:
     """A record as `dataclass` shows it."""
     return f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in fields(self) if f.repr)})"

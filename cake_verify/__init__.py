@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import cake_ir  # noqa: F401 - first, for it decides whether the compiled form is taken
+
 if TYPE_CHECKING:
     from cake_verify.diagnostic import Diagnostic
     from cake_verify.gates import verify, verify_text

@@ -79,7 +79,8 @@ def gate(run: Run, name: str, program: Program, *, again: bool = False) -> set[s
             first = next(found, None)
             if first is None:  # as mostly
                 continue
-            before, faults = len(run.found), chain((first,), found)
+            before = len(run.found)
+            faults: Iterable[Fault] = chain((first,), found)
             if again:  # what another target refuses at the same place is said
                 said = {(d.code, d.span) for d in run.found if d.schedule == program.name}
                 faults = (f for f in list(faults) if (f.code, f.span) not in said)

@@ -33,6 +33,7 @@ from typing import Any
 
 from cake_ir import parse, specialise
 from cake_ir.frontend.specialise import retargeted
+from cake_ir.native import form
 from cake_verify import verify_text
 from cake_verify.analyses import safety
 from cake_verify.analyses.machine import Machine
@@ -51,6 +52,8 @@ FA3 = ("tests/examples/fmha_fwd.py", "cake_kernels/attention/hopper.py")
 BOUNDS = {"median_ms": 8.0, "p95_ms": 30.0, "fa3_ms": 15.0, "walk_us_an_event": 4.0}
 LONG = 200
 """Events of a walk from which on its worlds are no longer most of what an event costs."""
+FORMS = {"python": "in Python", "native": "compiled (`python -m cake_verify.native`)"}
+"""Which form of the verifier is measured; `CAKE_NATIVE=0` measures the Python where the other was built."""
 PHASES = ("parse", "frontend", *STATIC, "schedule", "safety", "notes", "order")
 
 
@@ -201,7 +204,7 @@ def main() -> None:
         deep = "".join(f"{r['walk'][name]:>9.2f}" for name in ("tables", "settings", "walk"))
         print(f"{r['file'][-51:]:<52}{r['ms']:>7.2f} |{inside} |{deep}{r['walk']['events']:>9}{1e3 * r['walk']['walk'] / max(1, r['walk']['events']):>9.2f}{'' if r['verdict'] == 'pass' else ' ' + r['verdict']}")
     found = figures(rows)
-    print(f"\n{found['schedules']} schedules: median {found['median_ms']} ms (bound {BOUNDS['median_ms']}), 95th percentile {found['p95_ms']} ms (bound {BOUNDS['p95_ms']}), worst {found['worst_ms']} ms")
+    print(f"\n{found['schedules']} schedules, {FORMS[form()]}: median {found['median_ms']} ms (bound {BOUNDS['median_ms']}), 95th percentile {found['p95_ms']} ms (bound {BOUNDS['p95_ms']}), worst {found['worst_ms']} ms")
     print(f"medians of each pass alone: {', '.join(f'{ms} ms' for ms in found['median_ms_by_pass'])}")
     print(f"median of the first run of each text: {found['median_first_ms']} ms")
     print(f"FA3-class (bound {BOUNDS['fa3_ms']} ms): {', '.join(f'{k} {v}' for k, v in found['fa3_ms'].items()) or 'none among these'}")
@@ -210,7 +213,7 @@ def main() -> None:
     print(f"walk: {found['events']['all']:,} events, at most {found['events']['most']:,} a schedule; {found['walk_us_an_event']} us an event, "
           f"at most {found['walk_us_an_event_worst']} (bound {BOUNDS['walk_us_an_event']})")  # fmt: skip
     if options.json:
-        report = {"command": f"python -m bench.verify.elapsed --rounds {options.rounds} --passes {options.passes}", "machine": f"{platform.machine()}, Python {platform.python_version()}", "bounds": BOUNDS, **found, "ms": {r["file"]: r["ms"] for r in rows}}  # fmt: skip
+        report = {"command": f"python -m bench.verify.elapsed --rounds {options.rounds} --passes {options.passes}", "machine": f"{platform.machine()}, Python {platform.python_version()}", "form": form(), "bounds": BOUNDS, **found, "ms": {r["file"]: r["ms"] for r in rows}}  # fmt: skip
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 

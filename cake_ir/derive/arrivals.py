@@ -71,7 +71,8 @@ def arrivals(program: Program) -> dict[str, Arrivals]:
             # The one arrival of a phase is the receiver's own announcement of its bytes.
             out[barrier.name] = Arrivals(barrier, (Share(sends.sends[0].role, 1, 1, sends.sends),), (), 1)
             continue
-        shares, strangers = [], []
+        shares: list[Share] = []
+        strangers: list[Share] = []
         for role in dict.fromkeys((*barrier.prod, *(r for b, r in by if b == barrier.name))):
             found = tuple(by.get((barrier.name, role), ()))
             members = {m for s in found for m in members_at(program, s)} if found else set(range(program.roles[role].members))

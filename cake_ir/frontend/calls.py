@@ -264,10 +264,10 @@ def _builtin(el: Elaboration, node: ast.Call, func: ast.Name) -> Any:
     if func.id == "range":
         if not 1 <= len(args) <= 3 or not all(isinstance(a, int) for a in args) or (len(args) == 3 and args[2] == 0):
             el.fail("N044", "`range` takes one to three integers", node)
-        items = range(*args)
-        if len(items) > MAX_ELEMENTS:
-            el.fail("N020", f"`range` has {len(items)} items, at most {MAX_ELEMENTS} are allowed", node)
-        return tuple(items)
+        numbers = range(*args)
+        if len(numbers) > MAX_ELEMENTS:
+            el.fail("N020", f"`range` has {len(numbers)} items, at most {MAX_ELEMENTS} are allowed", node)
+        return tuple(numbers)
     items = args[0] if len(args) == 1 and isinstance(args[0], tuple) else tuple(args)
     try:
         v = {"min": min, "max": max, "sum": sum, "len": len, "abs": lambda x: abs(x[0])}[func.id](items)  # type: ignore[operator]  # constants of one kind

@@ -13,7 +13,7 @@ from cake_ir.frontend.source import valid_name
 from cake_ir.frontend.statements import role_block
 from cake_ir.frontend.template import Template
 from cake_ir.program import Const, Param, Program, Role, RoleBlock
-from cake_ir.record import record
+from cake_ir.record import record, unmade
 from cake_ir.span import Span
 from cake_ir.targets import TARGETS
 
@@ -59,7 +59,7 @@ def specialise(template: Template, params: dict[str, Any] | None = None, target:
 
 def retargeted(program: Program, target: str) -> Program:
     """The same schedule for another target. Elaboration never asks for the target and no fact may depend on it, so all but it is shared."""
-    other = object.__new__(Program)
+    other = unmade(Program)
     for name in _PROGRAM:
         object.__setattr__(other, name, target if name == "target" else getattr(program, name))  # the frozen class's own initialiser
     return other

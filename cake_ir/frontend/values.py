@@ -175,7 +175,7 @@ def _compare(el: Elaboration, node: ast.Compare) -> Any:
         name = arith.COMPARISON.get(type(op))
         if name is None:
             if isinstance(op, (ast.Is, ast.IsNot)):
-                v = value(el, right)
+                v: object = value(el, right)
                 if v is None and is_const(operands[-1]):
                     part: Any = (operands[-1] is None) == isinstance(op, ast.Is)
                     result = part if result is None else combine(el, "and", (result, part), el.span(node))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cache
 
 from cake_ir.targets import sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_120a, sm_121a
+from cake_ir.targets.architecture import Device, Target
 from cake_ir.targets.devices import DEVICES
 from cake_ir.targets.instructions import Verdict, instruction
-from cake_ir.targets.target import Device, Target
 
 __all__ = [
     "DEVICES", "TARGETS", "Device", "Target", "UnknownDevice", "UnknownTarget", "Verdict", "device", "instruction", "strictest", "target",

@@ -7,7 +7,7 @@ rounded to the power of two that the published peak implies. The cost model's ow
 
 from __future__ import annotations
 
-from cake_ir.targets.target import Device
+from cake_ir.targets.architecture import Device
 
 # fmt: off
 DEVICES: dict[str, Device] = {

@@ -159,7 +159,7 @@ def shape_problem(family: Family, kind: MmaKind, m: int, n: int, k: int, *, warp
         if n % 8 or not 8 <= n <= 256:
             return f"N = {n} is not a multiple of 8 between 8 and 256"
         return None
-    allowed_m = (64, 128) if ctas == 1 else (128, 256)
+    allowed_m: tuple[int, ...] = (64, 128) if ctas == 1 else (128, 256)
     if kind.name.startswith("mx"):
         allowed_m = (128,) if ctas == 1 else (128, 256)
     if m not in allowed_m:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_ir.targets.target import Target, feature_set
+from cake_ir.targets.architecture import Target, feature_set
 
 TARGET = Target(
     name="sm_100a",

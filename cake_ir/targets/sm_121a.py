@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cake_ir.targets.architecture import Target, feature_set
 from cake_ir.targets.features import NARROWER
-from cake_ir.targets.target import Target, feature_set
 
 TARGET = Target(
     name="sm_121a",

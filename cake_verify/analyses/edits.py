@@ -119,4 +119,5 @@ def own_barrier(program: Program, role: str) -> str | None:
     """A named barrier that the warps of one member of the role can meet at."""
     alone = [b.name for b in program.named.values() if b.roles == (role,)]
     per = [b.name for b in program.named.values() if b.roles == (role,) and b.per_member]
-    return (per or alone or [None])[0]  # type: ignore[list-item]  # None when there is none
+    found = per or alone
+    return found[0] if found else None

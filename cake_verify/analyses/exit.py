@@ -20,8 +20,8 @@ def check_exit(plan: Plan, world: World) -> None:
                 raise _by(Found("S025", op=op, engine="cp_async", count=1), m)
         for _, op in m.tc_open[:1]:
             raise _by(Found("S025", op=op, engine="tcgen05", count=len(m.tc_open)), m)
-        for group in m.tmem[:1]:
-            raise _by(Found("S025", op=group[3], engine=group[2], count=len(m.tmem)), m)
+        for access in m.tmem[:1]:
+            raise _by(Found("S025", op=access[3], engine=access[2], count=len(m.tmem)), m)
     for name in plan.followed:
         for cta in world.ctas:
             for bar in cta.bars[plan.number[name]]:

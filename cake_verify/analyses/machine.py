@@ -202,9 +202,12 @@ class Machine:
                 if not runs(plan.program, role, c.rank):
                     continue
                 record = plan.program.roles[role]
+
+                def of_rank(name: str, rank: int = c.rank) -> Iterable[tuple[int, ...]]:
+                    return tiles(name, rank)
+
                 for i in range(record.members):
-                    context = Context(arguments, i, (c.rank % cx, c.rank // cx), plan.cluster, cta * plan.ranks + c.rank, extents,
-                                      lambda name, rank=c.rank: tiles(name, rank))  # fmt: skip
+                    context = Context(arguments, i, (c.rank % cx, c.rank // cx), plan.cluster, cta * plan.ranks + c.rank, extents, of_rank)
                     world.members.append(Member(len(world.members), role, i, c, make(context), role in plan.issuers, world))
 
     def run(self, world: World, log: Callable[[tuple[Member, Event]], object] | None = None, limit: int = LIMIT, logged: Iterable[int] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.program import Expr, Program
@@ -106,6 +106,9 @@ def passing_first(search: Settings, candidates: dict[str, list[int]]) -> dict[st
                 return 0
             return -sum(sides[i] for i in guards)
 
-        candidates[name] = sorted(candidates[name], key=lambda v, passed=passed: (passed(v), v != PLENTY))
+        def rank(value: int, passed: Callable[[int], int] = passed) -> tuple[int, bool]:
+            return passed(value), value != PLENTY
+
+        candidates[name] = sorted(candidates[name], key=rank)
         start[name] = candidates[name][0]
     return candidates

@@ -8,7 +8,6 @@ a grid, and the numbers that `lm.ld` reads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from cake_ir.derive.structure import listed, stated
@@ -17,7 +16,7 @@ from cake_ir.program import Expr, For, If, Program, Scheduler
 from cake_ir.scheduler import group_totals
 from cake_verify.analyses import read_guards, trips
 from cake_verify.analyses.blocks import LENGTH, blocks_of
-from cake_verify.analyses.count_text import compiled, texts
+from cake_verify.analyses.count_text import Env, compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
 from cake_verify.analyses.goals import MOST_LAG, UNEVEN, Goal, goals_of, off_tiles, off_trips, uneven
@@ -30,7 +29,7 @@ from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.setting import Setting, own_index
 from cake_verify.analyses.telling import telling
 from cake_verify.analyses.tiling import reader
-from cake_verify.analyses.trips import NO_VALUE
+from cake_verify.analyses.trips import NO_VALUE, Loop
 
 NEVER = 10.0**9
 TRIALS = 20_000
@@ -57,7 +56,7 @@ class Settings:
         self.window, self.stages = self._window()
         self.profiles: dict[tuple[int, ...], Profile | None] = {}
         self.dependents, self.defined = fixed_scalars(program, self.integers)
-        self.unknown: list[trips.Loop] = []
+        self.unknown: list[Loop] = []
         self.guard_conditions: list[Expr] = []
         self.guarded: list[If] = []
         self.wholes: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
@@ -131,26 +130,27 @@ class Settings:
         self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
         whole = "" if self.dependents or self.read else outline(program, self.scheduler, self._assumed, lengths)
         conditions, fixed = [f"bool({text[0]})" for text in sides if text], list(self.dependents.values())
-        self.outlined: Callable[[trips.Env], tuple[Any, ...]] | None = None
+        self.outlined: Callable[[Env], tuple[Any, ...]] | None = None
+        self._all_assumed: Callable[[Env], tuple[Any, ...]] | None = None  # compiled with the rest, or when it is first asked for
+        self._all_trips: Callable[[Env], tuple[Any, ...]] | None = None
         if whole:
             self.guards, self.fixed, self.outlined = compiled(conditions, fixed, [whole])
         else:  # then the parts are asked for one by one
-            self.guards, self.fixed, assumed_, trips_ = compiled(conditions, fixed, self._assumed_texts(), self._trips)
-            vars(self).update(assumed=assumed_, trips=trips_)
+            self.guards, self.fixed, self._all_assumed, self._all_trips = compiled(conditions, fixed, self._assumed_texts(), self._trips)
         self.counts = trips.tile_counts(program, self.scheduler.name) if self.scheduler else None
 
     def _assumed_texts(self) -> list[str]:
         return [text[0] for text in texts(self.program, [[e] for e in self._assumed]) if text]
 
-    @cached_property
-    def assumed(self) -> Callable[[trips.Env], tuple[Any, ...]]:
+    def assumed(self, env: Env) -> tuple[Any, ...]:
         """Every assumption for given arguments."""
-        return compiled(self._assumed_texts())[0]
+        self._all_assumed = self._all_assumed or compiled(self._assumed_texts())[0]
+        return self._all_assumed(env)
 
-    @cached_property
-    def trips(self) -> Callable[[trips.Env], tuple[Any, ...]]:
+    def trips(self, env: Env) -> tuple[Any, ...]:
         """The length of every loop for given arguments and the fields of a tile."""
-        return compiled(self._trips)[0]
+        self._all_trips = self._all_trips or compiled(self._trips)[0]
+        return self._all_trips(env)
 
     def _candidates(self) -> dict[str, list[int]]:
         """Values worth trying for each unknown: multiples of the constants that divide it, with and without a remainder."""
@@ -179,7 +179,7 @@ class Settings:
             edges.setdefault(LENGTH + name, []).extend(values)
         out: dict[str, list[int]] = {}
         for name, cs in divisors.items():
-            values: list[int] = []
+            values = []
             for c in sorted(cs, reverse=True)[:4]:
                 u = units.get(name, 1)
                 whole, ragged = [c * k for k in counts], [n for k in counts for n in (c * (k - 1) + u, c * k - u)]
@@ -262,7 +262,7 @@ class Settings:
 
     # ------------------------------------------------------------ the search
 
-    def find(self) -> tuple[list[Setting], list[trips.Loop]]:
+    def find(self) -> tuple[list[Setting], list[Loop]]:
         """The settings, most telling first, and the loops that none of them gives a second iteration."""
         found, choices, most = self._cover()
         if go_farther(self, choices, most):

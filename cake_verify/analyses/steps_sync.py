@@ -228,7 +228,7 @@ def turn_arrive(plan: Plan, name: str) -> Step:
     def step(m: Member, v: Values) -> Any:
         turns = m.cta.turns[name]
         after = turns[(m.index + 1) % len(turns)]
-        if after[0] > after[1] or sum(t[0] - t[1] for t in turns):
+        if after[0] > after[1] or sum([t[0] for t in turns]) != sum([t[1] for t in turns]):
             raise Found("S015", turns=name, held=False)
         after[0] += 1
         return None

@@ -85,11 +85,9 @@ class MemoryValues(ValueState):
         to = self.plan.code.ops[op.id].index.get("cta")
 
         def put(m: Member, v: tuple[Any, ...]) -> None:
-            row, col, product = source(m, v) if source is not None else NOTHING
-            if form == "rowvec" and t.rank == 1:
-                row, col = None, row
-            if t.transposed:
-                row, col = col, row
+            first, second, product = source(m, v) if source is not None else NOTHING
+            ends: tuple[Label, Label] = (None, first) if form == "rowvec" and t.rank == 1 else (first, second)
+            row, col = (ends[1], ends[0]) if t.transposed else ends
             self._fill(m, atoms[v[at]], t.view, v[at], row, col, product, (m.cta.rank if to is None else v[to],), op.id)
 
         return put

@@ -262,12 +262,13 @@ class ValueWalk(TensorValues):
                 self.clash("transposed", op, m, v, 1, a[0], b[1])
             if not whole and tmem is None:  # a part of an accumulator: of the whole nothing is known any more
                 for fixed, array, slot, stages in places:
-                    key = fixed or (array, v[slot] % stages)
-                    self._frags.setdefault(m.number, {})[key] = NOTHING
-                    self._sums.pop((m.number, key), None)
+                    part_of = fixed or (array, v[slot] % stages)
+                    self._frags.setdefault(m.number, {})[part_of] = NOTHING
+                    self._sums.pop((m.number, part_of), None)
                 return
             begins = fresh or (init is not None and bool(v[init]))
             region: list[int] = []
+            key: int | tuple[str, Any]
             if columns is not None:
                 region = columns[v[at]]
                 key, owner = region[0], -1 - m.cta.rank

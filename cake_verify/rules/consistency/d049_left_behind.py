@@ -76,7 +76,7 @@ def _behind(role: str, own: tuple[Site, ...], loop: For, inside: tuple[Site, ...
             if to:
                 relative[t] = to, s
     for name, (to, start) in relative.items():
-        most = min(to & moved.keys(), default="")
+        most = min(to.intersection(moved), default="")
         if not most or name in changed:
             continue
         for s in own:
