@@ -45,14 +45,14 @@ def _paged(rng: np.random.Generator, x: Axes) -> Filled:
 
 def _latent(rng: np.random.Generator, x: Axes) -> Filled:
     lens, most, scale = np.array(x["lens"], np.int32), x["MAXP"], 576**-0.5
-    b = len(lens)
-    q, kv, table = normal(rng, b, 64, 576), normal(rng, b * most, 64, 576), rng.permutation(b * most).astype(np.int32)
-    want = np.zeros((b, 64, 512))
+    b, heads = len(lens), x["H"]
+    q, kv, table = normal(rng, b, heads, 576), normal(rng, b * most, 64, 576), rng.permutation(b * most).astype(np.int32)
+    want = np.zeros((b, heads, 512))
     for i, n in enumerate(lens):
         rows = f64(kv[table[i * most : i * most + -(-n // 64)]]).reshape(-1, 576)[:n]
         want[i] = softmax(f64(q[i]) @ rows.T * scale) @ rows[:, :512]
-    scalars = {"B": b, "H": 64, "PAGES": b * most, "MAXP": most, "BP": b * most, "scale_log2": np.float32(scale * LOG2E)}
-    return Filled({"Q": q, "KV": kv, "table": table, "lens": lens, "O": empty(b, 64, 512)}, scalars, {"O": want})
+    scalars = {"B": b, "H": heads, "PAGES": b * most, "MAXP": most, "BP": b * most, "scale_log2": np.float32(scale * LOG2E)}
+    return Filled({"Q": q, "KV": kv, "table": table, "lens": lens, "O": empty(b, heads, 512)}, scalars, {"O": want})
 
 
 def _selected(rng: np.random.Generator, x: Axes) -> Filled:
@@ -119,8 +119,8 @@ def _entropy(rng: np.random.Generator, x: Axes) -> Filled:
 
 FRONTIER = (
     corpus("fp8_two_rings", ({"M": 200, "N": 256, "K": 512}, {"M": 70, "N": 640, "K": 128}), _two_rings, params={"STAGES": 2}, ctas=2),
-    corpus("paged_decode_gqa", ({"lens": (300, 0, 65), "HKV": 1, "MAXP": 6}, {"lens": (1, 64), "HKV": 1, "MAXP": 2}), _paged, params={"SPLITS": 3}, tolerance=1e-2),
-    corpus("mla_two_groups", ({"lens": (200, 64), "MAXP": 4}, {"lens": (1,), "MAXP": 1}), _latent, tolerance=1e-2),
+    corpus("paged_decode_gqa", ({"lens": (700, 0, 65), "HKV": 2, "MAXP": 11}, {"lens": (1, 64), "HKV": 1, "MAXP": 2}), _paged, params={"SPLITS": 3}, tolerance=1e-2),
+    corpus("mla_two_groups", ({"lens": (200, 64), "H": 128, "MAXP": 4}, {"lens": (1,), "H": 64, "MAXP": 1}), _latent, tolerance=1e-2),
     corpus("nsa_by_warps", ({"T": 70, "HKV": 1}, {"T": 6, "HKV": 2}), _selected, params={"NSEL": 3}, tolerance=1e-2),
     corpus("moba_lists", ({"H": 2, "S": 400}, {"H": 4, "S": 90}), _listed, ctas=2, tolerance=1e-2),
     corpus("decode_by_warps", ({"lens": (300, 1, 129)}, {"lens": (40,)}), _decode, tolerance=1e-2),
