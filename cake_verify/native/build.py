@@ -22,11 +22,11 @@ from cake_ir.native_finder import PACKAGES, library
 from cake_verify.native.expand import expanded
 
 LEFT_OUT = re.compile(
-    r"__init__|cake_ir/(record|fact|native|native_finder|native_support|scheduler|printer|json|markdown)\.py|cake_ir/targets/markdown\.py|cake_verify/native/|cake_verify/rules/(examples|texts|\w+/texts)\.py"
+    r"__init__|cake_ir/(record|fact|fault|native|native_finder|native_support|scheduler|printer|json|markdown)\.py|cake_ir/targets/markdown\.py|cake_verify/native/|cake_verify/rules/(examples|texts|\w+/texts)\.py"
     r"|cake_verify/(proposals/|repair|many|porting|facts|explain)|cake_verify/analyses/(report_|slices|scale_places|grouped_rows)"
     r"|rules/consistency/d03[246]_|rules/consistency/d045_|rules/schedule/q004_"
 )
-"""Modules that are not compiled: packages, what the compiled form itself leans on, and what no schedule that passes comes by."""
+"""Modules that are not compiled: packages, what the compiled form itself leans on, the exception that the lowering extends, and what no schedule that passes comes by."""
 MYPY = ("--follow-imports=silent", "--python-version=3.11", *(f"--disable-error-code={code}" for code in ("arg-type", "attr-defined", "call-overload", "index", "type-var", "union-attr")))
 """What mypy says of these is no reason to leave a module out: the compiled code checks a value that its type does not promise, and raises `TypeError`."""
 _WRITE_C = """
