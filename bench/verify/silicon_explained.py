@@ -66,6 +66,12 @@ ELSEWHERE: Mapping[str, str] = {
     "retrieve_topk/drop-fill-mask/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "retrieve_topk/wrong-base/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "mla_decode_split/drop-output/1": "the question did not name the second output among those that must be written: only who compares it can tell",
+    "edge_softmax/wrong-tile/1": "a miss of the verifier: the mask counts what is left from one round and the load starts a round later, so that the last of them read behind the end of a list; no rule adds the two "
+    "up where that end is read from memory, and what is read there only changes values",
+    "transpose_quant/named-participants/1": "both roles have four warps, and the hardware counts the threads that come and not which they are",
+    "mla_two_groups/wrong-guard/1": "registers that nothing has written are scaled, and the product behind starts from zero: whatever they hold is gone; it is refused as a read of nothing",
+    "mlp_one_launch/drop-sync/2": "a warp may write the next tile before the copy engine has read this one; here a whole loop of products lies in between",
+    "paged_decode_gqa/drop-fill-mask/3": "the logarithm of a sum of nothing is minus infinity, which is what is wanted here of a request without keys",
     "gemm_deep/drop-fence/0": "shown in another run: without delays it stored old words on its first launch (bench/results/verify-others.json, `alone`)",
 }
 

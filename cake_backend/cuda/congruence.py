@@ -18,19 +18,27 @@ def known_divisor(program: Program, e: Expr) -> int:
 
 
 def _divisor(program: Program, e: Expr, known: dict[str, int]) -> int:
-    """The same; `known` has the divisors of the names in it."""
+    """The same; `known` has the divisors of the names in it. Each part is read once, however many others it stands in."""
+    found: dict[int, int] = {}
+    for n in e.parts():  # children first
+        found[id(n)] = _of(program, n, [found[id(a)] for a in n.args], known)
+    return found[id(e)]
+
+
+def _of(program: Program, e: Expr, parts: list[int], known: dict[str, int]) -> int:
+    """The divisor of one expression whose parts have these."""
     if e.op == "const":
         v = e.attrs["value"]
         return abs(v) if isinstance(v, int) and not isinstance(v, bool) else 1
     if e.op == "param":
         return assumed_divisor(program, str(e.attrs["name"]))
     if e.op == "mul":
-        a, b = (_divisor(program, x, known) for x in e.args)
+        a, b = parts
         return a * b if a * b < LARGE else max(a, b)  # factors beyond it are left out
     if e.op in ("add", "sub", "min", "max") or (e.op == "mod" and e.args[1].op == "const"):
-        return gcd(*(_divisor(program, x, known) for x in e.args))
+        return gcd(*parts)
     if e.op == "floordiv" and e.args[1].op == "const" and isinstance(c := e.args[1].attrs["value"], int) and c > 0:
-        whole = _divisor(program, e.args[0], known)
+        whole = parts[0]
         return whole // c if whole % c == 0 else 1
     return known.get(str(e.attrs["name"]), 1) if e.op == "var" else 1
 

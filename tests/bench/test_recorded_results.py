@@ -53,6 +53,12 @@ def test_schedules_of_the_third_set_and_those_that_send_were_tried_on_the_loweri
     assert not [d for d in joined["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")]
 
 
+def test_schedules_of_the_fourth_and_fifth_sets_were_tried_on_silicon() -> None:
+    fourth = json.loads((RESULTS / "verify-silicon-fourth.json").read_text())
+    assert fourth["all"]["ran"] >= 85 and fourth["controls"]["outcomes"] == {"clean": 13} and not fourth["stopped"] and fourth["unexplained"] == []
+    assert [d["key"] for d in fourth["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")] == ["edge_softmax/wrong-tile/1"]
+
+
 def test_a_second_try_showed_more_and_every_one_of_it_is_refused() -> None:
     again = json.loads((RESULTS / "verify-silicon-again.json").read_text())
     bad = {m["key"] for m in again["mutants"] if m["outcome"] in BAD}
