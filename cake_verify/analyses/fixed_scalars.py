@@ -9,6 +9,7 @@ from cake_ir.derive.structure import stated
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import trips
 from cake_verify.analyses.count_text import texts
+from cake_verify.analyses.rebound import substituted
 
 
 def fixed_scalars(program: Program, integers: list[str]) -> tuple[dict[str, str], dict[str, Expr]]:
@@ -60,9 +61,5 @@ def put(e: Expr, values: Mapping[str, Expr]) -> Expr:
 
 
 def in_place(e: Expr, var: str, other: Expr) -> Expr:
-    """An expression with another one in the place of a variable; parts that several share stay shared."""
-    made: dict[int, Expr] = {}
-    for n in e.parts():  # operands first
-        args = tuple([made[id(a)] for a in n.args])
-        made[id(n)] = other if n.op == "var" and n.attrs["name"] == var else n if all(map(is_, args, n.args)) else Expr(n.op, args, n.attrs, n.type, n.span)
-    return made[id(e)]
+    """An expression with another one in the place of a variable."""
+    return substituted(e, lambda n: other if n.attrs["name"] == var else n)

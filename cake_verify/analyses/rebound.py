@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import is_
 from typing import Any
 
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Stmt, statements
@@ -123,7 +124,7 @@ class _Fold:
 
     def _put(self, e: Expr, env: Mapping[str, Expr]) -> Expr:
         """An expression with what is bound here in place of its names; a name that is bound several times elsewhere may stand for anything."""
-        return _substituted(e, lambda n: self._of(n, env))
+        return substituted(e, lambda n: self._of(n, env))
 
     def _of(self, n: Expr, env: Mapping[str, Expr]) -> Expr:
         name = str(n.attrs["name"])
@@ -138,11 +139,12 @@ class _Fold:
         return range(lo, hi)
 
 
-def _substituted(e: Expr, of: Callable[[Expr], Expr]) -> Expr:
+def substituted(e: Expr, of: Callable[[Expr], Expr]) -> Expr:
+    """An expression with what `of` gives in the place of each variable; parts that several share stay shared."""
     made: dict[int, Expr] = {}
-    for n in e.parts():  # children first
+    for n in e.parts():  # operands first
         args = tuple([made[id(a)] for a in n.args])
-        made[id(n)] = of(n) if n.op == "var" else n if all(a is b for a, b in zip(args, n.args, strict=True)) else Expr(n.op, args, n.attrs, n.type, n.span)
+        made[id(n)] = of(n) if n.op == "var" else n if all(map(is_, args, n.args)) else Expr(n.op, args, n.attrs, n.type, n.span)
     return made[id(e)]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
-from cake_ir.dtypes import DTYPES
 from cake_ir.fact import fact
 from cake_ir.fault import Fault
+from cake_ir.layout import stage_stride, view_bytes
 from cake_ir.program import Expr, For, Program, View
 from cake_ir.types import ScalesT, TmemT, ViewT
+from cake_verify.analyses.regions import layout_of
 from cake_verify.analyses.sites import Site, Sites, constant_rounds, rounds, sites
 from cake_verify.analyses.trips import written
 from cake_verify.analyses.words import call
@@ -179,5 +179,5 @@ def _overlaps(program: Program, view: str) -> bool:
 
 def _span(v: View) -> tuple[int, int]:
     """First byte and the one behind the last of all stages of a view."""
-    size = -(-prod(v.shape) * DTYPES[v.dtype].bits // 8)
-    return v.offset, v.offset + (v.stages - 1) * (v.stage_bytes or size) + size
+    layout = layout_of(v)
+    return v.offset, v.offset + (v.stages - 1) * stage_stride(layout) + view_bytes(layout)
