@@ -2,7 +2,7 @@
 
 import ast
 
-from bench.verify.mutate.subject import Subject, communicates
+from bench.verify.mutate.subject import Subject, chooses_values, communicates
 
 _OTHER = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 
@@ -11,7 +11,7 @@ def make(s: Subject) -> None:
     for p in s.statements:
         if not isinstance(p.node, ast.If):
             continue
-        cls = "guard-off-by-one" if communicates(p.node) else "wrong-guard"
+        cls = "guard-off-by-one" if communicates(p.node) and not chooses_values(p.node) else "wrong-guard"
         for c in ast.walk(p.node.test):
             if isinstance(c, ast.Compare) and len(c.ops) == 1:
                 left, right = s.source(c.left), s.source(c.comparators[0])

@@ -53,6 +53,17 @@ def communicates(node: ast.For | ast.If) -> bool:
     return any(isinstance(n, ast.Call) and called(n) in EFFECTS for part in node.body + node.orelse for n in ast.walk(part))
 
 
+def chooses_values(node: ast.If) -> bool:
+    """Whether both arms of a branch do the same to the same places and differ in the values that they store: the wrong arm is then another value and no more."""
+    first, second = ([_without_value(n) for part in arm for n in ast.walk(part) if isinstance(n, ast.Call) and called(n) in EFFECTS] for arm in (node.body, node.orelse))
+    return first == second
+
+
+def _without_value(call: ast.Call) -> str:
+    stored = {"store": 0 if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) != "lm" else 1}.get(called(call))
+    return ast.unparse(ast.Call(call.func, [a for k, a in enumerate(call.args) if k != stored], call.keywords))
+
+
 @dataclass
 class Subject:
     """One case's text, syntax tree and specialised program; `text` is given where it is not the case's own."""

@@ -10,6 +10,7 @@ from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions, valued
+from cake_verify.analyses.read_numbers import with_number
 from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
@@ -123,11 +124,15 @@ def _guarded(program: Program, site: Site, tensor: Param, axis: int, e: Expr) ->
     if len(reads) != 1 or declared_values(program, str(reads[0].attrs.get("tensor"))) is not None or axis >= len(tensor.extents):
         return None
     offset, terms = linear(Expr("sub", (e, reads[0])))
-    if terms:
-        return None
     extent, text = tensor.extents[len(tensor.extents) - 1 - axis], canonical(reads[0])
     resolve = resolver_of(program, site.role.name)
-    guards = [c for p, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True) if arm for c in conjuncts(p.cond)]
+    branches = [*zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True)]
+    guards = [c for p, arm in branches if arm for c in conjuncts(p.cond)]
+    for c in (*[c for c in guards if c.op == "eq"], *[p.cond for p, arm in branches if not arm and p.cond.op == "ne"]):
+        if (fault := _equal(program, site, tensor, e, reads[0], c)) is not None:
+            return fault
+    if terms:
+        return None
     for c in guards:
         if c.op not in _COMPARED:
             continue
@@ -148,11 +153,29 @@ def _guarded(program: Program, site: Site, tensor: Param, axis: int, e: Expr) ->
     return None
 
 
+def _equal(program: Program, site: Site, tensor: Param, e: Expr, read: Expr, c: Expr) -> Fault | None:
+    """A coordinate in front of the tensor wherever a condition holds that says what the number is: one that stands for nothing, most often."""
+    resolve = resolver_of(program, site.role.name)
+    a, b = (resolve(x) for x in c.args)
+    if canonical(b) == canonical(read):
+        a, b = b, a
+    value = ranges.of(program, None, b).exact if canonical(a) == canonical(read) else None
+    if value is None:
+        return None
+    known = with_number(e, read, value)
+    found = _outside(program, site, known, None, 1, parameters(program, [known, *around(site, program)]), False, False, free=True)
+    if found is None:
+        return None
+    return Fault("D031", f"here `{spoken(c.args[0])}` is {value}, which places this access in front of `{tensor.name}`", site.op.spans.get("coords", site.op.spans.get("i", site.op.span)),  # type: ignore[arg-type]  # a span, one of the three
+                 ((c.span if c.span.line else site.op.span, "under this condition"), (tensor.span, "declared here")), "exchange the arms, or compare the other way round",
+                 (), {"tensor": tensor.name, "found": value})  # fmt: skip
+
+
 _COMPARED = ("lt", "le", "gt", "ge")
 _OTHER = {"le": "<", "ge": ">"}
 
 
-def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool, shared: bool) -> tuple[Position, int, int | None] | None:
+def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool, shared: bool, free: bool = False) -> tuple[Position, int, int | None] | None:
     """A position at which the coordinate leaves the tensor: (where, the coordinate, the extent)."""
     value = valued(program, e)
     for args in arguments(program, names, limit=8):
@@ -160,7 +183,7 @@ def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n:
         # Memory holds the least values that are stated, or the greatest; offsets around the access may also share all there is.
         for high, apart in ((False, False), *(((True, False),) if reads else ()), *(((True, True),) if shared else ())):
             try:
-                for p in positions(program, site, args, high, apart=apart):
+                for p in positions(program, site, args, high, free, apart):
                     v = value(p)
                     if isinstance(v, int) and (v < 0 or (size is not None and v + n > size)):
                         return p, v, size
