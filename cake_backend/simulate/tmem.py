@@ -47,7 +47,8 @@ class TmemAccess:
         assert isinstance(e, Expr) and isinstance(e.type, TmemT)
         self.site, self.type, self.dtype, self.name = site, e.type, e.type.dtype, e.type.tmem
         self.position = site.code.index[name]
-        self.first = site.machine.program.tmems[e.type.tmem].col
+        declared = site.machine.program.tmems[e.type.tmem]
+        self.first, self.end = declared.col, min(COLUMNS, declared.col + declared.width)
         self.per = 4 // floats.numpy_dtype(self.dtype).itemsize
 
     def columns(self, vals: Vals) -> range:
@@ -58,10 +59,10 @@ class TmemAccess:
     def region(self, warp: Warp, vals: Vals, cta: Cta | None = None) -> Array:
         """The 32-bit words of the operand, in the warp's CTA or another one."""
         at = self.columns(vals)
-        if at.start < 0 or at.stop > COLUMNS or self.type.lanes > LANES:
+        if at.start < self.first or at.stop > self.end or self.type.lanes > LANES:
             raise Abort(
                 self.site.machine.located(
-                    "X006", f"{label(self.site.op)} reaches columns {at.start}..{at.stop} of tensor memory", self.site.op, warp=warp
+                    "X006", f"{label(self.site.op)} reaches columns {at.start}..{at.stop} of tensor memory, `{self.type.tmem}` is {self.first}..{self.end}", self.site.op, warp=warp
                 )
             )
         return memory(cta or warp.cta)[: self.type.lanes, at.start : at.stop]

@@ -61,6 +61,7 @@ def mutant(name: str, cls: str, title: str) -> Mutant:
         ("cp_async_single_sync", "drop-sync", "lm.sync(cta)", "X004"),
         ("gemm_resident_b", "drop-arrive", "lm.arrive(empty, stage=s)", "X001"),
         ("add_rmsnorm", "drop-output", "lm.store(R2", "numbers"),
+        ("fa4_two_tiles", "trip-mismatch", "D // 32 + 1 rounds", "X006"),  # columns behind those of a region are another's
     ],
 )
 def test_a_wrong_mutant_is_harmful_and_says_how(name: str, cls: str, title: str, kind: str) -> None:
