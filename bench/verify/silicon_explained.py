@@ -55,6 +55,8 @@ ALARMS: Mapping[str, str] = {
 }
 VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
 FIXED: Mapping[str, str] = {
+    "edge_softmax/wrong-tile/1": "a miss of the verifier, found here: the mask counts what is left from one round and the load starts a round later, so that the last of them read behind the end of a list; the two are added up "
+    "since, also where the end is read from memory and the mask is `lm.in_bounds` (S033)",
     "allgather_ring/drop-step/1": "a fault of the lowering, found here: a ring that steps twice uses one slot only, which is safe, but an arrival does not wait for loads in flight and what a peer sends does not queue behind "
     "them; with the proxy fence in front of the arrival eight copies were clean in 300 runs each, without it none (decision 0003)",
     "allgather_ring/multicast/3": "launch and scheduler disagree about the cluster's shape, which Q007 refuses: the simulator gives each block the tile of its rank, the generated text that of its place in the launch's cluster",
@@ -66,8 +68,6 @@ ELSEWHERE: Mapping[str, str] = {
     "retrieve_topk/drop-fill-mask/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "retrieve_topk/wrong-base/0": "zeros of filled columns win where every score is below zero; in this run's arguments none was (the cases have such scores since)",
     "mla_decode_split/drop-output/1": "the question did not name the second output among those that must be written: only who compares it can tell",
-    "edge_softmax/wrong-tile/1": "a miss of the verifier: the mask counts what is left from one round and the load starts a round later, so that the last of them read behind the end of a list; no rule adds the two "
-    "up where that end is read from memory, and what is read there only changes values",
     "transpose_quant/named-participants/1": "both roles have four warps, and the hardware counts the threads that come and not which they are",
     "mla_two_groups/wrong-guard/1": "registers that nothing has written are scaled, and the product behind starts from zero: whatever they hold is gone; it is refused as a read of nothing",
     "mlp_one_launch/drop-sync/2": "a warp may write the next tile before the copy engine has read this one; here a whole loop of products lies in between",

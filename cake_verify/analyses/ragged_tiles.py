@@ -13,6 +13,7 @@ from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.runs import defined, mask_ends
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import linear, resolver_of
 
@@ -111,21 +112,22 @@ def _reach(program: Program, offsets: str, extent: int | str) -> bool:
 
 
 def _masked(program: Program, s: Site, e: Expr, mask: Expr) -> Beyond | None:
-    """How far the elements that a mask lets through reach behind the end of their sequence."""
-    if mask.op not in ("lt", "le") or mask.args[0].op != "iota" or isinstance(e.type, FragT):
+    """How far the elements that a mask lets through reach behind the end of their sequence, by every part of the mask that counts them."""
+    if isinstance(e.type, FragT):
         return None
-    resolve = resolver_of(program, s.role.name)
-    base = mask.args[0].args[1] if len(mask.args[0].args) > 1 else Expr("const", (), {"value": 0})
-    first, passed = linear(resolve(e)), linear(Expr("sub", (resolve(mask.args[1]), resolve(base))))
-    constant = first[0] + passed[0] + (mask.op == "le")
+    first = linear(resolver_of(program, s.role.name)(e))
     loops = {f"?{x.var}": x for x in s.loops}
-    end = _plus(first[1], passed[1])
-    more = {t: end.pop(t) for t in loops if t in end}
     start = {t: n for t, n in first[1].items() if t not in loops}
-    if not _next(start, end) or (constant <= 0 and not any(n > 0 for n in more.values())):
-        return None
-    moving = next((loops[t] for t, n in more.items() if n), None)
-    return Beyond(_head(start), 0, None if more else constant, mask, moving or next((loops[t] for t in first[1] if t in loops), None))
+    found: list[Beyond] = []
+    for axis, passed in mask_ends(program, s)[0]:
+        more_than, terms = linear(passed)
+        constant, end = first[0] + more_than, _plus(first[1], terms)
+        more = {t: end.pop(t) for t in loops if t in end}
+        if axis or not _next(start, end) or (constant <= 0 and not any(n > 0 for n in more.values())):
+            return None
+        moving = next((loops[t] for t, n in more.items() if n), None)
+        found.append(Beyond(_head(start), 0, None if more else constant, defined(program, s.role.name, mask), moving or next((loops[t] for t in first[1] if t in loops), None)))
+    return found[0] if found else None
 
 
 __all__ = ["Beyond", "Ragged", "beyond_end", "steps_of"]

@@ -44,6 +44,14 @@ def test_a_vector_that_a_mask_cuts_is_cut_in_the_last_round() -> None:
         assert code == "Q012" and told in message
 
 
+def test_a_vector_starts_where_its_mask_counts_from() -> None:
+    old = "x = lm.load(score, coords=(lo + i * CH,)"
+    for n in (1, 2):  # what is loaded for the sum, and for the result with a mask that has a name
+        parts = EDGES.split(old)
+        ((code, message),) = found(old.join(parts[: n + 1]) + "x = lm.load(score, coords=(lo + (i + 1) * CH,)" + old.join(parts[n + 1 :]))
+        assert code == "S033" and "behind the end of a sequence of `indptr`" in message
+
+
 COUNTS = """
 @cake.schedule(target=("sm_80", "sm_90a"))
 def counts(lm, X: LM.gmem1d[LM.i32, "N"], H: LM.gmem1d[LM.i32, 256], N: LM.i32):

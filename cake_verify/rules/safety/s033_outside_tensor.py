@@ -166,7 +166,7 @@ def _behind(site: Site, tensor: Param, found: Beyond) -> Fault:
     what = "this mask lets elements" if found.mask is not None else f"{call(site.op)} touches elements"
     message = f"{what} behind the end of a sequence of `{found.offsets}`{' through' if found.mask is not None else ''}: the last one ends where `{tensor.name}` does"
     span = found.mask.span if found.mask is not None and found.mask.span.line else site.op.span
-    fixes = without_offset(found.mask.args[1]) if found.mask is not None and found.by == 1 else () if found.mask is not None else (edits.add_argument(site.op.span, "clip=True"),)
+    fixes = without_offset(found.mask.args[1]) if found.mask is not None and found.by == 1 and found.mask.op in COMPARED else () if found.mask is not None else (edits.add_argument(site.op.span, "clip=True"),)
     around = ((found.loop.head, "in this loop over the sequence"),) if found.loop is not None else ()
     related = ((site.op.span, "touched here"),) if span != site.op.span else ()
     return Fault("S033", message, span, (*related, *around, (tensor.span, "declared here")),

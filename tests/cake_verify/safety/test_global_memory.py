@@ -59,6 +59,7 @@ def test_a_broken_one_is_refused_where_it_is_broken_and_shown(s: Shared, b: Brok
 
 def test_which_elements_a_table_decides_is_left_open() -> None:
     text = CHAIN.replace("G: LM.i32)", 'AT: LM.gmem1d[LM.i32, "G"].const, G: LM.i32)').replace("coords=(0, t.g - 1)", "coords=(0, lm.ld(AT, t.g))")
+    text = text.replace("    work = lm.role", "    lm.assume_values(AT, 0, G)\n    work = lm.role", 1)
     verdict = verify_text(text)
     assert verdict.verdict == "undecided" and not verdict.errors
     assert "`lm.store` and `lm.load` touch the same elements of `Y`" in verdict.diagnostics[0].message
@@ -87,7 +88,7 @@ def test_a_wait_for_a_count_is_decided_like_one_for_a_flag() -> None:
     "edits",
     [
         (("lm.atomic(DONE, 1", "lm.atomic(DONE, lm.ld(AT, t.g)"), ("G: LM.i32)", 'AT: LM.gmem1d[LM.i32, "G"].const, G: LM.i32)')),
-        (("coords=(1,)", "coords=(lm.ld(AT, t.g),)"), ("G: LM.i32)", 'AT: LM.gmem1d[LM.i32, "G"].const, G: LM.i32)')),
+        (("coords=(1,)", "coords=(lm.ld(AT, t.g),)"), ("G: LM.i32)", 'AT: LM.gmem1d[LM.i32, "G"].const, G: LM.i32)'), ("    work = lm.role", "    lm.assume_values(AT, 0, 2)\n    work = lm.role")),
         (("lm.atomic(DONE, 1", "lm.atomic(DONE, -1"),),
         (("coords=(1,)", 'coords=(1,), op="xor"'),),
         (("            lm.atomic(DONE, 1, coords=(1,))", '            lm.atomic(DONE, 1, coords=(1,))\n            lm.atomic(DONE, 3, coords=(1,), op="max")'),),
