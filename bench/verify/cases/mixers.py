@@ -53,7 +53,7 @@ def _delta(rng: np.random.Generator, x: Axes) -> Filled:
 
 
 def _conv(rng: np.random.Generator, x: Axes) -> Filled:
-    cu, c = offsets(x["lengths"]), 512
+    cu, c = offsets(x["lengths"]), 1024
     t = max(1, int(cu[-1]))
     v, w, bias, out = normal(rng, t, c), rng.standard_normal((4, c)).astype(F32), rng.standard_normal(c).astype(F32), np.zeros((t, c))
     for a, b in pairwise(cu):
@@ -141,7 +141,7 @@ def _widened(rng: np.random.Generator, x: Axes) -> Filled:
 MIXERS = (
     corpus("mamba_chunk_scan", ({"B": 1, "H": 2, "NC": 3}, {"B": 2, "H": 1, "NC": 1, "ctas": 1}), _mamba, ctas=2, tolerance=1e-2),
     corpus("gated_delta_state", ({"B": 1, "H": 1, "NT": 5}, {"B": 2, "H": 1, "NT": 1}), _delta, tolerance=1e-2),
-    corpus("causal_conv1d", ({"lengths": (5, 40, 0, 17)}, {"lengths": (1, 2), "ctas": 1}), _conv, params={"C": 512, "BC": 512}, ctas=2, tolerance=1e-2),
+    corpus("causal_conv1d", ({"lengths": (5, 40, 0, 17)}, {"lengths": (1, 2), "ctas": 1}), _conv, params={"C": 1024, "BC": 512}, ctas=2, tolerance=1e-2),
     corpus("noaux_routing", ({"T": 150}, {"T": 20, "ctas": 1}), _routing, ctas=2),
     corpus("moe_align", ({"P": 2000}, {"P": 10}), _align),
     corpus("lora_shrink", ({"T": 7, "R": 6}, {"T": 3, "R": 4, "ctas": 1}), _lora, params={"D": 256}, ctas=2),
