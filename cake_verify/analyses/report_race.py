@@ -348,6 +348,9 @@ def _twice(r: Replay, s: Site, write: Entry, operand: str) -> Fault:
     facts = {"view": name, "setting": str(r.setting)}
     related = ((write.op.span, f"written here by {who(r, write.member)}"),)
     code = "S003" if view_of(write.op, operand) == name else "S007"
+    if write.op is s.op and write.member.cta is not m.cta:
+        message = f"CTAs {write.member.cta.rank} and {m.cta.rank} of the cluster send to the same bytes of `{name}`, and nothing orders them"
+        return Fault(code, message, s.span, (), help="send each CTA's part to rows of its own, by `lm.cta_rank()` or by the tile", facts=facts, trace=lines)
     if write.op is s.op and write.member.role == m.role and write.member is not m:
         message = f"every member of `{m.role}` writes the same bytes of `{name}` with this operation"
         return Fault(code, message, s.op.span, (), help="members repeat what a role's body says: split the rows with `.index`, or let one member do it",
@@ -358,6 +361,8 @@ def _twice(r: Replay, s: Site, write: Entry, operand: str) -> Fault:
     elif s.op.name == "tmem_copy" and write.member is m:
         message = f"{call(s.op)} writes columns of `{name}` while the product that {who(r, m)} issued into them may be in flight: copies follow a thread's products in no order"
         return Fault(code, message, s.span, related, help="copy to columns of its own, or wait for a `lm.commit` behind the product first", facts=facts, trace=lines)
+    elif write.op.name == s.op.name == "send" and write.member is m:
+        message = f"{call(s.op)} brings bytes of `{name}` that another send of the same phase brings, and nothing orders them"
     elif write.member is m:
         message = f"{call(s.op)} writes bytes of `{name}` that other lanes of {who(r, m)} may still be writing"
         sync = edits.own_barrier(r.plan.program, m.role)

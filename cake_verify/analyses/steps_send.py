@@ -40,8 +40,8 @@ def send(plan: Plan, op: Op, role: str) -> Step:
         bar.loaded |= 1 << bar.n
         W, R, G, by, unknown = c.W, c.R, c.G, c.O, ~m.K
         for a in atoms[v[at]]:
-            if (W[a] | R[a]) & unknown & ~bit:
-                raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown & ~bit)
+            if (W[a] | R[a]) & unknown:  # what another send of this phase brings comes in any order
+                raise Found("S003", cta=c, atom=a, missing=(W[a] | R[a]) & unknown)
             if R[a]:
                 w.used.add(by[a])
                 R[a] = 0

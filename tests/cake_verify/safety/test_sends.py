@@ -1,25 +1,32 @@
-"""Sends into a peer's memory: what is wrong with who waits for whom is said of the barrier that frees the slot."""
+"""Bytes that several sends of one phase bring: nothing orders them."""
 
-import pytest
+from __future__ import annotations
 
-from bench.verify.cases import CASES
+from pathlib import Path
+
 from cake_verify import verify_text
-from cake_verify.proposals import applied
-from cake_verify.rules.examples import edit
 
-WAIT = ("                lm.wait(read, stage=m)\n", "                pass\n")
-SCOPE = ('read = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="warp", primed=True, scope="cluster")', 'read = lm.barrier(pipeline=mail, prod=[math], cons=[math], arrive="warp", primed=True)')
+CORPUS = Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus"
+MERGE, SOFTMAX = ((CORPUS / f"{name}.py").read_text("utf-8") for name in ("decode_cluster_merge", "cluster_softmax"))
 
 
-@pytest.mark.parametrize(
-    ("change", "code", "message"),
-    [
-        (WAIT, "S003", "`inbox.send` overwrites `inbox` without having waited for `read`, on which `math` of CTA 2 releases it"),
-        (SCOPE, "S012", "`read` frees slots of `inbox` for this CTA only, but `inbox.send` writes them in another CTA"),
-    ],
-)
-def test_a_send_over_what_is_still_read_is_told_and_mended(change: tuple[str, str], code: str, message: str) -> None:
-    text = edit(CASES["gemm_split_send"].text(), change)
-    error = verify_text(text).errors[0]
-    assert (error.code, error.message) == (code, message)
-    assert verify_text(applied(text, error.fixes[0].edits)).verdict == "pass"
+def found(text: str, old: str, new: str) -> list[tuple[str, str]]:
+    assert text.count(old) == 1, old
+    return [(d.code, d.message) for d in verify_text(text.replace(old, new), suggest=False).errors]
+
+
+def test_sends_of_one_phase_bring_bytes_of_their_own() -> None:
+    ((code, message),) = found(MERGE, "all_m = pool.view(offset=base + RANKS * G * D * 4,", "all_m = pool.view(offset=base + RANKS * G * D * 4 - 1024,")
+    assert code in ("S003", "S007") and "all_m" in message and "all_o" in message
+
+
+def test_ctas_that_send_to_one_row_are_told() -> None:
+    errors = found(SOFTMAX, "tops[s].rows(t.q, 1).send(", "tops[s].rows(0, 1).send(")
+    assert errors == [("S003", "CTAs 0 and 1 of the cluster send to the same bytes of `tops`, and nothing orders them")]
+    errors = found(SOFTMAX, "tops[s].rows(t.q, 1).send(", "sums[s].rows(t.q, 1).send(")
+    assert [code for code, _ in errors] == ["S003"] and "brings bytes of `sums` that another send of the same phase brings" in errors[0][1]
+
+
+def test_sends_to_rows_of_their_own_pass() -> None:
+    for text in (MERGE, SOFTMAX):
+        assert verify_text(text).verdict == "pass"
