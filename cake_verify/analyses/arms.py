@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from cake_ir.fault import Fault
@@ -9,8 +10,11 @@ from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Touch
 from cake_ir.program import Expr, If, Op, Program
 from cake_verify.analyses import trips
+from cake_verify.analyses.far_arms import reaching
 from cake_verify.analyses.machine import Machine
 from cake_verify.analyses.plan import Step
+from cake_verify.analyses.setting import Setting
+from cake_verify.analyses.settings import Settings
 from cake_verify.analyses.words import call
 
 _DECIDES = frozenset({"ld", "param", "field", "role_index", "cta_rank", "cta_id"})
@@ -38,6 +42,15 @@ class Arms:
             step = machine.steps[number]
             assert step is not None  # chosen above
             machine.steps[number] = _noted(self.met, number, step)
+
+    def far(self, search: Settings) -> Iterator[Setting]:
+        """Settings for the arms that no run has come to yet."""
+        for (_, arm), (number, branch) in sorted(self.first.items(), key=lambda x: x[1][0]):
+            if number not in self.met:
+                role, cond = next((role, cond) for role, s, cond in trips.conditions(self.program) if s is branch)
+                setting = reaching(search, role, cond, arm)
+                if setting is not None:
+                    yield setting
 
     def never(self) -> list[Fault]:
         """The first arm that no run has come to."""

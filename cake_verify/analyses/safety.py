@@ -6,7 +6,7 @@ the same fault are merged, smallest first. What cannot be decided is said, and i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cake_ir.fault import Fault
@@ -101,7 +101,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
     doubts = Doubts(plan)
     arms = Arms(machine)
-    for turn, setting in enumerate(settings):
+    for turn, setting in _in_turn(settings, arms, search):
         if events >= work:
             undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
             break
@@ -173,6 +173,14 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         shared, undecided = grid_faults(walks(machine, settings, search.prefix, work - events))
         faults = shared or faults
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
+
+
+def _in_turn(settings: list[Setting], arms: Arms, search: Settings) -> Iterator[tuple[int, Setting]]:
+    """The settings, and then those for arms that none of them came to, which join them."""
+    yield from enumerate(settings)
+    for setting in arms.far(search):
+        settings.append(setting)
+        yield len(settings) - 1, setting
 
 
 def _place(program: Program, u: Undecided) -> Span:

@@ -38,6 +38,19 @@ def test_what_is_left_out_of_such_an_arm_is_missed(line: str, code: str) -> None
     assert [e.code for e in without(line).errors] == [code]
 
 
+FAR = "if blk > 0 and blk * BLK <= tok:"
+"""Only tokens behind the first block come to this arm: a token of a far tile."""
+
+
+def test_an_arm_that_the_first_tiles_never_take_is_walked_at_a_later_one() -> None:
+    assert without(guard=FAR).verdict == "pass"
+    assert [e.code for e in without("                        lm.cp_wait(pending=0)\n", guard=FAR).errors] == ["S004"]
+
+
+def test_an_arm_that_no_tile_takes_stays_undecided() -> None:
+    assert without(guard="if blk > 0 and blk * BLK < 0:").verdict == "undecided"
+
+
 ROUNDS = '''
 @cake.schedule(target=("sm_80", "sm_90a"))
 def listed(lm, X: LM.gmem2d[LM.f32, "ROWS", 128], sel: LM.gmem1d[LM.i32, "N"], Y: LM.gmem2d[LM.f32, "N", 128], ROWS: LM.i32, N: LM.i32):
