@@ -16,7 +16,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.frontend.arith import as_expr
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named
-from cake_ir.program import Assign, Expr, Stmt
+from cake_ir.program import Assign, Expr, For, If, Stmt, op_of, statements
 from cake_ir.span import Span
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, Type
 
@@ -55,13 +55,18 @@ def changed_names(entry: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def rebound(el: Elaboration, entry: dict[str, Any], changed: set[str]) -> list[str]:
-    """Names with a compile-time value in front of the loop, of those that the body reads first and binds anew later, where the value is another."""
+    """Names with a compile-time value in front of the loop, of those that the body reads first and binds anew later, where the value is another;
+    and those with a uniform number there, of which a round leaves one that was computed from fragments."""
     out = []
     for name in sorted(changed):
         old = entry.get(name, el)  # the elaboration stands for a name that was not there
-        if old is el or isinstance(old, (Local, Lost)):
+        if old is el or isinstance(old, Lost):
             continue
         new = left(el.env[name])
+        if isinstance(old, Local):
+            if old.literal is None and isinstance(new, Local) and _spreads(old.type, new.type):
+                out.append(name)
+            continue
         if new is not old and not isinstance(new, Lost) and not _equal(new, old):
             out.append(name)
     return out
@@ -116,12 +121,43 @@ def _start(el: Elaboration, place: str, v: bool | int | float, t: ScalarT | Frag
     return Assign((place,), el.new_op("compute", {"value": e}, {}, t, span, {"value": span}) if isinstance(t, FragT) else e, span, (span,))
 
 
+def _spreads(old: Type, new: Type) -> bool:
+    """Whether a uniform number may start a value that is one number on every thread."""
+    return isinstance(old, ScalarT) and isinstance(new, FragT) and new.form == "scalar" and not new.partial and old.dtype == new.dtype != "bool"
+
+
+def _spread(el: Elaboration, name: str, old: Local, t: FragT, span: Span) -> Local:
+    """A uniform number as a place of every thread: what it was bound to in front of the loop is worked out as one, where nothing else needs the number."""
+    assert el.out is not None
+    at = next((i for i in range(len(el.out) - 1, -1, -1) if isinstance(a := el.out[i], Assign) and a.targets == (old.ir_name,) and isinstance(a.value, Expr)), None)
+    first = el.out[at].value if at is not None else None  # type: ignore[union-attr]  # an assignment, see above
+    aliases = any(n != name and isinstance(v, Local) and v.ir_name == old.ir_name for n, v in el.env.items())
+    alone = at is not None and not aliases and not any(_names(s, old.ir_name) for s in statements(tuple(el.out[at + 1 :])))
+    e = first if isinstance(first, Expr) else Expr("var", (), {"name": old.ir_name}, old.type, span)
+    zero = Expr("const", (), {"value": 0 if DTYPES[t.dtype].is_integer else 0.0}, t, span)
+    e = Expr(e.op, e.args, e.attrs, t, e.span) if e.args and e.op not in ("ld", "extent") else Expr("add", (zero, e), {}, t, e.span)
+    place = old.ir_name if alone else el.fresh(name)
+    start = Assign((place,), el.new_op("compute", {"value": e}, {}, t, e.span, {"value": e.span}), old.span, (old.span,))
+    if alone and at is not None:
+        el.out[at] = start
+    else:
+        el.out.append(start)
+    return Local(place, t, span)
+
+
+def _names(s: Stmt, name: str) -> bool:
+    """Whether a statement itself reads a name or binds it."""
+    op = op_of(s)
+    exprs: list[Any] = [x for o in op.operands.values() for x in (o if isinstance(o, tuple) else (o,))] if op is not None else [s.lo, s.hi] if isinstance(s, For) else [s.cond] if isinstance(s, If) else [s.value] if isinstance(s, Assign) else []
+    return (isinstance(s, Assign) and name in s.targets) or any(n.op == "var" and n.attrs["name"] == name for e in exprs if e is not None for n in e.parts())
+
+
 def _equal(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and not isinstance(a, (Local, Named)) and bool(a == b))
 
 
 def at_run_time(el: Elaboration, names: list[str], entry: dict[str, Any], places: dict[str, Span], after: dict[str, Any]) -> dict[str, Any]:
-    """Bind compile-time numbers to places of run time in front of the loop; the names by what they stand for then.
+    """Bind numbers to places that a round may leave another value in, in front of the loop; the names by what they stand for then.
 
     `places` says where the body binds them, `after` to what. What cannot be carried is among the faults, and lost.
     """
@@ -130,6 +166,9 @@ def at_run_time(el: Elaboration, names: list[str], entry: dict[str, Any], places
     for name in names:
         old, new, span = entry[name], left(after[name]), places[name]
         wanted = new.type if isinstance(new, Local) else as_expr(el, new, span).type if isinstance(new, (bool, int, float)) else None
+        if isinstance(old, Local) and isinstance(wanted, FragT):
+            out[name] = _spread(el, name, old, wanted, span)
+            continue
         if not isinstance(old, (bool, int, float)) or not isinstance(wanted, (ScalarT, FragT)) or not _takes(wanted, old):
             el.faults.append(carried_fault(name, old, new, span))
             out[name] = Lost()
@@ -205,7 +244,7 @@ def weakens(old: Local, new: Type) -> bool:
 
 def _type_fault(name: str, old: Local, new: Local) -> Fault:
     return Fault("D013", f"`{name}` enters the loop as {old.type} and leaves an iteration as {new.type}", new.span, ((old.span, f"{old.type} before the loop"),),
-                 help="give the name one type: " + ("a literal in front of the loop becomes what a round leaves, and `lm.where` with a scalar makes one of a number" if isinstance(new.type, FragT) and new.type.form == "scalar" else "finish or convert it at the end of the body"), facts={"expected": str(old.type), "found": str(new.type)})  # fmt: skip
+                 help="give the name one type: " + ("a literal in front of the loop becomes what a round leaves, and `lm.where` with a scalar makes one of a number" if isinstance(new.type, FragT) and new.type.form == "scalar" else "finish or convert it at the end of the body"), facts={"name": name, "expected": str(old.type), "found": str(new.type)})  # fmt: skip
 
 
 def same_place(a: Type, b: Type) -> bool:

@@ -309,8 +309,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
         last, numbers = attempt == ATTEMPTS, rebound(el, entry, this.read.intersection(changed))
         weaker = changed_types(el, node, entry, changed, this.read, final=last or bool(numbers))
         if last or (not weaker and not numbers):
-            for name in numbers:
-                el.faults.append(carried_fault(name, entry[name], el.env[name], _bound_at(el, node, name)))
+            el.faults += [carried_fault(name, entry[name], el.env[name], _bound_at(el, node, name)) for name in numbers if not isinstance(entry[name], Local)]
             break
         after = el.env
         del el.ops[ops:], el.faults[faults:]
@@ -322,10 +321,10 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
             return
         if numbers:
             weaker = at_run_time(el, numbers, entry, {n: _bound_at(el, node, n) for n in numbers}, after)
-            used, faults = set(el.used), len(el.faults)
+            used, ops, faults = set(el.used), len(el.ops), len(el.faults)
         entry = {**entry, **weaker}
         el.env = dict(entry)
-    runs = trips is not None and trips > 0
+    runs, told = trips is not None and trips > 0, {f.facts.get("name") for f in el.faults[faults:] if f.code == "D013"}
     if runs and el.rounds:
         el.rounds[-1].bound |= this.bound
     for name in changed:
@@ -334,7 +333,7 @@ def _loop(el: Elaboration, node: ast.For, kind: str, t: Type, lo: Expr | None, h
             if not runs and isinstance(v, Local):
                 el.env[name] = Lost("is bound only inside a loop that may not run", v.span)
         elif isinstance(entry[name], Local) and isinstance(v, Local) and v.ir_name != entry[name].ir_name:
-            el.env[name] = v if runs else entry[name] if trips == 0 else Lost("has one value before the loop and another inside it", v.span)
+            el.env[name] = v if runs else entry[name] if trips == 0 else Lost() if name in told else Lost("has one value before the loop and another inside it", v.span)
         elif not isinstance(entry[name], Local) and not runs and v is not entry[name] and (isinstance(v, Local) or v != entry[name]):
             el.env[name] = Lost("has one value before the loop and another inside it", v.span if isinstance(v, Local) else _bound_at(el, node, name))
     el.out.append(For(kind, var, t, lo, hi, sched, body, el.span(node), head))

@@ -315,8 +315,9 @@ def _around(path: tuple[For | If, ...]) -> list[Expr]:
     return [e for p in path for e in ((p.cond,) if isinstance(p, If) else (p.lo, p.hi)) if e is not None]
 
 
-def _names(e: Expr) -> set[str]:
-    return {str(n.attrs["name"]) for n in e.parts() if n.op == "var"}
+def _names(e: Expr) -> list[str]:
+    """The names that an expression mentions, always in the same order: what is told first must not depend on a set's."""
+    return [str(n.attrs["name"]) for n in e.parts() if n.op == "var"]
 
 
 def _declared(e: Expr) -> str:

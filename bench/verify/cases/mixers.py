@@ -84,7 +84,8 @@ def _align(rng: np.random.Generator, x: Axes) -> Filled:
 def _lora(rng: np.random.Generator, x: Axes) -> Filled:
     t, n, r, d = x["T"], 3, x["R"], 256
     v, a, index = normal(rng, t, d), normal(rng, n, r, d), rng.integers(-1, n, t).astype(np.int32)
-    out = np.stack([f64(a[i]) @ f64(row) * 0.5 if i >= 0 else np.zeros(r) for i, row in zip(index, v, strict=True)])
+    index[1] = n  # no adapter either
+    out = np.stack([f64(a[i]) @ f64(row) * 0.5 if 0 <= i < n else np.zeros(r) for i, row in zip(index, v, strict=True)])
     return Filled({"X": v, "A": a, "INDEX": index, "Y": empty(t, r, dtype=F32)}, {"T": t, "NL": n, "R": r, "scale": 0.5}, {"Y": out})
 
 
@@ -145,7 +146,7 @@ MIXERS = (
     corpus("noaux_routing", ({"T": 150}, {"T": 20, "ctas": 1}), _routing, ctas=2),
     corpus("moe_align", ({"P": 2000}, {"P": 10}), _align),
     corpus("lora_shrink", ({"T": 7, "R": 6}, {"T": 3, "R": 4, "ctas": 1}), _lora, params={"D": 256}, ctas=2),
-    corpus("qk_norm_rope", ({"T": 9, "HQ": 6, "HK": 2}, {"T": 5, "HQ": 3, "HK": 1, "ctas": 1}), _heads, ctas=4),
+    corpus("qk_norm_rope", ({"T": 9, "HQ": 6, "HK": 2}, {"T": 5, "HQ": 4, "HK": 2, "ctas": 1}), _heads, ctas=4),
     corpus("cluster_softmax", ({"R": 5}, {"R": 2}), _rows, params={"V": 2048}, ctas=8),
     corpus("gemm_w8a8_ada", ({"M": 100, "N": 136, "K": 208}, {"M": 30, "N": 24, "K": 64}), _scaled("i8")),
     corpus("gemm_sm120", ({"M": 150, "N": 136, "K": 400}, {"M": 300, "N": 64, "K": 48, "ctas": 1}), _scaled("e4m3"), ctas=2),

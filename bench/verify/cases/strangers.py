@@ -149,7 +149,7 @@ STRANGERS = (
     corpus("decode_cluster_merge", ({"lens": (140, 17, 1), "KVH": 2, "PAGES": 10}, {"lens": (0, 33), "KVH": 1, "PAGES": 3}), _decode, tolerance=1e-2),
     corpus("vocab_lse", ({"T": 150, "V": 130}, {"T": 300, "V": 24, "low": 1}), _vocabulary, params={"D": 128, "VB": 64, "KB": 64, "SLOTS": 3}, ctas=2, tolerance=1e-2),
     corpus("awq_split_k", ({"M": 19, "N": 128, "K": 448, "P": 2}, {"M": 5, "N": 64, "K": 64, "P": 3}), _awq, tolerance=1e-2),
-    corpus("blocksparse_prefill", ({"S": 150, "NH": 2, "hole": 1}, {"S": 40, "NH": 1}, {"S": 150, "NH": 1, "dense": 1}), _blocksparse, tolerance=1e-2),
+    corpus("blocksparse_prefill", ({"S": 150, "NH": 2, "hole": 1}, {"S": 40, "NH": 1}, {"S": 150, "NH": 1, "dense": 1, "hole": 2}), _blocksparse, tolerance=1e-2),
     corpus("rope_qk_fp8_cache", ({"T": 37, "NQ": 3, "NK": 1}, {"T": 3, "NQ": 1, "NK": 2}), _rope, tolerance=4e-2),
     corpus("skinny_fixup", ({"M": 19, "N": 72, "K": 456, "P": 3}, {"M": 3, "N": 64, "K": 72, "P": 2}), _skinny, ctas=3, tolerance=1e-2),
     corpus("prefill_varlen_sm120", ({"lq": (70, 0, 5), "lk": (140, 10, 5), "HEADS": 2}, {"lq": (1, 20), "lk": (33, 20), "HEADS": 2}), _prefill, tolerance=1e-2),

@@ -253,3 +253,57 @@ def test_behind_a_loop_that_runs_a_name_is_what_the_last_round_bound(loop):
 def test_behind_a_loop_that_may_not_run_a_name_of_two_types_is_not_read():
     assert faults(OTHER.format(loop="range(t.r)")) == [("N027", "`a` has one value before the loop and another inside it")]
     assert faults(OTHER.format(loop="range(0)")) == []
+
+
+PICKED = """
+@cake.schedule(target="sm_90a")
+def pick(lm, X: LM.gmem2d[LM.f32, "B", 64], cut: LM.gmem1d[LM.f32, "B"], OUT: LM.gmem1d[LM.i32, "B"], SEEN: LM.gmem1d[LM.i32, "B"], B: LM.i32, LAST: LM.i32):
+    lm.launch(grid="tiles")
+    pool = lm.smem(16)
+    scratch = pool.view(offset=0, shape=(2,), dtype=lm.i32)
+    work = lm.role(warps=range(0, 2))
+    meet = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(B,), names=("b",))
+    with work:
+        for t in lm.tiles(sched):
+            limit = lm.ld(cut, t.b)
+            START
+            for i in lm.range(2):
+                x = lm.load(X, coords=(i * 32, t.b), shape=(32,), form="vec")
+                here = lm.reduce(lm.where(x > limit, lm.iota(x, 0, base=i * 32), 99), "min", across=work, scratch=scratch, sync=meet)
+                least = lm.min(least, here)
+                lm.sync(meet)
+            lm.store(OUT, least, coords=(t.b,))
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [
+        ("least = LAST - 1", 40),
+        ("least = LAST", 41),
+        ("at = LAST\n            least = at\n            lm.store(SEEN, at, coords=(t.b,))", 41),
+        ("least = LAST + 2\n            lm.store(SEEN, least, coords=(t.b,))", 43),
+        ("least = lm.ld(SEEN, t.b)", -1),
+    ],
+)
+def test_a_uniform_number_becomes_what_a_reduction_leaves(start, first):
+    program = specialise(parse(PICKED.replace("START", start)).schedules[0]).program
+    assert program is not None
+    text = print_program(program)
+    again = specialise(parse(text).schedules[0]).program
+    assert again is not None and print_program(again) == text
+    x = np.random.default_rng(3).standard_normal((6, 64)).astype(np.float32)
+    cut = np.array([1.0, 9.0, 2.0, 9.0, -9.0, 1.5], np.float32)
+    result = simulate(program, {"X": x, "cut": cut, "OUT": np.zeros(6, np.int32), "SEEN": np.full(6, -1, np.int32)}, {"B": 6, "LAST": 41}, ctas=2)
+    assert result.ok, result.faults
+    want = [min([first, *np.flatnonzero(row > c)]) for row, c in zip(x, cut, strict=True)]
+    assert result.outputs["OUT"].tolist() == want
+
+
+def test_a_second_name_that_is_carried_keeps_the_first_ones_start():
+    body = PICKED.replace("START", "other = 5\n            least = 7").replace("                least = lm.min", "                other = lm.min(other, least)\n                least = lm.min").replace("OUT, least,", "OUT, least + other,")
+    program = specialise(parse(body).schedules[0]).program
+    assert program is not None
+    ops = [op for s in program.body[0].body[0].body if hasattr(s, "value") and hasattr(op := s.value, "id")]
+    assert ops and all(program.ops[op.id] is op for op in ops)
