@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cake_ir.program import For, statements
 from cake_ir.record import record
 from cake_verify.analyses.read_guards import reads
+from cake_verify.analyses.trips import canonical, conditions
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -25,13 +27,15 @@ arguments that hide a difference between two roles' counts."""
 class Goal:
     """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
 
-    `mixed` varies the lengths read from memory; `over` asks for arguments this little above (below) a whole number of blocks.
+    `mixed` varies the lengths read from memory; `over` asks for arguments this little above (below) a whole number of blocks; `apart` gives
+    every loop iterations of its own (0: whatever comes).
     """
 
     tiles: int
     trips: int
     mixed: bool = False
     over: int = 0
+    apart: tuple[int, ...] = ()
 
 
 def goals_of(search: Settings) -> list[Goal]:
@@ -48,12 +52,29 @@ def goals_of(search: Settings) -> list[Goal]:
         goals.append(Goal(4, 2, mixed=True))
     if any(reads(c) for c in search.guard_conditions):  # rounds that a branch on what is read leaves out between others
         goals.append(Goal(2 if tiled else 1, search.window, mixed=True))
-    return goals
+    return goals + [Goal(_KINDS if tiled else 1, 2, apart=lengths) for lengths in _apart(search)]
+
+
+_KINDS = 5
+"""Tiles of a walk in which tiles of two kinds, that take different arms, both come."""
+
+
+def _apart(search: Settings) -> list[tuple[int, ...]]:
+    """Iterations for every loop, where branches choose between loops of different lengths: as long as these agree, a role that takes another arm than
+    its partner goes round as often."""
+    inside = {id(x) for _, s, _ in conditions(search.program) for x in statements((*s.then, *s.orelse)) if isinstance(x, For)}
+    lengths = [f"{canonical(x.lo)} {canonical(x.hi)}" if id(x.stmt) in inside else "" for x in search.loops]
+    kinds = [*dict.fromkeys(n for n in lengths if n)]
+    if len(kinds) < 2:
+        return []
+    return [tuple([0 if not n else 1 + 2 * ((kinds.index(n) + first) % 2) for n in lengths]) for first in (0, 1)]
 
 
 def off_trips(goal: Goal, counts: tuple[int, ...], far: bool) -> float:
     """How far the trips of all loops are from a goal; `far`: where arguments farther away are tried, more is nearly as good."""
     d, trips = 0.0, goal.trips
+    if goal.apart:
+        return float(sum([abs(n - wanted) for n, wanted in zip(counts, goal.apart, strict=True) if wanted]))
     for n in counts:
         over = (n if n < _LONGEST else _LONGEST) - trips
         off = -over if over <= 0 else 0.02 * over if far else over

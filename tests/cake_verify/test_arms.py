@@ -94,3 +94,12 @@ def test_an_arm_that_no_run_takes_is_said() -> None:
     (note,) = [d for d in never.diagnostics if d.code == "S090"]
     assert note.message == "not decided: no run comes to `row.cp_async`, which stands under a condition"
     assert never.lines[note.span.line - 1].strip() == "if at < 0 and i >= 0:"
+
+
+def test_a_role_that_takes_another_arm_goes_round_another_number_of_times() -> None:
+    text = CASES["mlp_one_launch"].text()
+    load, math = "            if t.n < ht:\n                for k", "trips = lm.cdiv(K, BK) if t.n < ht else H // BK"
+    for wrong in (text.replace(load, load.replace("<", "<=")), text.replace(math, math.replace("<", "<="))):
+        assert wrong != text
+        verdict = verdict_of(wrong, "mlp_one_launch")[0]
+        assert verdict.errors and "step the ring of `" in verdict.errors[0].message and "by different counts" in verdict.errors[0].message
