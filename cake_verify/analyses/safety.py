@@ -24,6 +24,7 @@ from cake_verify.analyses.guards import unreached
 from cake_verify.analyses.left_out import left_out, part_left_out
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
 from cake_verify.analyses.no_rounds import without_rounds
+from cake_verify.analyses.overwritten import Overwritten
 from cake_verify.analyses.partners import partners
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.replay import replay, start
@@ -100,7 +101,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
     came: set[str] = set()
     told: tuple[Setting, ValueWalk, list[Event]] | None = None
     doubts = Doubts(plan)
-    arms = Arms(machine)
+    arms, turns = Arms(machine), Overwritten(machine)
     for turn, setting in _in_turn(settings, arms, search):
         if events >= work:
             undecided.append(Fault("S090", f"not decided: {work} operations were walked, {len(settings)} settings need more", program.span, severity="note"))
@@ -145,7 +146,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         exact |= world.exact
     faults = without_rounds(program, search.loops, failures, settings)
     if not faults and not undecided:
-        faults += [_dead(plan, op) for op in sorted(wrote - used)]
+        faults += [_dead(plan, op) for op in sorted(wrote - used)] or turns.faults()
         faults += [_cut_short(plan, op, *short[op]) for op in sorted(short) if op not in exact][:1]
         if told is not None:
             faults += _values(plan, *told)
