@@ -98,6 +98,19 @@ def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) 
     return ends[0], ends[1], names
 
 
+def never_set(el: Elaboration, node: ast.If, skipped: list[ast.stmt]) -> None:
+    """N068 for an arm that no round takes because of a number that only this arm would change."""
+    if not el.rounds or not skipped:
+        return
+    asked = [n for n in ast.walk(node.test) if isinstance(n, ast.Name) and n.id not in el.rounds[-1].bound and isinstance(el.env.get(n.id), (bool, int))]
+    sets = {n.id for s in skipped for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} if asked else set()
+    name = next((n.id for n in asked if n.id in sets), None)
+    if name is not None:
+        span = el.span(node.test)
+        el.faults.append(Fault("N068", f"`{name}` is {el.env[name]} in every round: what would change it is in the arm that this condition never takes", span,
+                               help="compare with a value that the name has", facts={"name": name, "found": el.env[name]}))  # fmt: skip
+
+
 def branchable(t: Type) -> str:
     """What to do instead of a branch on a value that is no uniform number."""
     if isinstance(t, FragT) and t.form == "scalar":

@@ -17,6 +17,7 @@ from cake_ir.frontend.carried import (
     changed_names,
     changed_types,
     joined,
+    never_set,
     note_bound,
     rebound,
     same_place,
@@ -55,6 +56,12 @@ def role_block(el: Elaboration, node: ast.With) -> RoleBlock | None:
 def block(el: Elaboration, nodes: list[ast.stmt]) -> tuple[Stmt, ...]:
     """Elaborate a list of statements into a new body; faults of one statement do not hide those of the next."""
     outer, el.out = el.out, []
+    _each(el, nodes)
+    body, el.out = tuple(el.out), outer
+    return body
+
+
+def _each(el: Elaboration, nodes: list[ast.stmt]) -> None:
     for node in nodes:
         if el.enough:
             break
@@ -66,8 +73,6 @@ def block(el: Elaboration, nodes: list[ast.stmt]) -> tuple[Stmt, ...]:
             _lose(el, node)
         except Poisoned:
             _lose(el, node)
-    body, el.out = tuple(el.out), outer
-    return body
 
 
 def _lose(el: Elaboration, node: ast.stmt) -> None:
@@ -348,15 +353,9 @@ def _if(el: Elaboration, node: ast.If) -> None:
     assert el.out is not None
     test = value(el, node.test)
     if is_const(test):
-        for s in node.body if test else node.orelse:
-            try:
-                el.step(s)
-                statement(el, s)
-            except FaultError as e:
-                el.faults.append(e.fault)
-                _lose(el, s)
-            except Poisoned:
-                _lose(el, s)
+        taken, skipped = (node.body, node.orelse) if test else (node.orelse, node.body)
+        never_set(el, node, skipped)
+        _each(el, taken)
         return
     cond = el.shallow(as_expr(el, test, el.span(node.test)), el.span(node.test))
     el.steps += len(el.env) // 4  # what copying and joining the names costs

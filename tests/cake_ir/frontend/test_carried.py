@@ -307,3 +307,36 @@ def test_a_second_name_that_is_carried_keeps_the_first_ones_start():
     assert program is not None
     ops = [op for s in program.body[0].body[0].body if hasattr(s, "value") and hasattr(op := s.value, "id")]
     assert ops and all(program.ops[op.id] is op for op in ops)
+
+
+FLAG = """
+alive = 1
+for t in lm.tiles(sched):
+    x = lm.load(X, coords=(0, t.r), shape=(128,))
+    if CONDITION:
+        if lm.ld(X, 0) > 2.0:
+            alive = 0
+        lm.store(Y, x, coords=(0, t.r))
+"""
+
+
+def test_an_arm_that_would_have_to_run_first_is_told():
+    ((code, message),) = faults(FLAG.replace("lm.ld(X, 0) > 2.0", "t.r > 3").replace("CONDITION", "alive > 1"))
+    assert code == "N068" and "`alive` is 1 in every round" in message
+    assert faults(FLAG.replace("lm.ld(X, 0) > 2.0", "t.r > 3").replace("CONDITION", "alive > 0")) == []
+
+
+def test_choices_in_front_of_a_loop_and_first_rounds_are_none():
+    clamped = "n = H\nif n > 100:\n    n = 100\n" + COUNTED.strip("\n").replace("n > 2", "n > 2")
+    assert faults(clamped) == []
+    first = """
+for t in lm.tiles(sched):
+    x = lm.load(X, coords=(0, t.r), shape=(128,))
+    first = True
+    for k in lm.static_range(3):
+        if first:
+            x = x * 2.0
+            first = False
+    lm.store(Y, x, coords=(0, t.r))
+"""
+    assert faults(first) == []
