@@ -14,7 +14,8 @@ def acting(program: Program) -> dict[type, tuple[Site, ...]]:
     """The operations with at least one effect of a kind, by the effect's class, in text order."""
     found: dict[type, list[Site]] = {}
     for site in sites(program):
-        for kind in {type(e) for e in effects_of(site.op, program)}:
+        effects = effects_of(site.op, program)
+        for kind in {type(e) for e in effects} if len(effects) > 1 else [type(e) for e in effects]:
             found.setdefault(kind, []).append(site)
     return {kind: tuple(where) for kind, where in found.items()}
 

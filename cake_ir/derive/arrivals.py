@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cake_ir.derive.clusters import arriving, is_tx_load
+from cake_ir.derive.acting import acting, tx_loads
+from cake_ir.derive.clusters import arriving
 from cake_ir.derive.sends import send_barriers
 from cake_ir.derive.structure import Site, members_at, sites
 from cake_ir.fact import fact
-from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Arrive, Commit
 from cake_ir.program import Barrier, Program
 from cake_ir.record import record
@@ -46,11 +46,6 @@ class Arrivals:
         return self.ctas * sum(s.count for s in (*self.shares, *self.strangers) if s.sites)
 
 
-def arrives(site: Site, program: Program) -> bool:
-    """Whether the operation arrives on the barrier that it names (a load does: it arms the byte count)."""
-    return is_tx_load(site, program) or any(isinstance(e, (Arrive, Commit)) for e in effects_of(site.op, program))
-
-
 def units(program: Program, barrier: Barrier, role: str) -> int:
     """Arrivals of one member of `role` a phase, by the barrier's kind."""
     warps = program.roles[role].member_warps
@@ -61,9 +56,11 @@ def units(program: Program, barrier: Barrier, role: str) -> int:
 def arrivals(program: Program) -> dict[str, Arrivals]:
     """The arrivals of every mbarrier, by name. A declared producer that never arrives is counted in full: it is what is missing."""
     by: dict[tuple[str, str], list[Site]] = {}
-    for site in sites(program):
-        name = str(site.op.attrs.get("barrier"))
-        if name in program.barriers and arrives(site, program):
+    doers = acting(program)
+    # a load arrives, too: it arms the byte count
+    arriving_ops = {s.op.id for kind in (Arrive, Commit) for s in doers.get(kind, ())}.union(tx_loads(program))
+    for site in sites(program) if arriving_ops else ():
+        if site.op.id in arriving_ops and (name := str(site.op.attrs.get("barrier"))) in program.barriers:
             by.setdefault((name, site.role), []).append(site)
     out: dict[str, Arrivals] = {}
     for barrier in program.barriers.values():

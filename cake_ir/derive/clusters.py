@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from cake_ir.derive.acting import tx_loads
+from cake_ir.derive.acting import acting, tx_loads
 from cake_ir.derive.pairs import joins, leader, pair, paired_roles
-from cake_ir.derive.structure import Site, sites
+from cake_ir.derive.structure import Site
 from cake_ir.fact import fact
-from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Wait
 from cake_ir.program import Program
 
@@ -38,14 +37,16 @@ def guarded_loads(program: Program) -> dict[str, tuple[Site, ...]]:
     """The loads that each barrier's wait guards: those after it in its role, up to the next wait on a barrier of that ring."""
     guards: dict[str, list[Site]] = {}
     latest: dict[tuple[str, str], str] = {}
-    for site in sites(program):
+    loads = tx_loads(program)
+    waits = {s.op.id: s for s in acting(program).get(Wait, ())}
+    for number, site in sorted({**waits, **loads}.items()) if loads else ():
         name = str(site.op.attrs.get("barrier"))
         if name not in program.barriers:
             continue
         ring = (site.role, program.barriers[name].pipeline)
-        if any(isinstance(e, Wait) for e in effects_of(site.op, program)):
+        if number in waits:
             latest[ring] = name
-        elif is_tx_load(site, program) and ring in latest:
+        elif ring in latest:
             guards.setdefault(latest[ring], []).append(site)
     return {name: tuple(found) for name, found in guards.items()}
 

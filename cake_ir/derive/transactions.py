@@ -134,8 +134,9 @@ def transactions(program: Program) -> tuple[tuple[TxSet, ...], tuple[Fault, ...]
     sets, faults = [], []
     for (barrier, role, _, home_id, _), loads in groups.items():
         ids = {s.op.id: load_bytes(s.op) for s in loads}
+        home = homes[home_id]
         try:
-            total = _path_bytes(homes[home_id], ids)
+            total = sum(ids.values()) if all([s.stmt in home for s in loads]) else _path_bytes(home, ids)  # mostly nothing is between a slot and its loads
         except _Uneven as uneven:
             total = sum(ids.values())
             faults.append(_uneven(barrier, loads, uneven))

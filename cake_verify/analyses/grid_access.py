@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
+from cake_ir.fact import fact
 from cake_ir.ops import effects_of
-from cake_ir.ops.effects import Flag, Issue, Touch
+from cake_ir.ops.effects import Effect, Flag, Issue, Touch
 from cake_ir.program import Expr, If, Op, Program
 from cake_ir.record import record
 from cake_ir.types import FragT
@@ -50,9 +51,14 @@ class Touching:
     inner: Where | None = None
 
 
-def touched(op: Op, program: Program) -> tuple[str, str, str] | None:
-    """(tensor, kind, engine) of an operation's access of global memory."""
-    for e in effects_of(op, program):
+@fact
+def touched(program: Program) -> dict[Op, tuple[str, str, str]]:
+    """(tensor, kind, engine) of every operation's access of global memory, in text order."""
+    return {op: found for op in program.ops if (effects := effects_of(op, program)) and (found := _touched(op, effects)) is not None}
+
+
+def _touched(op: Op, effects: tuple[Effect, ...]) -> tuple[str, str, str] | None:
+    for e in effects:
         if isinstance(e, Flag):
             return (str(op.attrs["flags"]), FLAG, "") if e.kind == "signal" else None
         for t in e.touches if isinstance(e, Issue) else (e,):
@@ -68,8 +74,9 @@ def contended(program: Program, alias: Mapping[str, str] | None = None) -> froze
     """
     same = alias or {}
     kinds: dict[str, list[str]] = {}
+    accesses = touched(program)
     for op in program.ops:
-        found = touched(op, program)
+        found = accesses.get(op)
         if found is not None:
             kinds.setdefault(same.get(found[0], found[0]), []).append(found[1])
         elif "flags" in op.attrs:
@@ -79,7 +86,7 @@ def contended(program: Program, alias: Mapping[str, str] | None = None) -> froze
 
 def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], int]) -> Touching | None:
     """How an operation touches a tensor, with the numbers of one setting."""
-    found = touched(op, plan.program)
+    found = touched(plan.program).get(op)
     if found is None:
         return None
     tensor, kind, engine = found
@@ -210,8 +217,8 @@ def _shared_axes(plan: Plan, tensor: str) -> frozenset[int]:
     """The axes along which all accesses of a tensor touch one and the same number of the tile: whichever of them memory lets run."""
     axes: frozenset[int] | None = None
     texts: dict[int, str] = {}
-    for op in plan.program.ops:
-        if (found := touched(op, plan.program)) is None or found[0] != tensor:
+    for op, (name, _, _) in touched(plan.program).items():
+        if name != tensor:
             continue
         coords, box, resolve = op.operands.get("coords"), boxed(plan, op), resolver_of(plan.program, plan.sites[op.id].role)
         if not isinstance(coords, tuple):
@@ -225,8 +232,8 @@ def _shared_axes(plan: Plan, tensor: str) -> frozenset[int]:
 def _one_arm(plan: Plan, tensor: str) -> bool:
     """Whether all accesses of a tensor stand in the same arms of what memory decides: a run that takes them takes all there are."""
     arms = set()
-    for op in plan.program.ops:
-        if (found := touched(op, plan.program)) is not None and found[0] == tensor:
+    for op, (name, _, _) in touched(plan.program).items():
+        if name == tensor:
             site = plan.sites[op.id]
             arms.add(tuple([(id(s), arm) for s, arm in site.around if isinstance(s, If) and from_memory(plan.program, site.role, s.cond)]))
     return len(arms) == 1
@@ -234,7 +241,7 @@ def _one_arm(plan: Plan, tensor: str) -> bool:
 
 def _alike(plan: Plan, tensor: str) -> bool:
     """Whether all accesses of a tensor are to one place in each round of the same loops: then it does not matter which of them a run takes."""
-    ops = [op for op in plan.program.ops if (found := touched(op, plan.program)) is not None and found[0] == tensor]
+    ops = [op for op, (name, _, _) in touched(plan.program).items() if name == tensor]
     places = set()
     for op in ops:
         site, coords, box = plan.sites[op.id], op.operands.get("coords"), boxed(plan, op)

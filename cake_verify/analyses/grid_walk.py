@@ -122,7 +122,7 @@ class GridMachine:
         bound = state.bounds.binding(op, site.stmt.targets) if isinstance(site.stmt, Assign) else None
         if bound is not None:
             return _after(base, bound)
-        access = touched(op, program)
+        access = touched(program).get(op)
         if access is None or self.alias.get(access[0], access[0]) not in self.tensors:
             return base
         found = touching(self.plan, op, state.bounds, state.extents)

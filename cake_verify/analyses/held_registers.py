@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from cake_ir.derive.acting import acting
 from cake_ir.derive.mma_groups import mma_groups, wgmma_roles
 from cake_ir.derive.registers import fragment_registers
 from cake_ir.fact import fact
@@ -54,6 +55,7 @@ class _Walk:
     def __init__(self, program: Program, role: str) -> None:
         self.program, self.role = program, role
         self.opens = mma_groups(program).opens
+        self.drains = {s.op for s in acting(program).get(Drain, ())}
         self.most: Held | None = None
         self.steps = 0
 
@@ -83,7 +85,7 @@ class _Walk:
                     together[name] = max(registers, together.get(name, 0))
             if self.most is None or sum(together.values()) > self.most.registers:
                 self.most = Held(op, together)
-        elif any(isinstance(e, Drain) and e.engine == "wgmma" for e in effects_of(op, self.program)):
+        elif op in self.drains and any(isinstance(e, Drain) and e.engine == "wgmma" for e in effects_of(op, self.program)):
             pending = int(op.attrs.get("pending") or 0)  # type: ignore[arg-type]  # an integer by its kind
             flying = flying[max(0, len(flying) - pending) :] if pending else ()
         return flying

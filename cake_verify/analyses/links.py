@@ -102,13 +102,13 @@ def unwritten(program: Program, spin: Site, word: Linear, places: tuple[Linear, 
     """A load behind a wait for `word`, at the place of the tile that is waited for (the word, or one of `places`), of a tensor that the launch does not
     write; None where something that it does write is read there too."""
     kinds: dict[str, set[str]] = {}
-    for op in program.ops:
-        if (found := touched(op, program)) is not None:
-            kinds.setdefault(found[0], set()).add(found[1])
+    accesses = touched(program)
+    for tensor, kind, _ in accesses.values():
+        kinds.setdefault(tensor, set()).add(kind)
     behind = [s for s in sites(program).of_role(spin.role.name) if s.order > spin.order and s.path[: len(spin.path)] == spin.path]
     suspect: Site | None = None
     for s in behind:
-        found = touched(s.op, program)
+        found = accesses.get(s.op)
         if found is None or found[1] == FLAG:
             continue
         if kinds[found[0]] != {READ}:

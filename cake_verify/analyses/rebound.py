@@ -18,11 +18,21 @@ BRANCHES = 3
 
 def rebound(body: tuple[Stmt, ...], twice: set[str]) -> dict[str, Expr]:
     """The last value of each name of `twice` whose bindings all stand in one list of statements and are read only behind it."""
+    count, registers = dict.fromkeys(twice, 0), set[str]()
+    for s in statements(body):
+        if isinstance(s, Assign):
+            for name in s.targets:
+                if name in count:
+                    count[name] += 1
+            if len(s.targets) != 1 or (isinstance(s.value, Op) and read_element(s.value) is None):
+                registers.update(s.targets)
+    asked = twice - registers  # what an operation is bound to is no expression, however often it is bound
     found: dict[str, Expr] = {}
-    for stmts in _lists(body):
-        bound = {name: at for name in twice if name not in found and (at := [i for i, s in enumerate(stmts) if name in _targets(s)])}
-        for name, at in bound.items():
-            if _count(body, name) == sum(_targets(stmts[i]).count(name) for i in at) and (value := _settled(body, stmts, name, at, twice)) is not None:
+    for stmts in _lists(body) if asked else ():
+        targets = [_targets(s) for s in stmts]
+        for name in asked - found.keys():
+            at = [i for i, bound in enumerate(targets) if name in bound]
+            if at and count[name] == sum([targets[i].count(name) for i in at]) and (value := _settled(body, stmts, name, at, twice)) is not None:
                 found[name] = value
     return found
 
@@ -44,10 +54,6 @@ def _lists(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
 
 def _targets(s: Stmt) -> list[str]:
     return [t for x in statements((s,)) if isinstance(x, Assign) for t in x.targets]
-
-
-def _count(body: tuple[Stmt, ...], name: str) -> int:
-    return sum(s.targets.count(name) for s in statements(body) if isinstance(s, Assign))
 
 
 def _settled(body: tuple[Stmt, ...], stmts: tuple[Stmt, ...], name: str, at: list[int], twice: set[str]) -> Expr | None:

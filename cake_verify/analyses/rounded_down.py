@@ -55,6 +55,8 @@ def _floors(program: Program) -> list[_Floor]:
     resolve = resolver_of(program, "")
     out: dict[tuple[str, int], _Floor] = {}
     every = (*counts, *beside(program), *mentions(program).get("floordiv", ()))
+    if not any([n.op == "floordiv" and isinstance(n.args[1].attrs.get("value"), int) for n in every]):
+        return []
     chosen = {id(x) for n in every if n.op in ("min", "max") for a in n.args for x in a.parts()}  # the least of several is a part of each
     for n in every:
         if id(n) in chosen or n.op != "floordiv" or not isinstance(step := n.args[1].attrs.get("value"), int) or step <= 1:
@@ -99,7 +101,7 @@ def _steps_by(program: Program, s: Site, field: str, f: _Floor) -> bool:
 def _shares(program: Program) -> Iterator[Fault]:
     """Shares of a number of rounds, one for each value of a tile's field, each as large as the number divided by how many there are, rounded down."""
     for x in loops(program):
-        if not any(n.op == "floordiv" for n in x.lo.parts()):
+        if not x.lo.args or not any([n.op == "floordiv" for n in x.lo.parts()]):
             continue
         for lo in x.lo.args if x.lo.op == "min" else (x.lo,):
             found = _share(program, x, lo) if lo.op == "mul" else None

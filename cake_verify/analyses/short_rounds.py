@@ -36,12 +36,11 @@ def short_rounds(program: Program) -> Iterator[Short]:
     said = mentions(program).keys()
     chosen = ("compute", "atomic") if said >= {"where", "iota"} else ()
     masked = ("load", "store") if "in_bounds" in said else ()
-    cut = sites(program).of("tma_store", "bulk_store", *chosen, *masked)
-    for role in program.roles:
-        found: dict[str, list[Short | None]] = {}
-        for s in (s for s in cut if s.role.name == role):
-            for by, left, tile, at in _cuts(program, s):
-                found.setdefault(by, []).append(_ends(program, s, left, tile, at))
+    by_role: dict[str, dict[str, list[Short | None]]] = {role: {} for role in program.roles}
+    for s in sites(program).of("tma_store", "bulk_store", *chosen, *masked):
+        for by, left, tile, at in _cuts(program, s):
+            by_role[s.role.name].setdefault(by, []).append(_ends(program, s, left, tile, at))
+    for found in by_role.values():
         for cuts in found.values():
             if cuts[0] is not None and None not in cuts:
                 yield cuts[0]
@@ -50,9 +49,8 @@ def short_rounds(program: Program) -> Iterator[Short]:
 def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
     """By what an operation is cut, what is left of that, and the elements of its tile."""
     rows = s.op.operands.get("rows")
-    resolve = resolver_of(program, s.role.name)
     if s.op.name in ("tma_store", "bulk_store") and isinstance(rows, Expr):
-        e = resolve(rows)
+        e = resolver_of(program, s.role.name)(rows)
         if e.op == "min" and len(e.args) == 2:
             for a, b in (e.args, e.args[::-1]):
                 if a.op == "const" and isinstance(a.attrs["value"], int):
@@ -68,6 +66,7 @@ def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
             base = iota.args[1] if len(iota.args) > 1 else Expr("const", (), {"value": 0})
             tile = _covered(iota)
             if tile:
+                resolve = resolver_of(program, s.role.name)
                 yield str(linear(resolve(mask.args[1]))), Expr("sub", (resolve(mask.args[1]), resolve(base))), tile, mask.span if mask.span.line else s.op.span
 
 

@@ -18,8 +18,8 @@ from cake_verify.analyses.trips import spoken
 def unread_tails(program: Program) -> Iterator[Fault]:
     """Tensors of which no load comes to what is left behind the last whole tile."""
     counts = (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values()))
-    if not any(n.op == "floordiv" for e in counts for n in e.parts()) and not any(n.op == "floordiv" for n in beside(program)):
-        return  # nothing is rounded down
+    if not any([_rounds_down(n) for e in counts for n in e.parts()]) and not any([_rounds_down(n) for n in beside(program)]):
+        return
     loads: dict[str, list[Site]] = {}
     for s in sites(program).of(*LOADS):
         if s.op.attrs.get("tensor") in program.tensors and isinstance(s.op.operands.get("coords"), tuple):
@@ -37,6 +37,11 @@ def unread_tails(program: Program) -> Iterator[Fault]:
                 yield Fault("Q012", f"nothing reads `{name}` along `{extent}` behind the last whole {step}: `{count}` rounds down", span, ((at, "loaded here"), (tensor.span, f"`{extent}` is declared here")),
                             f"round up, `lm.cdiv({extent}, {step})`, or state `lm.assume({extent} % {step} == 0)`", (), {"axis": axis, "expected": extent, "found": count})  # fmt: skip
                 return
+
+
+def _rounds_down(n: Expr) -> bool:
+    """Whether a node may be a number of whole tiles; a name may stand for their size."""
+    return n.op == "floordiv" and n.args[1].op in ("const", "var")
 
 
 def _rounded_down(program: Program, s: Site, axis: int, extent: str | int) -> tuple[int, str, Span] | None:

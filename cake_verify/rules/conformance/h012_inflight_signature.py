@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.acting import acting
 from cake_ir.derive.mma_groups import mma_groups, wgmma_roles
 from cake_ir.derive.structure import sites
 from cake_ir.fault import Fault
@@ -48,6 +49,7 @@ _STEPS, _MOST = 20_000, 64
 class _Walk:
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.groups = {s.op for kind in (Issue, Drain) for s in acting(program).get(kind, ())}  # what may open or end one
         self.found: list[Fault] = []
         self.steps = 0
 
@@ -68,10 +70,9 @@ class _Walk:
                 if [g for g, _ in then] != [g for g, _ in orelse]:
                     self.differ(s, then, orelse)
                 state = max(then, orelse, key=len)
-            else:
-                op = op_of(s)
-                if op is not None:
-                    state = self.op(op, state)
+            elif (op := op_of(s)) in self.groups:
+                assert op is not None
+                state = self.op(op, state)
         return state
 
     def loop(self, s: For, entry: tuple[Group, ...]) -> tuple[Group, ...]:

@@ -178,7 +178,7 @@ def _beside(program: Program) -> Iterator[Fault]:
 def _by_table(program: Program) -> Iterator[Fault]:
     """Of two copies of a tensor into one view that a table places along one axis each, the one that has the coordinates the other way round."""
     by: dict[tuple[str, str], list[tuple[Site, list[_Form]]]] = {}
-    for s in sites(program).of("cp_async", "tma_load"):
+    for s in sites(program).of("cp_async", "tma_load") if "ld" in sites(program).named else ():
         coords = s.op.operands.get("coords")
         if isinstance(coords, tuple) and len(coords) > 1:
             resolve = resolver_of(program, s.role.name)
@@ -263,12 +263,12 @@ def _turned(odd: Site, right: Site, mine: list[_Form], other: list[_Form]) -> in
 def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], a: int, b: int) -> bool:
     """Whether what moves along each axis, a tile's field, a round or a number of a table, counts tiles of the other axis's extent: both do, or one does
     and the other counts nothing that is known."""
+    if not tensor.extents or tensor.extents[-1 - a] == tensor.extents[-1 - b]:
+        return False
     terms = [[t for t, n in forms[k][1].items() if n] for k in (a, b)]
-    if any(len(x) > 1 for x in terms) or not tensor.extents or terms[0] == terms[1]:
+    if len(terms[0]) > 1 or len(terms[1]) > 1 or terms[0] == terms[1]:
         return False
-    extents = [tensor.extents[len(tensor.extents) - 1 - k] for k in (a, b)]
-    if extents[0] == extents[1]:
-        return False
+    extents = [tensor.extents[-1 - k] for k in (a, b)]
     counted = [_counted(program, site, x[0]) if x else "" for x in terms]
     crossed = [c == e for c, e in zip(counted, extents[::-1], strict=True)]
     return any(crossed) and all(x or not c for x, c in zip(crossed, counted, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.mentions import mentions
+from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT
@@ -31,9 +32,13 @@ def check(program: Program) -> Iterator[Fault]:
     said = mentions(program).keys()
     if "max" not in said or said.isdisjoint(EXPONENTIALS):
         return
+    of_op = nodes(program)
+    largest, relative = (frozenset([op.id for op in program.ops if any([n.op in kinds for n in of_op[op.id]])]) for kinds in (("max",), EXPONENTIALS))
     for role in program.roles:
         for loop, inside in rounds(program, role):
-            yield from _Round(program, role, loop, inside).faults()
+            here = [s.op.id for s in inside]
+            if not largest.isdisjoint(here) and not relative.isdisjoint(here):
+                yield from _Round(program, role, loop, inside).faults()
 
 
 class _Round:
@@ -43,41 +48,37 @@ class _Round:
         own = sites(program).of_role(role)
         self.program, self.role, self.loop = program, role, loop
         self.inside = inside
-        self.depth = next((s.path.index(loop) for s in self.inside), 0)
-        before = self.before = {t for s in own if self.inside and s.order < self.inside[0].order for t in s.targets}
-        outer = sum(isinstance(x, If) for x in self.inside[0].path[: self.depth]) if self.inside else 0
-        chains = [(s, [(id(x), arm) for x, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)][outer:]) for s in self.inside]
-        moving = [chain for s, chain in chains if not before.isdisjoint((*s.targets, *places(s)))]
-        taken = moving[0] if moving and all(c == moving[0] for c in moving) else []  # an arm that has all of a round: without it nothing moves
-        self.free = [s for s, chain in chains if chain == taken[: len(chain)]]
-        self.doubtful = {t for s in self.inside if s not in self.free for t in (*s.targets, *places(s))}
-        self.carried = before & {t for s in self.inside for t in (*s.targets, *places(s))} - self.doubtful
+        self.depth = inside[0].path.index(loop)
+        before = self.before = {t for s in own[: inside[0].order] for t in s.targets}
+        outer = sum([isinstance(x, If) for x in inside[0].path[: self.depth]])
+        bound = [(s, (*s.targets, *places(s)), _arms(s)[outer:] if s.arms else []) for s in inside]
+        moving = [arms for _, names, arms in bound if not before.isdisjoint(names)]
+        taken = moving[0] if moving and all([c == moving[0] for c in moving]) else []  # an arm that has all of a round: without it nothing moves
+        self.free = [s for s, _, arms in bound if arms == taken[: len(arms)]]
+        self.doubtful = {t for _, names, arms in bound if arms != taken[: len(arms)] for t in names}
+        self.changed = {t for _, names, _ in bound for t in names}
+        self.carried = (before & self.changed) - self.doubtful
+        self.computed = [(s, e) for s in self.free if s.op.name == "compute" and isinstance(e := s.op.operands.get("value"), Expr)]
         self.maxima: set[str] = set()
-        for s in self.computed():
-            e = s.op.operands["value"]
-            if any(n.op == "max" and any(_named(a) in self.carried for a in n.args) for n in e.parts()) or (e.op == "where" and any(_named(a) in self.maxima for a in e.args[1:])):  # type: ignore[union-attr]  # an expression, see `computed`
+        for s, e in self.computed:
+            if (e.op == "where" and any([_named(a) in self.maxima for a in e.args[1:]])) or any([n.op == "max" and any([_named(a) in self.carried for a in n.args]) for n in nodes(program)[s.op.id]]):
                 self.maxima |= set(s.targets) - self.doubtful
-
-    def computed(self) -> list[Site]:
-        return [s for s in self.free if s.op.name == "compute" and isinstance(s.op.operands.get("value"), Expr)]
 
     def faults(self) -> Iterator[Fault]:
         weights: dict[str, str] = {}  # names of what is relative to a running maximum, with that
         factors: dict[str, str] = {}
-        for s in self.computed() if self.maxima - self.carried else ():
-            e = s.op.operands["value"]
-            assert isinstance(e, Expr)
+        for s, e in self.computed if self.maxima - self.carried else ():
             for t in s.targets:
-                if self._factor(e, factors):
-                    factors[t] = self._factor(e, factors)
+                if factor := self._factor(e, factors):
+                    factors[t] = factor
                 elif (relative := self._relative(e, weights)) and (t not in self.carried or not any(_named(n) == t for n in e.parts())):
                     weights[t] = relative  # an operand that the next round takes is relative to a maximum, too
         yield from self._to_a_number()
         yield from self._from_the_start()
-        scaled = {t for s in self.computed() for t in s.targets if any(n.op == "mul" and any(self._factor(a, factors) for a in n.args) for n in s.op.operands["value"].parts())}  # type: ignore[union-attr]  # as above
+        of_op = nodes(self.program)
         for s in self.free:
             place, most = self._adds(s, weights)
-            if place and place not in scaled:
+            if place and not any(place in x.targets and any([n.op == "mul" and any([self._factor(a, factors) for a in n.args]) for n in of_op[x.op.id]]) for x, _ in self.computed):
                 factor = next((f for f, m in factors.items() if m == most), None)
                 ready = factor is not None and any(factor in x.targets and x.order < s.order for x in self.free)
                 fixes: tuple[Fix, ...] = (edits.before(s.op.span, f"{place} = {place} * {factor}"),) if ready and s.op.name == "mma" else ()
@@ -88,12 +89,9 @@ class _Round:
 
     def _to_a_number(self) -> Iterator[Fault]:
         """What is carried, multiplied by the exponential of a running maximum less what no round changes."""
-        moving = {t for s in self.computed() for t in s.targets if t in self.carried and (t in self.maxima or _named(s.op.operands["value"]) in self.maxima)}  # type: ignore[arg-type]  # an expression, see `computed`
-        changed = {t for s in self.inside for t in (*s.targets, *places(s))} if moving else set()
+        moving = {t for s, e in self.computed for t in s.targets if t in self.carried and (t in self.maxima or _named(e) in self.maxima)}
         wrong: dict[str, tuple[Site, str]] = {}
-        for s in self.computed() if moving else ():
-            e = s.op.operands["value"]
-            assert isinstance(e, Expr)
+        for s, e in self.computed if moving else ():
             for place, n in ((t, n) for t in s.targets if t in self.carried for n in e.parts() if n.op == "mul" and any(_named(a) == t for a in n.args)):
                 found = next((wrong[_named(a)] for a in n.args if _named(a) in wrong), None)
                 if found is not None:
@@ -104,20 +102,17 @@ class _Round:
             for t in s.targets:
                 wrong.pop(t, None)
                 x = unscaled(e.args[0]) if e.op in EXPONENTIALS and isinstance(e.type, FragT) and e.type.form in ("rowvec", "colvec") else None
-                if x is not None and x.op == "sub" and (most := _named(unscaled(x.args[0]))) in moving and not any(n.op == "var" and (n.attrs["name"] in changed or not self._still(str(n.attrs["name"]))) for n in x.args[1].parts()):
+                if x is not None and x.op == "sub" and (most := _named(unscaled(x.args[0]))) in moving and not any(n.op == "var" and (n.attrs["name"] in self.changed or not self._still(str(n.attrs["name"]))) for n in x.args[1].parts()):
                     wrong[t] = s, most
 
     def _from_the_start(self) -> Iterator[Fault]:
         """What is carried, multiplied by the exponential of a maximum that no round keeps less the one that it was taken into."""
-        if not any(n.op == "max" and any(_named(a) in self.before and _named(a) not in self.carried for a in n.args) for s in self.computed() for n in (s.op.operands["value"],) if isinstance(n, Expr)):
+        if not any([e.op == "max" and any([_named(a) in self.before and _named(a) not in self.carried for a in e.args]) for _, e in self.computed]):
             return
-        changed = {t for s in self.inside for t in (*s.targets, *places(s))}
         taken: dict[str, tuple[set[str], Site]] = {}  # maxima of this round, with the names that they take in and no round changes
         factors: dict[str, tuple[str, str]] = {}
-        for s in self.computed() if self.carried else ():
-            e = s.op.operands["value"]
-            assert isinstance(e, Expr)
-            if e.op == "max" and len(s.targets) == 1 and (still := {n for a in e.args if (n := _named(a)) in self.before and n not in changed and not self._number(n)}):
+        for s, e in self.computed if self.carried else ():
+            if e.op == "max" and len(s.targets) == 1 and (still := {n for a in e.args if (n := _named(a)) in self.before and n not in self.changed and not self._number(n)}):
                 taken[s.targets[0]] = still, s
             found = next((f for n in e.parts() if n.op == "mul" and any(_named(a) in self.carried and _named(a) in s.targets for a in n.args) for a in n.args if (f := _difference(a, taken) or factors.get(_named(a)))), None)
             if found is not None:
@@ -174,6 +169,11 @@ class _Round:
         x = unscaled(e.args[0])
         name = _named(unscaled(x.args[1])) if x.op == "sub" else ""
         return name if name in self.maxima else ""
+
+
+def _arms(s: Site) -> list[tuple[int, bool]]:
+    """The branches around an operation, each with the arm that it stands in."""
+    return [(id(x), arm) for x, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)]
 
 
 def _difference(e: Expr, taken: dict[str, tuple[set[str], Site]]) -> tuple[str, str] | None:

@@ -10,7 +10,6 @@ from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import FenceProxy, Issue, Touch
 from cake_ir.program import Program
-from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import TILE, edit
 
@@ -28,15 +27,15 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    found = sites(program)
-    fencing = {s.role for s in acting(program).get(FenceProxy, ())}
+    doers = acting(program)
+    fences = doers.get(FenceProxy, ())
+    fencing = {s.role for s in fences}
     for role in (r for r in program.roles if r in fencing):
-        body = found.of_role(role)
-        effects = [(s, e) for s in body for e in effects_of(s.op, program)]
+        effects = [(s, e) for kind in (Touch, Issue) for s in doers.get(kind, ()) if s.role == role for e in effects_of(s.op, program)]
         if any(_writes(e) or (isinstance(e, Touch) and s.op.attrs.get("tensor") in stored_and_copied(program)) for s, e in effects):
             continue
-        for s, e in effects:
-            if isinstance(e, FenceProxy):
+        for s in fences:
+            if s.role == role:
                 yield Fault("P001", f"this fence is redundant: `{role}` writes no shared memory itself", s.op.span, (), "what a barrier completed needs no fence",
                             (Fix((Edit(s.op.span, "pass"),), "certain", "remove the fence"),), {"role": role}, severity="note")  # fmt: skip
 

@@ -30,10 +30,8 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     """Writes of tensors that are declared as read only."""
-    for op in program.ops:
-        found = touched(op, program)
-        if found is not None and found[1] != READ and program.tensors[found[0]].const:
-            name = found[0]
+    for op, (name, kind, _) in touched(program).items():
+        if kind != READ and program.tensors[name].const:
             yield Fault("S039", f"`{name}` is `.const`, and this writes it: reads of it may come from a cache that nothing keeps up to date", op.span,
                         ((program.tensors[name].span, "declared here"),), f"drop `.const` of `{name}`, or write another tensor", (), {"tensor": name})  # fmt: skip
             return

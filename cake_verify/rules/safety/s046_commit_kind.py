@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.acting import acting
 from cake_ir.derive.arrivals import units
-from cake_ir.derive.structure import Site, sites
+from cake_ir.derive.structure import Site
 from cake_ir.fault import Edit, Fault, Fix
-from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Commit
 from cake_ir.program import Program
 from cake_verify.rule import Page
@@ -26,9 +26,9 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     commits: dict[str, list[Site]] = {}
-    for s in sites(program):
+    for s in acting(program).get(Commit, ()):
         barrier = program.barriers.get(str(s.op.attrs.get("barrier")))
-        if barrier is not None and barrier.arrive != "mma" and any(isinstance(e, Commit) for e in effects_of(s.op, program)) and s.role in barrier.prod and units(program, barrier, s.role) != 1:
+        if barrier is not None and barrier.arrive != "mma" and s.role in barrier.prod and units(program, barrier, s.role) != 1:
             commits.setdefault(barrier.name, []).append(s)
     for name, found in commits.items():
         barrier = program.barriers[name]

@@ -37,10 +37,10 @@ _WHAT = {"wgmma": "this MMA group", "bulk": "this bulk store", "cp_async": "this
 
 def check(program: Program) -> Iterator[Fault]:
     found = sites(program)
-    effects = {s.op.id: effects_of(s.op, program) for s in found.ops}
+    effects = {s.op.id: each for s in found.ops if (each := effects_of(s.op, program))}
     waited = {str(s.op.attrs["barrier"]) for s in acting(program).get(Wait, ())}
     for role in program.roles:
-        yield from _role(program, found.of_role(role), effects)
+        yield from _role(program, [s for s in found.of_role(role) if s.op.id in effects], effects)
     told: set[str] = set()
     for s in acting(program).get(Issue, ()):
         for e in effects[s.op.id]:
@@ -52,7 +52,7 @@ def check(program: Program) -> Iterator[Fault]:
                             f"`{cons[0]}` waits before it reads: `lm.wait({name}, stage=s)`", (), {"barrier": name})  # fmt: skip
 
 
-def _role(program: Program, body: tuple[Site, ...], effects: dict[int, tuple[Effect, ...]]) -> Iterator[Fault]:
+def _role(program: Program, body: list[Site], effects: dict[int, tuple[Effect, ...]]) -> Iterator[Fault]:
     open_work: dict[str, Site] = {}
     for s in body:
         for e in effects[s.op.id]:
