@@ -22,7 +22,8 @@ def fact(work_out: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate
     It may not depend on the target: the programs of one schedule for several targets share their facts.
     """
 
-    if _of_the_program_alone(work_out):  # as most are
+    parameters = _parameters(work_out)
+    if parameters == 1:  # as most have
 
         @wraps(work_out)
         def known_of(program: Program) -> R:
@@ -32,6 +33,18 @@ def fact(work_out: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate
             return found  # type: ignore[return-value]  # what was put in under this key
 
         return known_of  # type: ignore[return-value]  # as above
+
+    if parameters == 2:  # as nearly all others have: neither arguments nor options have to be gathered
+
+        @wraps(work_out)
+        def known_beside(program: Program, beside: object) -> R:
+            key = (work_out, beside)
+            found = program.facts.get(key, program)  # as above
+            if found is program:
+                found = program.facts[key] = work_out(program, beside)  # type: ignore[call-arg]  # it takes one thing more
+            return found  # type: ignore[return-value]  # what was put in under this key
+
+        return known_beside  # type: ignore[return-value]  # as above
 
     @wraps(work_out)
     def known(program: Program, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -44,7 +57,10 @@ def fact(work_out: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate
     return known
 
 
-def _of_the_program_alone(work_out: Callable[..., object]) -> bool:
-    """Whether a function has one parameter; a compiled one has no code to ask, but tells its signature."""
+def _parameters(work_out: Callable[..., object]) -> int:
+    """How many parameters a function has; a compiled one has no code to ask, but tells its signature."""
     code = getattr(work_out, "__code__", None)
-    return code.co_argcount == 1 if code is not None else "," not in str(getattr(work_out, "__text_signature__", ","))
+    if code is not None:
+        return int(code.co_argcount)
+    signature = getattr(work_out, "__text_signature__", None)
+    return sum([p.strip().isidentifier() for p in signature.strip("()").split(",")]) if isinstance(signature, str) else 0

@@ -55,12 +55,13 @@ class _WideSpans(_Spans):
 class Source:
     """One text, its lines, and the conversion of syntax-tree positions to spans."""
 
-    __slots__ = ("filename", "lines", "span", "text")
+    __slots__ = ("filename", "lines", "span", "text", "widest")
 
     def __init__(self, text: str, filename: str) -> None:
         self.text = text
         self.filename = filename
         self.lines = _LINE_END.split(text) if "\r" in text else text.split("\n")  # as Python's tokenizer ends lines
+        self.widest = max(map(len, self.lines))
         self.span: Callable[[ast.AST], Span] = (_Spans() if text.isascii() else _WideSpans(self.lines)).__getitem__
 
     def at(self, span: Span) -> str:
@@ -93,7 +94,7 @@ def read(text: str, filename: str) -> tuple[Source, ast.Module]:
     if "\x00" in text:
         line = text[: text.index("\x00")].count("\n") + 1
         raise _refuse("the text holds a NUL character", line)
-    if not _surely_shallow(text) or max(map(len, source.lines)) > 4 * MAX_NESTING:
+    if not _surely_shallow(text) or source.widest > 4 * MAX_NESTING:
         _check_nesting(source.lines)
     try:
         with warnings.catch_warnings():
@@ -157,8 +158,7 @@ def check_depth(tree: ast.Module, source: Source) -> None:
 
     Every level of an expression takes a character, so that only long ones are looked into.
     """
-    widest = max(map(len, source.lines))
-    if _fits(tree, (widest if source.text.isascii() else 4 * widest) > LEVELS):  # columns count bytes
+    if _fits(tree, (source.widest if source.text.isascii() else 4 * source.widest) > LEVELS):  # columns count bytes
         return
     stack: list[tuple[ast.AST, int]] = [(s, 0) for s in tree.body]
     while stack:

@@ -48,7 +48,8 @@ def _beside(op: Op, skip: str) -> Iterator[Expr]:
                 yield from e.parts()
 
 
-def _flow(site: Site, program: Program) -> _Flow:
+def _flow(site: Site, program: Program, inside: tuple[Expr, ...]) -> _Flow:
+    """`inside` has all nodes of the operation."""
     op = site.op
     if op.name in _MEETINGS:
         return _Flow(site, _NO_PLACES, _NO_PLACES, True)
@@ -59,17 +60,18 @@ def _flow(site: Site, program: Program) -> _Flow:
         return _Flow(site, _places(_beside(op, "acc")), held, not held, True)
     effects = effects_of(op, program)
     if not effects:  # between registers, as most are
-        return _Flow(site, _places(nodes(program)[op.id]), targets, isinstance(op.type, ScalarT) or not targets)
+        return _Flow(site, _places(inside), targets, isinstance(op.type, ScalarT) or not targets)
     touched = [t for e in effects for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
     writes_memory = any(["w" in t.mode and t.space != "reg" and t.operand != "scratch" for t in touched])
-    return _Flow(site, _places(nodes(program)[op.id]), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any(["r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched]))
+    return _Flow(site, _places(inside), targets, writes_memory or isinstance(op.type, ScalarT) or not targets, any(["r" in t.mode and t.space in ("smem", "gmem", "tmem") for t in touched]))
 
 
 def unused_results(program: Program) -> Iterator[Fault]:
     """One fault a role at most: the last operation that writes what nobody uses."""
     by_role: dict[str, list[_Flow]] = {}
+    of_op = nodes(program)
     for site in sites(program):
-        by_role.setdefault(site.role, []).append(_flow(site, program))
+        by_role.setdefault(site.role, []).append(_flow(site, program, of_op[site.op.id]))
     used = {s.op.attrs.get("tensor") for s in sites(program)}
     idle = [p.name for p in program.tensors.values() if not p.const and p.name not in used]
     for role, flows in by_role.items():

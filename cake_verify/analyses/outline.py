@@ -22,3 +22,13 @@ def outline(program: Program, scheduler: Scheduler | None, assumed: Sequence[Exp
     total = " * ".join([f"-(-{n} // {s.cluster[k]})" if s is not None and k < 2 and s.cluster[k] > 1 else n for k, n in enumerate(counts)] or ["1"])
     each = "".join(["max(0, " + ", ".join(text) + "), " for text in known if text])
     return f"({total}, ({each}))" + (f" if {' and '.join([f'({text})' for text in kept])} else None" if kept else "")
+
+
+def each_of(program: Program, assumed: Sequence[Expr]) -> list[str]:
+    """The text of every assumption that is known, for functions of one at a time."""
+    return [text[0] for text in texts(program, [[e] for e in assumed]) if text]
+
+
+def rounds_of(program: Program, lengths: Sequence[Sequence[Expr]]) -> list[str]:
+    """The text of how long each loop is."""
+    return [f"max(0, {', '.join(text)})" for text in texts(program, lengths) if text is not None]

@@ -49,7 +49,8 @@ def _counted_by(program: Program, role: str, body: tuple[Stmt, ...], around: fro
             yield from _counted_by(program, role, s.then, inner, head)
             yield from _counted_by(program, role, s.orelse, inner, head)
         elif isinstance(s, Assign) and isinstance(s.value, Expr):
-            for ring in dict.fromkeys([str(n.attrs["ring"]) for n in s.value.parts() if n.op == "step"]):
+            steps = [n for n in s.value.parts() if n.op == "step"] if s.value.args else [s.value] if s.value.op == "step" else []
+            for ring in dict.fromkeys([str(n.attrs["ring"]) for n in steps]):
                 yield ring, around, head
 
 

@@ -120,15 +120,21 @@ def declared_values(program: Program, tensor: str) -> AssumeValues | None:
 def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:
     """Run-time integers that the values of `exprs` depend on, and those that `lm.assume` ties to them."""
     found = {str(n.attrs["name"]) for e in exprs for n in e.parts() if n.op == "param"}
-    facts = [{str(n.attrs["name"]) for n in cond.parts() if n.op == "param"} for cond in _assumed(program)]
     grown = True
     while grown:
         grown = False
-        for names in facts:
+        for names in _together(program):
             if names & found and not names <= found:
                 found |= names
                 grown = True
     return found
+
+
+@fact
+def _together(program: Program) -> tuple[frozenset[str], ...]:
+    """By assumption the run-time integers that it is about, where there are several."""
+    names = [frozenset([str(n.attrs["name"]) for n in cond.parts() if n.op == "param"]) for cond in _assumed(program)]
+    return tuple([each for each in names if len(each) > 1])
 
 
 def equated(program: Program, name: str) -> set[str]:

@@ -128,6 +128,8 @@ def modulo(a: Range, b: Range) -> Range:
 
 def of(program: Program, role: str | None, e: Expr) -> Range:
     """The range of a uniform integer expression as role `role` sees it; anything may come out of what is not understood."""
+    if e.op == "const":
+        return const(int(v)) if isinstance(v := e.attrs["value"], int) else ANY
     return _evaluator(program, role).value(e, _DEPTH)
 
 

@@ -22,7 +22,7 @@ from cake_verify.analyses.fixed_scalars import fixed_scalars
 from cake_verify.analyses.goals import MOST_LAG, UNEVEN, Goal, goals_of, off_tiles, off_trips, uneven
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.member_guards import together
-from cake_verify.analyses.outline import outline
+from cake_verify.analyses.outline import each_of, outline, rounds_of
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.running_offsets import prefix_tensors
@@ -110,14 +110,17 @@ class Settings:
     def _functions(self) -> None:
         """Compile what a choice of arguments gives: assumptions, tile counts, trip counts, fixed scalars."""
         program, resolve = self.program, trips.resolver_of(self.program, "")
-        assumed = [resolve(a.cond) for a in program.assumes]
-        self._assumed = [e for e, text in zip(assumed, texts(program, [[e] for e in assumed]), strict=True) if text is not None]
-        lengths = [trips.lengths(program, loop) for loop in self.loops]
-        known = texts(program, lengths)
-        self.unknown += [loop for loop, text in zip(self.loops, known, strict=True) if text is None]
-        self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
-        lengths = [each for each, text in zip(lengths, known, strict=True) if text is not None]
-        self._trips = [f"max(0, {', '.join(text)})" for text in known if text is not None]
+        assumed, lengths = [resolve(a.cond) for a in program.assumes], [trips.lengths(program, loop) for loop in self.loops]
+        alone = not self.dependents and not self.read
+        whole = outline(program, self.scheduler, assumed, lengths) if alone else ""
+        if not whole:  # something in them may not be known: that is left out
+            assumed = [e for e, text in zip(assumed, texts(program, [[e] for e in assumed]), strict=True) if text is not None]
+            known = texts(program, lengths)
+            self.unknown += [loop for loop, text in zip(self.loops, known, strict=True) if text is None]
+            self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
+            lengths = [each for each, text in zip(lengths, known, strict=True) if text is not None]
+            whole = outline(program, self.scheduler, assumed, lengths) if alone else ""
+        self._assumed, self._lengths = assumed, lengths
         self.lasting = None if self.dependents else trips.arguments_of(e for each in lengths for e in each)
         branches: list[tuple[If, Expr]] = []
         for role, branch, cond in trips.conditions(program):
@@ -128,7 +131,6 @@ class Settings:
         sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
         self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
-        whole = "" if self.dependents or self.read else outline(program, self.scheduler, self._assumed, lengths)
         conditions, fixed = [f"bool({text[0]})" for text in sides if text], list(self.dependents.values())
         self.outlined: Callable[[Env], tuple[Any, ...]] | None = None
         self._all_assumed: Callable[[Env], tuple[Any, ...]] | None = None  # compiled with the rest, or when it is first asked for
@@ -136,20 +138,17 @@ class Settings:
         if whole:
             self.guards, self.fixed, self.outlined = compiled(conditions, fixed, [whole])
         else:  # then the parts are asked for one by one
-            self.guards, self.fixed, self._all_assumed, self._all_trips = compiled(conditions, fixed, self._assumed_texts(), self._trips)
+            self.guards, self.fixed, self._all_assumed, self._all_trips = compiled(conditions, fixed, each_of(program, assumed), rounds_of(program, lengths))
         self.counts = trips.tile_counts(program, self.scheduler.name) if self.scheduler else None
-
-    def _assumed_texts(self) -> list[str]:
-        return [text[0] for text in texts(self.program, [[e] for e in self._assumed]) if text]
 
     def assumed(self, env: Env) -> tuple[Any, ...]:
         """Every assumption for given arguments."""
-        self._all_assumed = self._all_assumed or compiled(self._assumed_texts())[0]
+        self._all_assumed = self._all_assumed or compiled(each_of(self.program, self._assumed))[0]
         return self._all_assumed(env)
 
     def trips(self, env: Env) -> tuple[Any, ...]:
         """The length of every loop for given arguments and the fields of a tile."""
-        self._all_trips = self._all_trips or compiled(self._trips)[0]
+        self._all_trips = self._all_trips or compiled(rounds_of(self.program, self._lengths))[0]
         return self._all_trips(env)
 
     def _candidates(self) -> dict[str, list[int]]:

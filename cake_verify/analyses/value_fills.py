@@ -69,7 +69,7 @@ def fills(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Member
 def selects(program: Program) -> bool:
     """Whether some computation of a program takes a maximum or minimum: clean places are of no use to anything else."""
     found = nodes(program)
-    return any([_selects_at(n) for op in program.ops if op.name == "compute" for n in found[op.id] if n.op in _SELECTIONS])
+    return any(_selects_at(n) for op in program.ops if op.name == "compute" for n in found[op.id] if n.op in _SELECTIONS)
 
 
 def _selects_at(n: Expr) -> bool:
@@ -80,9 +80,10 @@ def _selects_at(n: Expr) -> bool:
 def _taken(walk: ValueWalk) -> frozenset[Place]:
     """The places that a selection takes from, and those that are on the way to one; the selections themselves are kept by operation."""
     if walk.taken is None:
-        plan = walk.plan
+        plan, inside = walk.plan, nodes(walk.plan.program)
         for s in plan.sites.values():
-            tree = plan.code.ops[s.op.id].trees.get("value") if s.op.name == "compute" else None
+            selects = s.op.name == "compute" and not _SELECTIONS.isdisjoint([n.op for n in inside[s.op.id]])
+            tree = plan.code.ops[s.op.id].trees.get("value") if selects else None
             found = [c for n in tree.parts() if n.op in _SELECTIONS and (c := _selection(plan, n)) is not None] if tree is not None else []
             if found:
                 walk.selections[s.op.id] = found

@@ -35,7 +35,7 @@ _NONE: frozenset[Part] = frozenset()
 def reduces(program: Program) -> bool:
     """Whether anything is summed, or its largest or least taken, along columns."""
     said = mentions(program)
-    return ("reduce" in said or "sum" in said or "reduce_across" in sites(program).named) and any([_kinds(s.op) for s in sites(program).ops])
+    return ("reduce" in said or "sum" in said or "reduce_across" in sites(program).named) and any(_kinds(s.op) for s in sites(program).of("compute", "reduce_across"))
 
 
 def _kinds(op: Op) -> list[tuple[str, Expr]]:

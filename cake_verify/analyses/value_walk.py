@@ -62,9 +62,10 @@ class ValueWalk(TensorValues):
         watches = _watches(plan.program)
         for s in plan.sites.values():
             op, targets = s.op, s.stmt.targets if isinstance(s.stmt, Assign) else ()
-            if not targets and op.name != "mma" and not plan.code.ops[op.id].trees and _roles_of(op, plan) == ("", ""):
+            touched = _roles_of(op, plan)
+            if touched == ("", "") and not targets and op.name != "mma" and not plan.code.ops[op.id].trees:
                 continue  # a barrier, a fence, a turn: nothing is given or taken
-            made = [self._compile(op, targets), self.bounds.binding(op, targets), self.bounds.access(op), *[watch(self, op, targets) for watch in watches]]
+            made = [self._compile(op, targets, *touched), self.bounds.binding(op, targets), self.bounds.access(op), *[watch(self, op, targets) for watch in watches]]
             parts = [h for h in made if h is not None]
             if parts:
                 self.handlers[op.id] = parts[0] if len(parts) == 1 else _in_turn(tuple(parts))
@@ -90,14 +91,13 @@ class ValueWalk(TensorValues):
 
     # ------------------------------------------------------------ compiling
 
-    def _compile(self, op: Op, targets: tuple[str, ...]) -> Handler | None:
+    def _compile(self, op: Op, targets: tuple[str, ...], space: str, view_mode: str) -> Handler | None:
         if op.name == "mma":
             return self._mma(op)
         if op.name == "tmem_store":
             return self._put_columns(op)
         if op.name == "tmem_copy":
             return self._copy_columns(op)
-        space, view_mode = _roles_of(op, self.plan)
         if space == "w" and view_mode == "r":
             return self._store(op, self._parts_of_view(op))
         if space == "w" and view_mode == "":

@@ -28,9 +28,15 @@ PAGE = Page(
 
 def check(program: Program) -> Iterator[Fault]:
     empty = [n for n in mentions(program).get("frag", ()) if n.attrs.get("init") is None]
-    declared = {id(s.op.operands["value"]) for s in sites(program).of("compute")} if empty else set()
-    for block in program.body if empty else ():
-        walk = _Walk(any(id(n) not in declared for n in empty))
+    if not empty:
+        return
+    declared = {id(s.op.operands["value"]): s.role.name for s in sites(program).of("compute")}
+    nameless = any([id(n) not in declared for n in empty])
+    roles = {declared.get(id(n)) for n in empty}
+    for block in program.body:
+        if not nameless and block.role not in roles:
+            continue
+        walk = _Walk(nameless)
         walk.body(block.body)
         yield from walk.found
 

@@ -32,10 +32,10 @@ _TYPE = attrgetter("type")
 def check(program: Program) -> Iterator[Fault]:
     told: set[tuple[FragT, int]] = set()
     seen: dict[int, set[int]] = {}  # the same by identity, which is quicker: most nodes share the type of a name
+    of_role = {name: (r.member_warps, seen.setdefault(r.member_warps, set())) for name, r in program.roles.items()}
     found = nodes(program)
     for site in sites(program).ops:
-        warps = site.role.member_warps
-        here = seen.setdefault(warps, set())
+        warps, here = of_role[site.role.name]
         if id(site.op.type) in here and here.issuperset(map(id, map(_TYPE, found[site.op.id]))):
             continue
         for e in (*found[site.op.id], None):  # every node of its operands, then its result

@@ -88,6 +88,8 @@ def _wraps(program: Program, site: Site, e: Expr, known: dict[int, _Ends]) -> tu
 
 def _ends(program: Program, site: Site, e: Expr, known: dict[int, _Ends]) -> _Ends:
     """The ends of a resolved expression, with tile fields below their counts; `known` keeps those of its parts by identity."""
+    if e.op == "const" and isinstance(v := e.attrs["value"], int):
+        return v, v
     found = known.get(id(e))
     if found is None:
         found = known[id(e)] = _worked_out(program, site, e, known)

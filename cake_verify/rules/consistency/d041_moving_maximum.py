@@ -33,7 +33,8 @@ def check(program: Program) -> Iterator[Fault]:
     if "max" not in said or said.isdisjoint(EXPONENTIALS):
         return
     of_op = nodes(program)
-    largest, relative = (frozenset([op.id for op in program.ops if any([n.op in kinds for n in of_op[op.id]])]) for kinds in (("max",), EXPONENTIALS))
+    kinds = [{n.op for n in found} for found in of_op]
+    largest, relative = ({i for i, here in enumerate(kinds) if not here.isdisjoint(of)} for of in (("max",), EXPONENTIALS))
     for role in program.roles:
         for loop, inside in rounds(program, role):
             here = [s.op.id for s in inside]
@@ -77,7 +78,7 @@ class _Round:
         yield from self._from_the_start()
         of_op = nodes(self.program)
         for s in self.free:
-            place, most = self._adds(s, weights)
+            place, most = self._adds(s, weights) if s.op.name == "mma" or s.targets else ("", "")
             if place and not any(place in x.targets and any([n.op == "mul" and any([self._factor(a, factors) for a in n.args]) for n in of_op[x.op.id]]) for x, _ in self.computed):
                 factor = next((f for f, m in factors.items() if m == most), None)
                 ready = factor is not None and any(factor in x.targets and x.order < s.order for x in self.free)

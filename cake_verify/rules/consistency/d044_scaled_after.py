@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
+from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS
 from cake_verify.rules.examples import edit
@@ -66,8 +67,9 @@ _SEEN = EXPONENTIALS | {"cast", "var"}
 
 def check(program: Program) -> Iterator[Fault]:
     found = mentions(program)
-    if not EXPONENTIALS.isdisjoint(found) and any(op.name == "mma" for op in program.ops):
-        for block in program.body:
+    if not EXPONENTIALS.isdisjoint(found):
+        multiplying = {s.role.name for s in sites(program).of("mma")}
+        for block in (b for b in program.body if b.role in multiplying):
             yield from _body(block.body)
 
 

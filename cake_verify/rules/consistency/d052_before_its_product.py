@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
 from cake_verify.analyses.trips import written
@@ -44,7 +45,7 @@ PAGE = Page(
 
 
 def check(program: Program) -> Iterator[Fault]:
-    if any(op.name == "mma" for op in program.ops):
+    if any([n.attrs.get("init") == 0 for n in mentions(program).get("frag", ())]) and any(op.name == "mma" for op in program.ops):
         for block in program.body:
             yield from _body(block.body)
 
