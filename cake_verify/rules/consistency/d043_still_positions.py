@@ -44,7 +44,7 @@ PAGE = Page(
     why="`lm.iota(x, 0)` counts from 0 in every tile: compared with a length or a label it selects the same elements of each, right for the first tile and for tests of one.",
     failing=edit(_PICK, ("lm.iota(x, 0, base=p * 256)", "lm.iota(x, 0)")),
     passing=_PICK,
-    limits="Decided for choices (`lm.where`) among what products and loads made whose loads are known, by the rounds and the tile's fields that their coordinates, or tables in them, depend on. Else for positions `like=` what a load brought, and for masks of loads and stores, where the coordinate steps by whole tiles and the number that is compared is the axis's extent or one that memory holds, read by another number than the one that moves the tile.",
+    limits="Decided for choices (`lm.where`) among what products and loads made whose loads are known, by the rounds and the tile's fields that their coordinates, or tables in them, depend on. Else for positions `like=` what a load brought, and for masks of loads and stores, where the coordinate steps by whole tiles and the number that is compared is the axis's extent or one that memory holds (or the least of such and others), read by another number than the one that moves the tile.",
 )
 
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -64,14 +64,17 @@ def check(program: Program) -> Iterator[Fault]:
     of_op = nodes(program)
     for s in sites(program).ops:
         for n in of_op[s.op.id]:
-            if n.op in _COMPARED and n.args[0].op == "iota" and not isinstance(n.args[1].type, FragT) and (fault := _compared(program, s, n)) is not None:
+            if n.op in _COMPARED and n.args[0].op in ("iota", "var") and not isinstance(n.args[1].type, FragT) and isinstance(n.args[0].type, FragT) and (fault := _compared(program, s, n)) is not None:
                 yield fault
                 break
 
 
 def _compared(program: Program, s: Site, n: Expr) -> Fault | None:
     """A comparison of the positions of what a load brought."""
-    iota, role = n.args[0], s.role.name
+    role = s.role.name
+    iota = defined(program, role, n.args[0])
+    if iota.op != "iota":
+        return None
     load = _brought(program, role, iota.args[0])
     run = run_of(program, role, iota)
     if load is None or run is None:
@@ -152,6 +155,8 @@ def _plain(e: Expr, extent: str | int | None) -> bool:
     """Whether a number is the axis's extent or one that memory holds, but for a constant: where the axis has rows of other things, an argument may be their length."""
     if e.op in ("add", "sub") and e.args[1].op == "const":
         e = e.args[0]
+    if e.op == "min":  # where a part of the axis ends
+        return any(_plain(a, extent) for a in e.args)
     return e.op == "ld" or (e.op == "param" and e.attrs["name"] == extent)
 
 
