@@ -40,7 +40,7 @@ def pick(lm, X: LM.gmem2d[LM.f32, "B", "V"], LABEL: LM.gmem1d[LM.i32, "B"].const
 PAGE = Page(
     code="D043",
     title="positions that do not move with their tile",
-    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory, or rows with columns, start where the tile does.",
+    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory, or rows with columns, start where the tile does, and so do those of which the least that a round chooses is kept from round to round.",
     why="`lm.iota(x, 0)` counts from 0 in every tile: compared with a length or a label it selects the same elements of each, right for the first tile and for tests of one.",
     failing=edit(_PICK, ("lm.iota(x, 0, base=p * 256)", "lm.iota(x, 0)")),
     passing=_PICK,
@@ -57,6 +57,7 @@ def check(program: Program) -> Iterator[Fault]:
         if s.op.operands.get("mask") is not None and (found := _masked(program, s)) is not None:
             yield found
     if "where" in mentions(program):
+        yield from _kept(program)
         for s, still in still_in_products(program):
             if not any(f.facts.get("role") == s.role.name for f in ragged_lengths(program)):  # told there, with the length
                 yield _in_product(s, still)
@@ -90,6 +91,52 @@ def _compared(program: Program, s: Site, n: Expr) -> Fault | None:
     if term is None:
         return None
     return _fault(load, axis, term, n.span if n.span.line else s.op.span, coords[axis])
+
+
+def _kept(program: Program) -> Iterator[Fault]:
+    """The least position of a round's chosen elements, kept from round to round, where positions start at the same number in all of them."""
+    for s in sites(program).of("reduce_across", "compute"):
+        x = s.op.operands.get("x" if s.op.name == "reduce_across" else "value")
+        x = x.args[0] if isinstance(x, Expr) and s.op.name == "compute" and x.op == "reduce" else x
+        loop = s.loops[-1] if s.loops and s.loops[-1].kind != "tiles" else None
+        kind = s.op.attrs.get("op") if s.op.name == "reduce_across" else getattr(s.op.operands["value"], "attrs", {}).get("op")
+        if loop is None or not isinstance(x, Expr) or x.op != "where" or kind not in ("min", "max") or len(s.targets) != 1 or not _several(loop):
+            continue
+        role = s.role.name
+        run = next((r for a in x.args[1:] if isinstance(a.type, FragT) and (r := run_of(program, role, a)) is not None), None)
+        if run is None or run[0].op not in ("const", "param") or not _carried(program, s, loop):
+            continue
+        for load in (y for y in sites(program).of("load") if y.role is s.role and y.loops and y.loops[-1] is loop and isinstance(y.op.operands.get("coords"), tuple) and _feeds(program, role, y, x.args[0])):
+            coords = load.op.operands["coords"]
+            assert isinstance(coords, tuple)  # asked above
+            resolve = resolver_of(program, role)
+            if not isinstance(coords[0].type, FragT) and linear(resolve(coords[0]))[1].get(f"?{loop.var}") == covered(load.op, 0) == run[1]:
+                yield _fault(load, 0, loop.var, x.span if x.span.line else s.op.span, coords[0])
+                return
+
+
+def _carried(program: Program, s: Site, loop: For) -> bool:
+    """Whether a choice keeps a result over the rounds of a loop."""
+    for y in sites(program).of_role(s.role.name):
+        value = y.op.operands.get("value")
+        if y.op.name == "compute" and isinstance(value, Expr) and value.op == "where" and len(y.targets) == 1 and loop in y.loops:
+            names = {str(a.attrs["name"]) for a in value.args[1:] if a.op == "var"}
+            if names == {s.targets[0], y.targets[0]}:
+                return True
+    return False
+
+
+def _feeds(program: Program, role: str, load: Site, e: Expr, depth: int = 6) -> bool:
+    """Whether what a load brought is in an expression, under whatever names."""
+    for n in e.parts():
+        if n.op == "var" and isinstance(n.type, FragT):
+            if n.attrs["name"] in load.targets:
+                return True
+            bound = sites(program).results.get((role, str(n.attrs["name"])), ())
+            value = bound[0].op.operands.get("value" if bound[0].op.name == "compute" else "x") if len(bound) == 1 else None
+            if depth and isinstance(value, Expr) and _feeds(program, role, load, value, depth - 1):
+                return True
+    return False
 
 
 def _brought(program: Program, role: str, e: Expr) -> Site | None:

@@ -1,0 +1,62 @@
+"""Masks that look behind the last row, positions that do not follow their tile, and rounds that all do the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cake_verify.gates import verify_text
+from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
+
+CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
+
+
+def codes(text: str) -> list[str]:
+    return [d.code for d in verify_text(text, suggest=False).errors]
+
+
+def changed(text: str, *edits: tuple[str, str]) -> str:
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def corpus(name: str, *edits: tuple[str, str]) -> str:
+    return changed((CORPUS / f"{name}.py").read_text("utf-8"), *edits)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("nsa_by_warps", "<= tok, scores", "<= tok + 1, scores", ["Q023"]),
+        ("nsa_by_warps", "<= tok, scores", "< tok + 1, scores", []),
+        ("nsa_by_warps", "<= tok, scores", "<= tok - 1, scores", []),
+        ("moba_lists", "<= row, scores", "<= row + 1, scores", ["Q023"]),
+        ("mla_two_groups", "lm.iota(scores, 1) < n, scores", "lm.iota(scores, 1) < n + 1, scores", ["D036"]),
+        ("decode_by_warps", "lm.iota(scores, 1) < n, scores", "lm.iota(scores, 1) < n + 1, scores", ["D036"]),
+        ("cluster_histogram", "lm.iota(x, 0, base=lo + i * CH)", "lm.iota(x, 0)", ["D043"]),
+        ("spec_reject", "lm.iota(r, 0, base=c * C)", "lm.iota(r, 0)", ["D043"]),
+        ("spec_reject", "lm.where(r == top, lm.iota(r, 0, base=c * C), V)", "lm.iota(r, 0, base=c * C)", ["D071"]),
+        ("noaux_routing", "                s = lm.sum(lm.where(col == v[1], score, 0.0), axis=1)", "                s = lm.sum(score, axis=1)", ["D047"]),
+        ("noaux_routing", "                s = lm.sum(lm.where(col == v[1], score, 0.0), axis=1)", "                s = lm.sum(score + lm.cast(k, lm.f32), axis=1)", []),
+    ],
+)
+def test_one_change_of_a_good_text(name: str, old: str, new: str, told: list[str]) -> None:
+    assert codes(corpus(name)) == []
+    assert codes(corpus(name, (old, new))) == told
+
+
+@pytest.mark.parametrize(("old", "new"), [("", ""), ("    lm.assume(QT == lm.cdiv(S, 64))", "    lm.assume(S % 64 == 0 and QT == lm.cdiv(S, 64))"), ("lm.iota(s, 1, base=j * 64) <=", "lm.iota(s, 1, base=j * 64) < S and lm.iota(s, 1, base=j * 64) <=")])
+def test_a_look_ahead_is_told_where_nothing_else_keeps_out_what_is_behind_the_end(old: str, new: str) -> None:
+    text = _CAUSAL.replace(old, new) if old else _CAUSAL
+    assert codes(text) == []
+    ahead = changed(text, ("base=t.m * 64), s, -lm.inf", "base=t.m * 64) + 1, s, -lm.inf"))
+    assert codes(ahead) == ([] if old else ["Q023"])
+
+
+def test_what_is_reduced_in_front_of_a_loop_may_be_spread_by_it() -> None:
+    text = corpus("noaux_routing", ("                s = lm.sum(lm.where(col == v[1], score, 0.0), axis=1)\n", ""))
+    text = changed(text, ("            for k in lm.static_range(K):\n                v = best[k]\n                lm.store", "            s = lm.sum(score, axis=1)\n            for k in lm.static_range(K):\n                v = best[k]\n                lm.store"))
+    assert codes(text) == []
