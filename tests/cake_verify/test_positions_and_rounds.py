@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cake_verify.gates import verify_text
+from cake_verify.rules.consistency.d072_into_the_next_part import _GROUPS
 from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
 
 CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
@@ -37,6 +38,12 @@ def corpus(name: str, *edits: tuple[str, str]) -> str:
         ("mla_two_groups", "lm.iota(scores, 1) < n, scores", "lm.iota(scores, 1) < n + 1, scores", ["D036"]),
         ("decode_by_warps", "lm.iota(scores, 1) < n, scores", "lm.iota(scores, 1) < n + 1, scores", ["D036"]),
         ("cluster_histogram", "lm.iota(x, 0, base=lo + i * CH)", "lm.iota(x, 0)", ["D043"]),
+        ("cluster_histogram", "lm.where(at < hi, 1, 0)", "lm.where(at < hi + 1, 1, 0)", ["D072"]),
+        ("cluster_histogram", "lm.where(at < hi, 1, 0)", "1", ["D072"]),
+        ("cluster_histogram", "lm.cdiv(lm.cdiv(L, 4), 4) * 4", "lm.cdiv(L, 4) // 4 * 4", ["Q012"]),
+        ("tril_inverse", "lm.cdiv(H, WARPS)", "H // WARPS", ["Q012"]),
+        ("decode_by_warps", "lm.cdiv(n, BLK * WARPS)", "n // (BLK * WARPS)", ["Q012"]),
+        ("flash_alibi", "lm.cdiv(lm.min(row0 + BM, S), BN)", "lm.min(row0 + BM, S) // BN", ["Q012"]),
         ("spec_reject", "lm.iota(r, 0, base=c * C)", "lm.iota(r, 0)", ["D043"]),
         ("spec_reject", "lm.where(r == top, lm.iota(r, 0, base=c * C), V)", "lm.iota(r, 0, base=c * C)", ["D071"]),
         ("noaux_routing", "                s = lm.sum(lm.where(col == v[1], score, 0.0), axis=1)", "                s = lm.sum(score, axis=1)", ["D047"]),
@@ -60,3 +67,10 @@ def test_what_is_reduced_in_front_of_a_loop_may_be_spread_by_it() -> None:
     text = corpus("noaux_routing", ("                s = lm.sum(lm.where(col == v[1], score, 0.0), axis=1)\n", ""))
     text = changed(text, ("            for k in lm.static_range(K):\n                v = best[k]\n                lm.store", "            s = lm.sum(score, axis=1)\n            for k in lm.static_range(K):\n                v = best[k]\n                lm.store"))
     assert codes(text) == []
+
+
+def test_parts_that_are_whole_tiles_need_no_mask() -> None:
+    text = changed(_GROUPS, ("lm.where(lm.iota(x, 0, base=lo + i * 256) < hi, x, 0.0)", "x"), ("            lo = lm.ld(OFFS, t.g)\n            hi = lm.ld(OFFS, t.g + 1)\n", "            lo = lm.min(t.g * part, N)\n            hi = lm.min(lo + part, N)\n"),
+                   ("    with work:", "    part = lm.cdiv(lm.cdiv(N, G), 256) * 256\n    with work:"), ("lm.assume(G1 == G + 1)", "lm.assume(G1 == G + 1 and G > 0)"))  # fmt: skip
+    assert codes(text) == []
+    assert codes(changed(text, ("lm.cdiv(lm.cdiv(N, G), 256) * 256", "lm.cdiv(N, G)"))) == ["D072"]
