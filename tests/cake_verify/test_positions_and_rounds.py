@@ -8,6 +8,7 @@ import pytest
 
 from cake_verify.gates import verify_text
 from cake_verify.rules.consistency.d072_into_the_next_part import _GROUPS
+from cake_verify.rules.consistency.d073_overwritten_product import _SCALED
 from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
 
 CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
@@ -74,3 +75,12 @@ def test_parts_that_are_whole_tiles_need_no_mask() -> None:
                    ("    with work:", "    part = lm.cdiv(lm.cdiv(N, G), 256) * 256\n    with work:"), ("lm.assume(G1 == G + 1)", "lm.assume(G1 == G + 1 and G > 0)"))  # fmt: skip
     assert codes(text) == []
     assert codes(changed(text, ("lm.cdiv(lm.cdiv(N, G), 256) * 256", "lm.cdiv(N, G)"))) == ["D072"]
+
+
+def test_a_product_that_every_round_overwrites() -> None:
+    assert codes(_SCALED) == []
+    over = changed(_SCALED, ("acc = acc + part * lm.ld(S, k)", "acc = part * lm.ld(S, k)"))
+    assert codes(over) == ["D073"]
+    assert codes(changed(over, ("                acc = part * lm.ld(S, k)\n", "                acc = part * lm.ld(S, k)\n                lm.store(C, acc, coords=(t.n * 8, t.m * 16), clip=True)\n"))) != ["D073"]
+    assert codes(changed(over, ("for k in lm.range(G)", "for k in lm.range(1)"), ("K == 16 * G and G > 0", "K == 16 and G == 1"))) == []
+    assert codes(corpus("fp8_two_rings", ("                if k == 0:\n                    acc = part * (sa * sb)\n                else:\n                    acc = acc + part * (sa * sb)\n            lm.arrive(go_1", "                acc = part * (sa * sb)\n            lm.arrive(go_1"))) == ["D073"]
