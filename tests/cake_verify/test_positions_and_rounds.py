@@ -9,6 +9,7 @@ import pytest
 from cake_verify.gates import verify_text
 from cake_verify.rules.consistency.d072_into_the_next_part import _GROUPS
 from cake_verify.rules.consistency.d073_overwritten_product import _SCALED
+from cake_verify.rules.consistency.d074_kept_against_a_number import _PICK
 from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
 
 CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
@@ -84,3 +85,12 @@ def test_a_product_that_every_round_overwrites() -> None:
     assert codes(changed(over, ("                acc = part * lm.ld(S, k)\n", "                acc = part * lm.ld(S, k)\n                lm.store(C, acc, coords=(t.n * 8, t.m * 16), clip=True)\n"))) != ["D073"]
     assert codes(changed(over, ("for k in lm.range(G)", "for k in lm.range(1)"), ("K == 16 * G and G > 0", "K == 16 and G == 1"))) == []
     assert codes(corpus("fp8_two_rings", ("                if k == 0:\n                    acc = part * (sa * sb)\n                else:\n                    acc = acc + part * (sa * sb)\n            lm.arrive(go_1", "                acc = part * (sa * sb)\n            lm.arrive(go_1"))) == ["D073"]
+
+
+def test_a_number_of_a_tensor_that_nobody_uses() -> None:
+    assert codes(corpus("gated_linear_attention", ("                st = st * decay\n", ""))) == ["S036"]
+
+
+@pytest.mark.parametrize(("old", "new", "told"), [("best = lm.max(best, top)", "place = place * 1", ["D074"]), ("lm.where(top > best, here, place)", "lm.where(best < top, here, place)", []), ("best = lm.max(best, top)", "best = lm.where(top > best, top, best)", [])])
+def test_the_position_of_a_maximum_is_kept_with_it(old: str, new: str, told: list[str]) -> None:
+    assert [c for c in codes(changed(_PICK, (old, new)))][:1] == told
