@@ -10,6 +10,7 @@ from cake_verify.gates import verify_text
 from cake_verify.rules.consistency.d072_into_the_next_part import _GROUPS
 from cake_verify.rules.consistency.d073_overwritten_product import _SCALED
 from cake_verify.rules.consistency.d074_kept_against_a_number import _PICK
+from cake_verify.rules.consistency.d075_first_tile_alone import _SPREAD
 from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
 
 CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
@@ -94,3 +95,16 @@ def test_a_number_of_a_tensor_that_nobody_uses() -> None:
 @pytest.mark.parametrize(("old", "new", "told"), [("best = lm.max(best, top)", "place = place * 1", ["D074"]), ("lm.where(top > best, here, place)", "lm.where(best < top, here, place)", []), ("best = lm.max(best, top)", "best = lm.where(top > best, top, best)", [])])
 def test_the_position_of_a_maximum_is_kept_with_it(old: str, new: str, told: list[str]) -> None:
     assert [c for c in codes(changed(_PICK, (old, new)))][:1] == told
+
+
+def test_a_sum_that_stays_at_the_first_tile() -> None:
+    dropped = ("                mine = mine + lm.where(lm.iota(z, 0, base=p * PART) == target, z, 0.0)\n", "")
+    assert codes(corpus("cross_entropy_grad", dropped)) == ["D075"]
+    assert codes(_SPREAD) == [] and codes(changed(_SPREAD, ("                total = total + x\n", ""))) == ["D075"]
+    assert "D075" not in codes(changed(_SPREAD, ("                total = total + x\n", "                top = top + total * 0.0\n")))
+    assert "D075" not in codes(changed(_SPREAD, ("                total = total + x\n", ""), ("lm.range(1, N // 256)", "lm.range(2, N // 256)")))
+
+
+def test_the_same_is_read_of_what_every_cta_sends() -> None:
+    assert codes(corpus("layernorm_cluster", ("                squares = squares + inbox.ld(128 * c + 64)\n", ""))) == ["D076"]
+    assert codes(corpus("layernorm_cluster", ("                squares = squares + inbox.ld(128 * c + 64)\n", "                squares = squares + inbox.ld(128 * c + 65)\n"))) != []
