@@ -11,6 +11,7 @@ from cake_verify.rules.consistency.d072_into_the_next_part import _GROUPS
 from cake_verify.rules.consistency.d073_overwritten_product import _SCALED
 from cake_verify.rules.consistency.d074_kept_against_a_number import _PICK
 from cake_verify.rules.consistency.d075_first_tile_alone import _SPREAD
+from cake_verify.rules.consistency.d077_no_maximum_yet import _BY_WARPS
 from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
 
 CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
@@ -108,3 +109,16 @@ def test_a_sum_that_stays_at_the_first_tile() -> None:
 def test_the_same_is_read_of_what_every_cta_sends() -> None:
     assert codes(corpus("layernorm_cluster", ("                squares = squares + inbox.ld(128 * c + 64)\n", ""))) == ["D076"]
     assert codes(corpus("layernorm_cluster", ("                squares = squares + inbox.ld(128 * c + 64)\n", "                squares = squares + inbox.ld(128 * c + 65)\n"))) != []
+
+
+def test_a_member_without_an_element_has_no_maximum() -> None:
+    bare = changed(_BY_WARPS, ("base = lm.where(top > -lm.inf, top, 0.0)", "base = top + 0.0"))
+    assert codes(_BY_WARPS) == [] and codes(bare) == ["D077"]
+    assert codes(changed(bare, ("m = lm.rowvec(like, init=-lm.inf)", "m = lm.rowvec(like, init=-1e30)"))) == []
+    assert codes(changed(bare, ("l * lm.exp(m - base)", "l * lm.where(m > -lm.inf, lm.exp(m - base), 0.0)"))) == []
+    assert codes(corpus("decode_by_warps", ("base = lm.where(m_new > -lm.inf, m_new, 0.0)", "base = m_new"))) == ["D077"]
+
+
+def test_filled_columns_of_copies_ahead_and_of_guarded_blocks() -> None:
+    assert codes(corpus("flash_alibi", ("lm.where(col <= row, s * scale_log2 + slope * away, -lm.inf)", "s * scale_log2 + slope * away"))) == ["D010"]
+    assert codes(corpus("nsa_by_warps", ("lm.where(blk * BLK + lm.iota(scores, 1) <= tok, scores * scale_log2, -lm.inf)", "scores * scale_log2"))) == ["D010"]
