@@ -117,7 +117,7 @@ def unused_numbers(program: Program) -> Iterator[Fault]:
         targets = [t for s in found if isinstance(s.stmt, Assign) for t in s.stmt.targets]
         if targets and name not in told and not used & set(targets):
             message = f"the number in `{targets[0].rpartition('_')[0] if targets[0].rpartition('_')[2].isdigit() else targets[0]}` is never used, and nothing else is read from `{name}`"
-            yield Fault("S036", message, found[-1].op.span, ((program.tensors[name].span, "declared here"),), "compute with it, or leave the tensor out", (), {"role": found[-1].role, "place": targets[0]})
+            yield Fault("Q003", message, found[-1].op.span, ((program.tensors[name].span, "declared here"),), "compute with it, or leave the tensor out", (), {"role": found[-1].role, "place": targets[0]}, severity="warning")
             return
 
 
