@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from cake_verify.gates import verify_text
+from cake_verify.rules.consistency.d043_still_positions import _PICK as _LABELS
 from cake_verify.rules.consistency.d072_into_the_next_part import _GROUPS
 from cake_verify.rules.consistency.d073_overwritten_product import _SCALED
 from cake_verify.rules.consistency.d074_kept_against_a_number import _PICK
 from cake_verify.rules.consistency.d075_first_tile_alone import _SPREAD
 from cake_verify.rules.consistency.d077_no_maximum_yet import _BY_WARPS
 from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
+from cake_verify.rules.schedule.q024_mask_past_the_sequence import _LARGEST as _SEQUENCES
 
 CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
 
@@ -48,6 +50,8 @@ def corpus(name: str, *edits: tuple[str, str]) -> str:
         ("tril_inverse", "lm.cdiv(H, WARPS)", "H // WARPS", ["Q012"]),
         ("decode_by_warps", "lm.cdiv(n, BLK * WARPS)", "n // (BLK * WARPS)", ["Q012"]),
         ("flash_alibi", "lm.cdiv(lm.min(row0 + BM, S), BN)", "lm.min(row0 + BM, S) // BN", ["Q012"]),
+        ("cluster_histogram", "coords=(lo + i * CH, t.b)", "coords=(lo + (i + 1) * CH, t.b)", ["D043"]),
+        ("edge_softmax", "                x = lm.load(score, coords=(lo + i * CH,), shape=(CH,), form=\"vec\", mask=inside", "                x = lm.load(score, coords=(lo + (i + 1) * CH,), shape=(CH,), form=\"vec\", mask=inside", ["Q024"]),
         ("spec_reject", "lm.iota(r, 0, base=c * C)", "lm.iota(r, 0)", ["D043"]),
         ("spec_reject", "lm.where(r == top, lm.iota(r, 0, base=c * C), V)", "lm.iota(r, 0, base=c * C)", ["D071"]),
         ("noaux_routing", "                s = lm.sum(lm.where(col == v[1], score, 0.0), axis=1)", "                s = lm.sum(score, axis=1)", ["D047"]),
@@ -123,3 +127,18 @@ def test_a_member_without_an_element_has_no_maximum() -> None:
 def test_filled_columns_of_copies_ahead_and_of_guarded_blocks() -> None:
     assert codes(corpus("flash_alibi", ("lm.where(col <= row, s * scale_log2 + slope * away, -lm.inf)", "s * scale_log2 + slope * away"))) == ["D010"]
     assert codes(corpus("nsa_by_warps", ("lm.where(blk * BLK + lm.iota(scores, 1) <= tok, scores * scale_log2, -lm.inf)", "scores * scale_log2"))) == ["D010"]
+
+
+def test_a_mask_of_a_sequence_may_end_before_it_and_where_nothing_is_said_of_its_end() -> None:
+    assert codes(_SEQUENCES) == []
+    long = changed(_SEQUENCES, ("lm.in_bounds(top, left, left)", "lm.in_bounds(top, left + 1, left + 1)"))
+    assert codes(long) == ["Q024"]
+    assert "Q024" not in codes(changed(_SEQUENCES, ("lm.in_bounds(top, left, left)", "lm.in_bounds(top, left - 1, left - 1)")))
+    assert codes(changed(long, ("lm.assume_values(OFFS, 0, N + 1, sorted=True)", "lm.assume_values(OFFS, 0, N, sorted=True)"))) == []
+
+
+def test_positions_of_the_tile_before_are_those_of_another_load() -> None:
+    ahead = ("                x = lm.load(X, coords=(p * 256, t.b), shape=(256,), clip=True)\n", "                x = lm.load(X, coords=(p * 256, t.b), shape=(256,), clip=True)\n                y = lm.load(X, coords=((p + 1) * 256, t.b), shape=(256,), clip=True)\n")
+    text = changed(_LABELS, ahead, ("lm.iota(x, 0, base=p * 256) == label, x, 0.0)", "lm.iota(y, 0, base=p * 256) == label, x, y * 0.0)"))
+    assert "D043" not in codes(text)
+    assert codes(changed(_LABELS, ("coords=(p * 256, t.b)", "coords=((p + 1) * 256, t.b)")))[:1] == ["D043"]

@@ -40,7 +40,7 @@ def pick(lm, X: LM.gmem2d[LM.f32, "B", "V"], LABEL: LM.gmem1d[LM.i32, "B"].const
 PAGE = Page(
     code="D043",
     title="positions that do not move with their tile",
-    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory, or rows with columns, start where the tile does, and so do those of which the least that a round chooses is kept from round to round.",
+    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory, or rows with columns, start where the tile does (and not a whole tile away), and so do those of which the least that a round chooses is kept from round to round.",
     why="`lm.iota(x, 0)` counts from 0 in every tile: compared with a length or a label it selects the same elements of each, right for the first tile and for tests of one.",
     failing=edit(_PICK, ("lm.iota(x, 0, base=p * 256)", "lm.iota(x, 0)")),
     passing=_PICK,
@@ -87,6 +87,11 @@ def _compared(program: Program, s: Site, n: Expr) -> Fault | None:
     if axis >= len(coords) or isinstance(coords[axis].type, FragT):
         return None
     resolve = resolver_of(program, role)
+    ahead, live = linear(Expr("sub", (resolve(coords[axis]), run[0])))
+    if ahead and not live and ahead % covered(load.op, axis) == 0 and not _loaded_there(program, load, axis, run[0]) and _plain(resolve(n.args[1]), _extent(program, load, axis)):
+        tiles = abs(ahead) // covered(load.op, axis)
+        message = f"these positions are those of the tile {tiles} {'before' if ahead > 0 else 'behind'} the one that was loaded, at `{spoken(coords[axis])}`"
+        return Fault("D043", message, n.span if n.span.line else s.op.span, ((load.op.span, "loaded here"),), f"count from where the tile starts: `base={spoken(coords[axis])}`", (), {"role": role, "axis": axis})
     term = _still(program, load, resolve(coords[axis]), axis, run[0], resolve(n.args[1]))
     if term is None:
         return None
@@ -180,9 +185,7 @@ def _masked(program: Program, s: Site) -> Fault | None:
 
 def _still(program: Program, load: Site, at: Expr, axis: int, base: Expr, other: Expr) -> str | None:
     """What moves the tile by its length while neither the positions nor what they are compared with depend on it; None where all is well."""
-    tensor = program.tensors.get(str(load.op.attrs.get("tensor")))
-    extent = tensor.extents[len(tensor.extents) - 1 - axis] if tensor is not None and axis < len(tensor.extents) else None
-    if not _plain(other, extent) or base.op not in ("const", "param"):
+    if not _plain(other, _extent(program, load, axis)) or base.op not in ("const", "param"):
         return None
     size = covered(load.op, axis)
     read = {n.attrs["name"] for n in other.parts() if n.op in ("var", "field")}
@@ -192,6 +195,18 @@ def _still(program: Program, load: Site, at: Expr, axis: int, base: Expr, other:
         if size > 1 and step % size == 0 and (name.startswith("tile.") or loop is not None) and not read & {field, loop.var if loop is not None else ""} and _several(loop):
             return name
     return None
+
+
+def _loaded_there(program: Program, load: Site, axis: int, base: Expr) -> bool:
+    """Whether another load brings the tile that starts at a number: positions may then be those of its elements, whatever gives them their shape."""
+    resolve = resolver_of(program, load.role.name)
+    others = [s for s in sites(program).of("load") if s is not load and s.role is load.role and s.op.attrs.get("tensor") == load.op.attrs.get("tensor") and isinstance(s.op.operands.get("coords"), tuple)]
+    return any(linear(Expr("sub", (resolve(s.op.operands["coords"][axis]), base))) == (0, {}) for s in others)  # type: ignore[index]  # a tuple, asked above
+
+
+def _extent(program: Program, load: Site, axis: int) -> str | int | None:
+    tensor = program.tensors.get(str(load.op.attrs.get("tensor")))
+    return tensor.extents[len(tensor.extents) - 1 - axis] if tensor is not None and axis < len(tensor.extents) else None
 
 
 def _several(loop: For | None) -> bool:
