@@ -13,6 +13,7 @@ from cake_verify.rules.consistency.d073_overwritten_product import _SCALED
 from cake_verify.rules.consistency.d074_kept_against_a_number import _PICK
 from cake_verify.rules.consistency.d075_first_tile_alone import _SPREAD
 from cake_verify.rules.consistency.d077_no_maximum_yet import _BY_WARPS
+from cake_verify.rules.consistency.d078_asked_once import _WEIGHTED
 from cake_verify.rules.schedule.q023_behind_the_last_row import _CAUSAL
 from cake_verify.rules.schedule.q024_mask_past_the_sequence import _LARGEST as _SEQUENCES
 
@@ -142,3 +143,13 @@ def test_positions_of_the_tile_before_are_those_of_another_load() -> None:
     text = changed(_LABELS, ahead, ("lm.iota(x, 0, base=p * 256) == label, x, 0.0)", "lm.iota(y, 0, base=p * 256) == label, x, y * 0.0)"))
     assert "D043" not in codes(text)
     assert codes(changed(_LABELS, ("coords=(p * 256, t.b)", "coords=((p + 1) * 256, t.b)")))[:1] == ["D043"]
+
+
+def test_who_asks_about_a_sum_in_one_place_asks_in_all() -> None:
+    assert codes(_WEIGHTED) == []
+    bare = changed(_WEIGHTED, ("lm.where(weight > 0.0, total / weight, 0.0)", "total / weight"))
+    assert codes(bare) == ["D078"]
+    assert codes(changed(bare, ("lm.where(weight > 0.0, lm.log(weight), -lm.inf)", "lm.log(weight)"))) == []
+    assert codes(changed(bare, ("total / weight", "total / lm.max(weight, 1e-20)"))) == []
+    assert codes(changed(bare, ("total / weight", "lm.where(total > 0.0, total / weight, 0.0)"))) == []
+    assert codes(corpus("decode_cluster_merge", ("lm.where(total > 0, sum_o / total, 0.0)", "sum_o / total"))) == ["D078"]
