@@ -129,3 +129,10 @@ def test_nothing_found_has_an_index_of_its_own() -> None:
     text = changed(MERGED, ("init=lm.inf", "init=0.0"))
     assert codes(text) == ["D070"]
     assert codes(changed(text, ("dtype=lm.i32, form=\"vec\", init=0", "dtype=lm.i32, form=\"vec\", init=-1"))) == []
+
+
+def test_an_integer_that_is_shifted_may_start_from_what_rounds_it() -> None:
+    start = ("acc = lm.frag(shape=(BM, BN), dtype=lm.i32, form=\"acc\", warps=(2, 2), init=0)", "acc = lm.frag(shape=(BM, BN), dtype=lm.i32, form=\"acc\", warps=(2, 2), init=32)")
+    text = corpus("gemm_w8a8_ada", start)
+    assert codes(text) == ["D069"]
+    assert "D069" not in codes(changed(text, ("lm.cast(acc, lm.f32)", "lm.cast(acc >> 6, lm.f32)")))

@@ -40,7 +40,7 @@ PAGE = Page(
     failing=edit(_GEMM, ("init=0.0", "init=1.0")),
     passing=_GEMM,
     limits="A number below 0.001 keeps a division finite and is left alone, and so are counts, series whose terms are made of the ones before, and sums that are rescaled by a factor that may be zero in the first round: with a maximum that starts from minus infinity, "
-    "what online softmax starts its sums from does not matter, and a denominator may start from 1 for a sink. Products whose largest elements are looked for may all be larger by a number. Other sums of a row or column may be meant to start from a number.",
+    "what online softmax starts its sums from does not matter, and a denominator may start from 1 for a sink. Products whose largest elements are looked for may all be larger by a number, and integers that are shifted right by what rounds them. Other sums of a row or column may be meant to start from a number.",
 )
 
 _FLOATS = frozenset({"f32", "f16", "bf16", "f64"})
@@ -70,8 +70,11 @@ def check(program: Program) -> Iterator[Fault]:
 
 
 def _shifted(program: Program, x: Sum) -> bool:
-    """Whether a product is looked at for its largest elements: a number in all of its elements changes neither their order nor their softmax."""
+    """Whether a product is looked at for its largest elements, of which a number in all of them changes neither the order nor the softmax, or is an integer that is cut, which the number rounds."""
     names = {x.name}
+    for s in sites(program).of_role(x.role):
+        if any(n.op in ("shr", "floordiv") and any(m.op == "var" and m.attrs["name"] == x.name for m in n.args[0].parts()) for e in s.op.operands.values() if isinstance(e, Expr) for n in e.parts()):
+            return True
     for s in sites(program).of_role(x.role):
         value = s.op.operands.get("value")
         if s.order <= x.start.order or not isinstance(value, Expr):
