@@ -136,3 +136,10 @@ def test_an_integer_that_is_shifted_may_start_from_what_rounds_it() -> None:
     text = corpus("gemm_w8a8_ada", start)
     assert codes(text) == ["D069"]
     assert "D069" not in codes(changed(text, ("lm.cast(acc, lm.f32)", "lm.cast(acc >> 6, lm.f32)")))
+
+
+@pytest.mark.parametrize("of", ["lm.rcp(acc)", "1.0 / acc", "acc * acc", "lm.log(acc)"])
+def test_one_plus_a_distance_is_a_form_of_its_own(of: str) -> None:
+    text = changed(_GEMM, ("init=0.0", "init=1.0"))
+    assert codes(changed(text, ("lm.store(C, acc,", f"lm.store(C, {of},"))) == []
+    assert codes(changed(text, ("lm.store(C, acc,", "lm.store(C, acc / 2.0,"))) == ["D069"]

@@ -39,12 +39,13 @@ PAGE = Page(
     why="What a sum starts with is part of it: every element is too large by that number, or by it times what the sum is scaled with. Rounding of a narrow output can hide it.",
     failing=edit(_GEMM, ("init=0.0", "init=1.0")),
     passing=_GEMM,
-    limits="A number below 0.001 keeps a division finite and is left alone, and so are counts, series whose terms are made of the ones before, and sums that are rescaled by a factor that may be zero in the first round: with a maximum that starts from minus infinity, "
+    limits="A number below 0.001 keeps a division finite and is left alone, and so are tiles that are divided by, squared, or under a root or a logarithm (`1 / (1 + d)`), counts, series whose terms are made of the ones before, and sums that are rescaled by a factor that may be zero in the first round: with a maximum that starts from minus infinity, "
     "what online softmax starts its sums from does not matter, and a denominator may start from 1 for a sink. Products whose largest elements are looked for may all be larger by a number, and integers that are shifted right by what rounds them. Other sums of a row or column may be meant to start from a number.",
 )
 
 _FLOATS = frozenset({"f32", "f16", "bf16", "f64"})
 _EXPONENTIALS = frozenset({"exp", "exp2", "exp2_fma"})
+_CURVED = frozenset({"rcp", "div", "rsqrt", "sqrt", "log", "log2"})
 _DEPTH = 6
 
 
@@ -54,7 +55,7 @@ def check(program: Program) -> Iterator[Fault]:
         return
     told = {(f.facts.get("role"), f.facts.get("name")) for f in summed_tiles(program)}
     for x in started_sums(program):
-        if (x.role, x.name) in told or not kept(program, x):
+        if (x.role, x.name) in told or not kept(program, x) or (x.type.form not in ("rowvec", "colvec") and _offset(program, x)):
             continue
         term = next((s for s in x.terms if s.op.name == "mma"), None)
         what = "products are added" if term is not None else "a loop adds"
@@ -67,6 +68,17 @@ def check(program: Program) -> Iterator[Fault]:
             yield Fault("D069", f"`{written(x.name)}` starts from {x.number}, and {what} to that: the sum is too large by what it starts with", x.start.op.span, ((term.op.span, "added here"),),
                         "start from zero, and add the number where the sum is used", (), {"role": x.role, "name": x.name})  # fmt: skip
     yield from _bins(program)
+
+
+def _offset(program: Program, x: Sum) -> bool:
+    """Whether a sum is divided by, or its root, logarithm or square is taken: `1 + d` is a kernel's own form, as in `1 / (1 + d)`, `log(1 + d)` and `(1 + d) ** 2`."""
+    for s in sites(program).of_role(x.role):
+        for e in s.op.operands.values():
+            for n in e.parts() if isinstance(e, Expr) and s.order > x.start.order else ():
+                mine = [a.op == "var" and a.attrs["name"] == x.name for a in n.args]
+                if (n.op in _CURVED and mine[-1]) or (n.op == "mul" and all(mine)):
+                    return True
+    return False
 
 
 def _shifted(program: Program, x: Sum) -> bool:
