@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from cake_ir.derive.mentions import beside, mentions
 from cake_ir.derive.structure import Site, nodes, sites
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -98,6 +99,31 @@ def unused_results(program: Program) -> Iterator[Fault]:
             named = [f for f in flows if f.writes - live and not f.sink and any(not n.startswith("_") for n in f.writes - live)]
             if named:
                 yield _fault(program, role, flows, named, named[-1], idle)
+
+
+def unused_numbers(program: Program) -> Iterator[Fault]:
+    """Tensors of which nothing is read but numbers that nobody uses: what they hold decides nothing."""
+    reads: dict[str, list[Site] | None] = {}
+    for s in sites(program):
+        for name in {v for k, v in s.op.attrs.items() if k in _TENSORS and isinstance(v, str)}:
+            if s.op.name != "ld" or reads.get(name, []) is None:
+                reads[name] = None
+            else:
+                reads.setdefault(name, []).append(s)  # type: ignore[union-attr]  # a list, by the line above
+    asked = {name: found for name, found in reads.items() if found and name in program.tensors and not any(name in (d.offsets, d.counter, d.fetch) for d in program.schedulers.values())}
+    if not asked:
+        return
+    used = {str(n.attrs["name"]) for n in (*mentions(program).get("var", ()), *(n for n in beside(program) if n.op == "var"))}
+    told = {n.attrs.get("tensor") for n in (*mentions(program).get("ld", ()), *(n for n in beside(program) if n.op == "ld"))}
+    for name, found in asked.items():
+        targets = [t for s in found if isinstance(s.stmt, Assign) for t in s.stmt.targets]
+        if targets and name not in told and not used & set(targets):
+            message = f"the number in `{targets[0].rpartition('_')[0] if targets[0].rpartition('_')[2].isdigit() else targets[0]}` is never used, and nothing else is read from `{name}`"
+            yield Fault("Q003", message, found[-1].op.span, ((program.tensors[name].span, "declared here"),), "compute with it, or leave the tensor out", (), {"role": found[-1].role, "place": targets[0]}, severity="warning")
+            return
+
+
+_TENSORS = frozenset({"tensor", "flags"})
 
 
 def _unused_mask(f: _Flow) -> Fault:

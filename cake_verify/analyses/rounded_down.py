@@ -42,6 +42,7 @@ class _Floor:
 def rounded_down(program: Program) -> Iterator[Fault]:
     """At most one fault for each count that rounds down."""
     yield from _shares(program)
+    yield from _parts(program)
     floors = _floors(program)
     told: set[str] = set()
     for f in floors:
@@ -110,6 +111,35 @@ def _shares(program: Program) -> Iterator[Fault]:
                 yield Fault("Q012", f"{n} shares of `{spoken(each)}` rounds leave out what is left of `{spoken(each.args[0])}` when it is divided by {n}", x.stmt.head, ((each.span, "rounds down here"),) if each.span.line else (),
                             f"round up, `lm.cdiv({spoken(each.args[0])}, {n})`, and end the last share at `{spoken(each.args[0])}`", (), {"role": x.role, "found": n})  # fmt: skip
                 return
+
+
+def _parts(program: Program) -> Iterator[Fault]:
+    """Parts of an argument, one for each value of a tile's field, from `lm.min(field * part, N)` to `lm.min(lo + part, N)`, that together end before it does."""
+    found = sites(program)
+    if not any(n.op == "min" for n in beside(program)):
+        return
+    for (role, _), bound in found.bindings.items():
+        resolve = resolver_of(program, role)
+        for b in bound:
+            e = resolve(b.value)
+            for lo, end in (e.args, e.args[::-1]) if e.op == "min" and len(e.args) == 2 else ():
+                if lo.op != "mul" or end.op != "param":
+                    continue
+                field, part = lo.args if lo.args[0].op == "field" else lo.args[::-1]
+                counts = {canonical(c): c for d in program.schedulers.values() for name, c in zip(d.names, d.tiles, strict=False) if field.op == "field" and name == field.attrs["name"]}
+                n = next(iter(counts.values())).attrs.get("value") if len(counts) == 1 else None
+                if not isinstance(n, int) or n < 2 or not all(x.op in ("param", "const", "cdiv", "floordiv", "add", "sub", "mul", "min") for x in part.parts()):
+                    continue
+                nexts = {canonical(Expr("min", p)) for p in ((Expr("add", (e, part)), end), (end, Expr("add", (e, part))))}
+                if not any(canonical(resolve(o.value)) in nexts for (r, _), other in found.bindings.items() if r == role for o in other):
+                    continue
+                for args in arguments(program, parameters(program, [part, end]), (3, 4 * n + 1, 8 * n + 3), 12):
+                    size, each = args.get(str(end.attrs["name"])), plain_tape(program, (part,)).given(args)[0]
+                    if isinstance(size, int) and isinstance(each, int) and n * each < size:
+                        given = f"{end.attrs['name']} = {size}"
+                        yield Fault("Q012", f"{n} parts of `{spoken(part)}` end at {n * each}, before `{end.attrs['name']}` does, for {given}", b.value.span, ((part.span, "rounds down here"),) if part.span.line else (),
+                                    f"round up, `lm.cdiv({end.attrs['name']}, {n})`", (), {"role": role, "found": n * each, "expected": size})  # fmt: skip
+                        return
 
 
 def _share(program: Program, x: Loop, lo: Expr) -> tuple[Expr, str] | None:

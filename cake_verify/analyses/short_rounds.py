@@ -15,6 +15,7 @@ from cake_ir.program import Expr, For, Op, Program
 from cake_ir.span import Span
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
+from cake_verify.analyses.runs import run_of
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of
 
@@ -61,13 +62,12 @@ def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
         if n.op != "where" or n.args[0].op != "lt":
             continue
         mask = n.args[0]
-        iota = _named(program, s, mask.args[0])
-        if iota.op == "iota" and not isinstance(mask.args[1].type, FragT):
-            base = iota.args[1] if len(iota.args) > 1 else Expr("const", (), {"value": 0})
-            tile = _covered(iota)
-            if tile:
-                resolve = resolver_of(program, s.role.name)
-                yield str(linear(resolve(mask.args[1]))), Expr("sub", (resolve(mask.args[1]), resolve(base))), tile, mask.span if mask.span.line else s.op.span
+        run = run_of(program, s.role.name, mask.args[0]) if not isinstance(mask.args[1].type, FragT) else None
+        iota = next((x for x in _named(program, s, mask.args[0]).parts() if x.op == "iota"), None) if run is not None else None
+        tile = _covered(iota) if iota is not None else 0
+        if run is not None and tile:
+            resolve = resolver_of(program, s.role.name)
+            yield str(linear(resolve(mask.args[1]))), Expr("sub", (resolve(mask.args[1]), run[0])), tile, mask.span if mask.span.line else s.op.span
 
 
 def _named(program: Program, s: Site, e: Expr) -> Expr:
@@ -99,6 +99,10 @@ def _ends(program: Program, s: Site, left: Expr, tile: int, at: Span) -> Short |
     """The loop around a cut, if it ends before its last tile."""
     resolve = resolver_of(program, s.role.name)
     terms = linear(left)[1]
+    member = next((n for n in left.parts() if n.op == "role_index"), None)
+    if member is not None and s.role.members > 1 and terms.get(canonical(member), 0) == -tile:  # members take turns: a round is a tile of each
+        left = Expr("add", (left, Expr("mul", (Expr("const", (), {"value": tile}), member))))
+        tile *= s.role.members
     for loop in s.loops:
         if terms.get(f"?{loop.var}", 0) != -tile or loop.lo is None or loop.hi is None:
             continue

@@ -55,7 +55,7 @@ def _rounded_down(program: Program, s: Site, axis: int, extent: str | int) -> tu
     if count is None or not isinstance(count[0], Expr) or count[0].op != "floordiv" or count[1] != 1:
         return None
     x, n = count[0].args
-    if x.op != "param" or x.attrs["name"] != extent or n.attrs.get("value") != stride or boxed(s.op, axis) > stride:
+    if not any(a.op == "param" and a.attrs["name"] == extent for a in (x.args if x.op == "min" else (x,))) or n.attrs.get("value") != stride or boxed(s.op, axis) > stride:
         return None
     return stride, spoken(count[0]), count[2]
 

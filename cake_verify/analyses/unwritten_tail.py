@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
@@ -14,7 +15,7 @@ from cake_verify.analyses.positions import arguments, parameters
 from cake_verify.analyses.sites import Site, boxed, stores_by_tensor
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.tensors import read_tensors
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.trips import resolver_of, spoken
 
 
 def unwritten_tails(program: Program) -> Iterator[Fault]:
@@ -74,6 +75,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
     if line is None or line.constant < 0 or (line.constant and not several) or not line.terms or any(c <= 0 for c in line.terms.values()) or (axis and s.op.operands.get("rows") is not None):
         return None
     counts: list[tuple[int, Expr | int, int]] = []
+    counting = _counting(program, extent)
     at: Span | None = None
     text = ""
     for name, stride in line.terms.items():
@@ -84,7 +86,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
         if _reaches(count, stride, extent):
             return None
         counts.append((stride, count, rounded))
-        if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] == extent for n in count.parts()):
+        if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] in counting for n in count.parts()):
             at, text = span, spoken(count)
     if at is None:
         return None
@@ -110,6 +112,19 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
                              ((s.op.spans.get("coords", s.op.span), "stored here"), (tensor.span, f"`{extent}` is declared here")), f"round up: `lm.cdiv({extent}, ..)` by what one store covers", (),
                              {"axis": axis, "expected": size, "found": end})  # fmt: skip
     return None
+
+
+def _counting(program: Program, extent: str) -> set[str]:
+    """An extent and the arguments by which `lm.assume` says what it is: `HW == 16 * H`."""
+    resolve = resolver_of(program, "")
+    out = {extent}
+    for a in program.assumes:
+        for c in stated(resolve(a.cond)):
+            if c.op == "eq":
+                for x, other in (c.args, c.args[::-1]):
+                    if x.op == "param" and x.attrs["name"] == extent and all(n.op in ("param", "const", "mul") for n in other.parts()):
+                        out |= {str(n.attrs["name"]) for n in other.parts() if n.op == "param"}
+    return out
 
 
 def _reaches(count: Expr | int, stride: int, extent: str) -> bool:

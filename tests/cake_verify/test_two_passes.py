@@ -121,10 +121,12 @@ def test_a_tile_that_nothing_is_added_to_is_reduced_over_all_warps_in_vain() -> 
     assert found(GROUPS.replace("                s2 = s2 + x * x\n", ""))[0][0] == "D040"
 
 
-def test_a_tile_that_is_stored_beside_its_sum_may_start_from_anything() -> None:
-    assert found(_SUMS.replace("init=0.0", "init=1.0"))[0][0] == "D066"
-    kept = _SUMS.replace("init=0.0", "init=1.0").replace('Y: LM.gmem1d[LM.f32, "R"]', 'Y: LM.gmem1d[LM.f32, "R"], Z: LM.gmem2d[LM.f32, "R", 256]').replace("            lm.store(Y,", "            lm.store(Z, total, coords=(0, t.r))\n            lm.store(Y,")
-    assert found(kept) == []
+def test_a_tile_that_starts_from_a_number_is_told_once_whether_it_is_stored_beside_its_sum_or_not() -> None:
+    text = _SUMS.replace("init=0.0", "init=1.0")
+    assert [code for code, _ in found(text)] == ["D066"]
+    kept = text.replace('Y: LM.gmem1d[LM.f32, "R"]', 'Y: LM.gmem1d[LM.f32, "R"], Z: LM.gmem2d[LM.f32, "R", 256]').replace("            lm.store(Y,", "            lm.store(Z, total, coords=(0, t.r))\n            lm.store(Y,")
+    assert [code for code, _ in found(kept)] == ["D069"]
+    assert found(kept.replace("init=1.0", "init=1e-6")) == []
 
 
 RING = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import stated
+from cake_ir.derive.structure import conjuncts, stated
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, AssumeValues, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
@@ -14,7 +14,7 @@ from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.tile_origins import coordinate_along
-from cake_verify.analyses.trips import linear, resolver_of, rounded_up
+from cake_verify.analyses.trips import canonical, linear, resolver_of, rounded_up
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d036_ragged_length import check as ragged_lengths
 from cake_verify.rules.examples import NEAREST, edit
@@ -27,7 +27,7 @@ PAGE = Page(
     "multiple of the tile.",
     failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
     passing=NEAREST,
-    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B), or for those that a table names which `lm.assume_values` states to hold all of them, E no known multiple of B. A mask "
+    limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B) (or the least of E and another number), or from a number that conditions hold below E, or for those that a table names which `lm.assume_values` states to hold all of them, E no known multiple of B. A mask "
     "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it) or `lm.in_bounds` on the way "
     "counts as one that is right.",
     sources=("HW048",),
@@ -64,20 +64,45 @@ def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:
 
 def _reaches_past(program: Program, site: Site, e: Expr, extent: int) -> str | None:
     """The bound of the loop that takes `e` past the end, where it certainly does for some extent."""
-    if _named_by_table(program, site, e, extent):
+    if _named_by_table(program, site, e, extent) or _begins_inside(program, site, e, extent):
         return ""
-    if e.op != "mul":
+    constant, terms = linear(resolver_of(program, site.role.name)(e))
+    loop = next((s for s in site.loops if [*terms] == [f"?{s.var}"] and s.kind != "tiles"), None)
+    if loop is None or terms[f"?{loop.var}"] != extent or constant < 0 or constant % extent or loop.hi is None or loop.lo is None or ranges.of(program, None, loop.lo).exact != 0:
         return None
-    var, factor = (e.args[0], e.args[1]) if e.args[1].op == "const" else (e.args[1], e.args[0])
-    if var.op != "var" or factor.op != "const" or factor.attrs["value"] != extent:
+    hi = _end(program, site.role.name, loop.hi)
+    if hi.op != "cdiv" or hi.args[1].attrs.get("value") != extent or (constant and not _ahead_of_its_round(program, site, loop, constant // extent)):
         return None
-    loop = next((s for s in site.loops if s.var == var.attrs["name"]), None)
-    if loop is None or loop.hi is None or loop.lo is None or ranges.of(program, None, loop.lo).exact != 0:
-        return None
-    hi = _resolve(program, loop.hi)
-    if hi.op != "cdiv" or hi.args[1].attrs.get("value") != extent or ranges.of(program, None, hi.args[0]).multiple_of(extent):
-        return None
-    return _text(hi)
+    lengths = [a for a in hi.args[0].args if a.op == "param" and a.attrs["name"] == _axis_end(program, site, e)] if hi.args[0].op == "min" else [hi.args[0]]
+    return _text(hi) if any(not ranges.of(program, None, x).multiple_of(extent) for x in lengths) else None
+
+
+def _axis_end(program: Program, site: Site, e: Expr) -> str | int | None:
+    """The extent of the axis that a coordinate counts."""
+    coords, tensor = site.op.operands["coords"], program.tensors[str(site.op.attrs["tensor"])]
+    return tensor.extents[len(coords) - 1 - next(k for k, c in enumerate(coords) if c is e)] if isinstance(coords, tuple) and len(coords) == len(tensor.extents) else None
+
+
+def _ahead_of_its_round(program: Program, site: Site, loop: For, by: int) -> bool:
+    """Whether a copy for a later round is issued for as long as the loop has that round."""
+    resolve = resolver_of(program, site.role.name)
+    for branch, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True):
+        for c in conjuncts(branch.cond) if arm else ():
+            if c.op == "lt" and linear(resolve(c.args[0])) == (by, {f"?{loop.var}": 1}) and loop.hi is not None and canonical(resolve(c.args[1])) == canonical(resolve(loop.hi)):
+                return True
+    return False
+
+
+def _begins_inside(program: Program, site: Site, e: Expr, extent: int) -> bool:
+    """Whether conditions around a copy hold the start of its tile, and no more, below the end of the axis: `b * 64 <= row` where `row < S`."""
+    size = _axis_end(program, site, e) if any(isinstance(x, If) for x in site.path) else None
+    resolve = resolver_of(program, site.role.name)
+    at = linear(resolve(e))
+    if not isinstance(size, str) or at[0] or [*at[1].values()] != [extent] or ranges.of(program, None, Expr("param", (), {"name": size})).multiple_of(extent):
+        return False
+    held = [(c.op, *(resolve(a) for a in c.args)) for branch, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True) for c in (conjuncts(branch.cond) if arm else ()) if c.op in ("lt", "le")]
+    ends = [high for _, low, high in held if linear(low) == at]
+    return any(canonical(x) == size or any(op == "lt" and canonical(low) == canonical(x) and canonical(high) == size for op, low, high in held) for x in ends)
 
 
 def _named_by_table(program: Program, site: Site, e: Expr, extent: int) -> bool:
@@ -110,6 +135,11 @@ def _resolve(program: Program, e: Expr) -> Expr:
     return let.value if let is not None else e
 
 
+def _end(program: Program, role: str, e: Expr) -> Expr:
+    """The end of a loop, names of the role put out of the way."""
+    return _resolve(program, resolver_of(program, role)(e) if e.op == "var" and str(e.attrs.get("name")) not in program.lets else e)
+
+
 def _text(e: Expr) -> str:
     return f"({e.op} {' '.join(_text(a) for a in e.args)} {sorted((k, v) for k, v in e.attrs.items())})"
 
@@ -133,7 +163,7 @@ class _Flow:
             if isinstance(s, For):
                 # A loop that starts later works on another tile than its number says: the last one may be peeled.
                 whole = s.hi is not None and s.lo is not None and s.lo.op == "const" and s.lo.attrs["value"] == 0
-                hi = _text(_resolve(self.program, s.hi)) if whole and s.hi is not None else ""
+                hi = _text(_end(self.program, self.role, s.hi)) if whole and s.hi is not None else ""
                 self.run(s.body, (*loops, hi))
             elif isinstance(s, If):
                 self.run(s.then, loops)
@@ -152,7 +182,7 @@ class _Flow:
             if isinstance(acc, Expr) and acc.op == "var" and isinstance(b, Expr) and not (isinstance(b.type, ViewT) and b.type.transposed):
                 self.state[str(acc.attrs["name"])] = self.ragged.get(b.type.view) if isinstance(b.type, ViewT) else self.rows.get(str(b.attrs.get("name")))
             return
-        if op.name == "ldmatrix":
+        if op.name == "ldmatrix" or (op.name == "load" and op.attrs.get("form") == "b"):
             view = op.operands.get("view")
             for name in targets:
                 self.rows[name] = self.ragged.get(view.type.view) if isinstance(view, Expr) and isinstance(view.type, ViewT) and not view.type.transposed else None

@@ -64,7 +64,7 @@ PAGE = Page(
     failing=edit(_SCORES, ("lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)", "acc * 1.0")),
     passing=_SCORES,
     limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, a part of them that ends at an `lm.min` of it, or every so many of them from one's own on, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
-    "Any mask other than `lm.iota(x, axis=1, base=b) < m` counts as one that is right, and so does one by another number.",
+    "Any mask other than `lm.iota(x, axis=1, base=b) < m` (or `b + lm.iota(x, axis=1) < m`) counts as one that is right, and so does one by another number.",
 )
 
 _SELECTS = frozenset({"argmin", "argmax", "topk", "reduce"})
@@ -218,8 +218,8 @@ class _Flow:
         e = defined(self.program, self.role, e)
         if e.op not in ("lt", "le") or isinstance(e.args[1].type, FragT):
             return None
-        columns = defined(self.program, self.role, e.args[0])
-        run = run_of(self.program, self.role, columns) if columns.op == "iota" and columns.attrs.get("axis") == 1 else None
+        t = e.args[0].type
+        run = run_of(self.program, self.role, e.args[0]) if isinstance(t, FragT) and t.form == "colvec" else None
         return None if run is None else (e, run[0])
 
     def _select(self, e: Expr, op: Op, columns: _Columns, cols: int) -> None:

@@ -8,6 +8,7 @@ from cake_ir.derive.mentions import beside, mentions
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, Program
 from cake_verify.analyses import edits
+from cake_verify.analyses.kept_best import Best, bests
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.sliding_window import Standing, standing
 from cake_verify.analyses.trips import written
@@ -37,7 +38,7 @@ def exponentials(lm, X: LM.gmem2d[LM.f32, "M", "N"], S: LM.gmem1d[LM.f32, "M"], 
 PAGE = Page(
     code="D040",
     title="a running value that stands still",
-    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start as the largest number, nor a minimum as the least. Of names that hold the elements just before those of a loop, which hands some of them on, none stays.",
+    statement="A row or column vector that starts as a number in front of a loop and is computed with in it, or behind it, is given another value somewhere, and so is a tile that is reduced, multiplied with, added to memory or sent to another CTA; something is merged into a list. A running maximum does not start as the largest number, nor a minimum as the least, whether `lm.max`, `lm.argmax` or a comparison keeps it. Of names that hold the elements just before those of a loop, which hands some of them on, none stays.",
     why="A maximum that is never kept, or a sum that nothing is added to, is the number that it started with: online softmax then rescales by zero in every round, or divides by it.",
     failing=edit(LARGEST, ("                most = top\n", "")),
     passing=LARGEST,
@@ -58,6 +59,10 @@ def check(program: Program) -> Iterator[Fault]:
     said = mentions(program).keys()
     if not said.isdisjoint(_EXTREMES):
         yield from _at_its_end(program)
+    if not said.isdisjoint(("where", "argmin", "argmax")):
+        stuck = next((b for b in bests(program) if b.number == _EXTREMES["min" if b.least else "max"]), None)
+        if stuck is not None:
+            yield _best_at_its_end(stuck)
     if said.isdisjoint(_BEGINS):
         return
     found = sites(program)
@@ -174,6 +179,12 @@ def _at_its_end(program: Program) -> Iterator[Fault]:
                 yield Fault("D040", f"`{written(name)}` never changes: it starts at {number}, and `lm.{e.op}` keeps that whatever comes", starts[-1].op.span, ((s.op.span, "kept here"),),
                             f"start at `{least}`", (), {"name": name, "role": s.role.name})  # fmt: skip
                 return
+
+
+def _best_at_its_end(b: Best) -> Fault:
+    """A best kept by comparison that starts at what nothing is better than."""
+    sign, kind = ("", "less") if b.least else ("-", "greater")
+    return Fault("D040", f"`{written(b.name)}` never changes: it starts at {b.number}, and nothing is {kind}", b.start.op.span, ((b.site.op.span, "compared here"),), f"start at `{sign}lm.inf`", (), {"name": b.name, "role": b.site.role.name})
 
 
 def _copies(b: Site, names: tuple[str, ...]) -> bool:

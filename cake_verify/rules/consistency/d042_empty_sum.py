@@ -42,7 +42,7 @@ PAGE = Page(
     why="A sequence of length 0, or a split that begins behind the end, leaves the sum at 0: its reciprocal is infinite, and zero times that is not a number in every element of a row.",
     failing=edit(_MEANS, ("lm.where(weight > 0.0, total * lm.rcp(weight), 0.0)", "total * lm.rcp(weight)")),
     passing=_MEANS,
-    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one number is read, or two neighbouring offsets that decide nothing else, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right. Of loops between two offsets a warning, since nothing declares that offsets grow.",
+    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one number is read, or two neighbouring offsets that decide nothing else, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right, and so does a maximum that starts at minus infinity plus a logarithm: minus infinity is the logarithm of no exponentials. Of loops between two offsets a warning, since nothing declares that offsets grow.",
 )
 
 _KEEPING = frozenset({"store", "tma_store", "bulk_store", "tma_reduce", "atomic", "send"})
@@ -106,6 +106,8 @@ def _added(loop: For, name: str) -> bool:
 def _divided(program: Program, role: str, op: Op, empty: dict[str, tuple[For, Op]]) -> Fault | None:
     """The first division in an operation by a sum that is empty for some arguments; sums that never are go out of `empty`."""
     for e in (op.operands.get("value"), op.operands.get("x")):
+        if isinstance(e, Expr) and _of_nothing(program, role, e, empty):
+            continue
         while isinstance(e, Expr) and (at := _unasked(e, empty, set())) is not None:
             name, where = at
             loop, start = empty[name]
@@ -117,6 +119,33 @@ def _divided(program: Program, role: str, op: Op, empty: dict[str, tuple[For, Op
             return Fault("D042", f"`{name}` may still be 0 here: the loop that adds to it has no rounds for {given}", span, ((loop.head, f"adds to `{name}`"),),
                          f"choose what an empty sum gives: `lm.where({name} > 0.0, .., 0.0)`", (), {"sum": name}, severity="error" if declared else "warning")  # fmt: skip
     return None
+
+
+def _of_nothing(program: Program, role: str, e: Expr, empty: dict[str, tuple[For, Op]]) -> bool:
+    """Whether a value is a maximum that starts at minus infinity plus the logarithm of an empty sum: minus infinity, the logarithm of no exponentials at all."""
+    e = _bare(e)
+    if e.op != "add":
+        return False
+    for most, log in (e.args, e.args[::-1]):
+        most, log = _bare(most), _bare(log)
+        of = log.args[0] if log.op in ("log", "log2") else None
+        while of is not None and of.op == "finish":
+            of = of.args[0]
+        if of is None or of.op != "var" or str(of.attrs["name"]) not in empty or most.op != "var":
+            continue
+        bound = sites(program).results.get((role, str(most.attrs["name"])), ())
+        start = bound[0].op.operands.get("value") if bound else None
+        init = start.attrs.get("init") if isinstance(start, Expr) and start.op in ("rowvec", "colvec", "frag") else None
+        if isinstance(init, float) and init == -float("inf"):
+            return True
+    return False
+
+
+def _bare(e: Expr) -> Expr:
+    """What a positive number multiplies, or what is cast."""
+    while e.op == "cast" or (e.op == "mul" and any(a.op == "const" and isinstance(v := a.attrs["value"], float) and v > 0 for a in e.args)):
+        e = e.args[0] if e.op == "cast" or e.args[0].op != "const" else e.args[1]
+    return e
 
 
 def _unasked(e: Expr, empty: dict[str, tuple[For, Op]], seen: set[int]) -> tuple[str, Expr] | None:

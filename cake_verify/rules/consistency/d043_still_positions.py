@@ -40,11 +40,11 @@ def pick(lm, X: LM.gmem2d[LM.f32, "B", "V"], LABEL: LM.gmem1d[LM.i32, "B"].const
 PAGE = Page(
     code="D043",
     title="positions that do not move with their tile",
-    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory, or rows with columns, start where the tile does.",
+    statement="Where a tile moves along an axis with a tile's field or a round, the positions of its elements that are compared with a number of arguments or memory, or rows with columns, start where the tile does (and not a whole tile away), and so do those of which the least that a round chooses is kept from round to round.",
     why="`lm.iota(x, 0)` counts from 0 in every tile: compared with a length or a label it selects the same elements of each, right for the first tile and for tests of one.",
     failing=edit(_PICK, ("lm.iota(x, 0, base=p * 256)", "lm.iota(x, 0)")),
     passing=_PICK,
-    limits="Decided for choices (`lm.where`) among what products and loads made whose loads are known, by the rounds and the tile's fields that their coordinates, or tables in them, depend on. Else for positions `like=` what a load brought, and for masks of loads and stores, where the coordinate steps by whole tiles and the number that is compared is the axis's extent or one that memory holds, read by another number than the one that moves the tile.",
+    limits="Decided for choices (`lm.where`) among what products and loads made whose loads are known, by the rounds and the tile's fields that their coordinates, or tables in them, depend on. Else for positions `like=` what a load brought, and for masks of loads and stores, where the coordinate steps by whole tiles and the number that is compared is the axis's extent or one that memory holds (or the least of such and others), read by another number than the one that moves the tile.",
 )
 
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -57,6 +57,7 @@ def check(program: Program) -> Iterator[Fault]:
         if s.op.operands.get("mask") is not None and (found := _masked(program, s)) is not None:
             yield found
     if "where" in mentions(program):
+        yield from _kept(program)
         for s, still in still_in_products(program):
             if not any(f.facts.get("role") == s.role.name for f in ragged_lengths(program)):  # told there, with the length
                 yield _in_product(s, still)
@@ -64,14 +65,17 @@ def check(program: Program) -> Iterator[Fault]:
     of_op = nodes(program)
     for s in sites(program).ops:
         for n in of_op[s.op.id]:
-            if n.op in _COMPARED and n.args[0].op == "iota" and not isinstance(n.args[1].type, FragT) and (fault := _compared(program, s, n)) is not None:
+            if n.op in _COMPARED and n.args[0].op in ("iota", "var") and not isinstance(n.args[1].type, FragT) and isinstance(n.args[0].type, FragT) and (fault := _compared(program, s, n)) is not None:
                 yield fault
                 break
 
 
 def _compared(program: Program, s: Site, n: Expr) -> Fault | None:
     """A comparison of the positions of what a load brought."""
-    iota, role = n.args[0], s.role.name
+    role = s.role.name
+    iota = defined(program, role, n.args[0])
+    if iota.op != "iota":
+        return None
     load = _brought(program, role, iota.args[0])
     run = run_of(program, role, iota)
     if load is None or run is None:
@@ -83,10 +87,61 @@ def _compared(program: Program, s: Site, n: Expr) -> Fault | None:
     if axis >= len(coords) or isinstance(coords[axis].type, FragT):
         return None
     resolve = resolver_of(program, role)
+    ahead, live = linear(Expr("sub", (resolve(coords[axis]), run[0])))
+    if ahead and not live and ahead % covered(load.op, axis) == 0 and not _loaded_there(program, load, axis, run[0]) and _plain(resolve(n.args[1]), _extent(program, load, axis)):
+        tiles = abs(ahead) // covered(load.op, axis)
+        message = f"these positions are those of the tile {tiles} {'before' if ahead > 0 else 'behind'} the one that was loaded, at `{spoken(coords[axis])}`"
+        return Fault("D043", message, n.span if n.span.line else s.op.span, ((load.op.span, "loaded here"),), f"count from where the tile starts: `base={spoken(coords[axis])}`", (), {"role": role, "axis": axis})
     term = _still(program, load, resolve(coords[axis]), axis, run[0], resolve(n.args[1]))
     if term is None:
         return None
     return _fault(load, axis, term, n.span if n.span.line else s.op.span, coords[axis])
+
+
+def _kept(program: Program) -> Iterator[Fault]:
+    """The least position of a round's chosen elements, kept from round to round, where positions start at the same number in all of them."""
+    for s in sites(program).of("reduce_across", "compute"):
+        x = s.op.operands.get("x" if s.op.name == "reduce_across" else "value")
+        x = x.args[0] if isinstance(x, Expr) and s.op.name == "compute" and x.op == "reduce" else x
+        loop = s.loops[-1] if s.loops and s.loops[-1].kind != "tiles" else None
+        kind = s.op.attrs.get("op") if s.op.name == "reduce_across" else getattr(s.op.operands["value"], "attrs", {}).get("op")
+        if loop is None or not isinstance(x, Expr) or x.op != "where" or kind not in ("min", "max") or len(s.targets) != 1 or not _several(loop):
+            continue
+        role = s.role.name
+        run = next((r for a in x.args[1:] if isinstance(a.type, FragT) and (r := run_of(program, role, a)) is not None), None)
+        if run is None or run[0].op not in ("const", "param") or not _carried(program, s, loop):
+            continue
+        for load in (y for y in sites(program).of("load") if y.role is s.role and y.loops and y.loops[-1] is loop and isinstance(y.op.operands.get("coords"), tuple) and _feeds(program, role, y, x.args[0])):
+            coords = load.op.operands["coords"]
+            assert isinstance(coords, tuple)  # asked above
+            resolve = resolver_of(program, role)
+            if not isinstance(coords[0].type, FragT) and linear(resolve(coords[0]))[1].get(f"?{loop.var}") == covered(load.op, 0) == run[1]:
+                yield _fault(load, 0, loop.var, x.span if x.span.line else s.op.span, coords[0])
+                return
+
+
+def _carried(program: Program, s: Site, loop: For) -> bool:
+    """Whether a choice keeps a result over the rounds of a loop."""
+    for y in sites(program).of_role(s.role.name):
+        value = y.op.operands.get("value")
+        if y.op.name == "compute" and isinstance(value, Expr) and value.op == "where" and len(y.targets) == 1 and loop in y.loops:
+            names = {str(a.attrs["name"]) for a in value.args[1:] if a.op == "var"}
+            if names == {s.targets[0], y.targets[0]}:
+                return True
+    return False
+
+
+def _feeds(program: Program, role: str, load: Site, e: Expr, depth: int = 6) -> bool:
+    """Whether what a load brought is in an expression, under whatever names."""
+    for n in e.parts():
+        if n.op == "var" and isinstance(n.type, FragT):
+            if n.attrs["name"] in load.targets:
+                return True
+            bound = sites(program).results.get((role, str(n.attrs["name"])), ())
+            value = bound[0].op.operands.get("value" if bound[0].op.name == "compute" else "x") if len(bound) == 1 else None
+            if depth and isinstance(value, Expr) and _feeds(program, role, load, value, depth - 1):
+                return True
+    return False
 
 
 def _brought(program: Program, role: str, e: Expr) -> Site | None:
@@ -130,9 +185,7 @@ def _masked(program: Program, s: Site) -> Fault | None:
 
 def _still(program: Program, load: Site, at: Expr, axis: int, base: Expr, other: Expr) -> str | None:
     """What moves the tile by its length while neither the positions nor what they are compared with depend on it; None where all is well."""
-    tensor = program.tensors.get(str(load.op.attrs.get("tensor")))
-    extent = tensor.extents[len(tensor.extents) - 1 - axis] if tensor is not None and axis < len(tensor.extents) else None
-    if not _plain(other, extent) or base.op not in ("const", "param"):
+    if not _plain(other, _extent(program, load, axis)) or base.op not in ("const", "param"):
         return None
     size = covered(load.op, axis)
     read = {n.attrs["name"] for n in other.parts() if n.op in ("var", "field")}
@@ -144,6 +197,18 @@ def _still(program: Program, load: Site, at: Expr, axis: int, base: Expr, other:
     return None
 
 
+def _loaded_there(program: Program, load: Site, axis: int, base: Expr) -> bool:
+    """Whether another load brings the tile that starts at a number: positions may then be those of its elements, whatever gives them their shape."""
+    resolve = resolver_of(program, load.role.name)
+    others = [s for s in sites(program).of("load") if s is not load and s.role is load.role and s.op.attrs.get("tensor") == load.op.attrs.get("tensor") and isinstance(s.op.operands.get("coords"), tuple)]
+    return any(linear(Expr("sub", (resolve(s.op.operands["coords"][axis]), base))) == (0, {}) for s in others)  # type: ignore[index]  # a tuple, asked above
+
+
+def _extent(program: Program, load: Site, axis: int) -> str | int | None:
+    tensor = program.tensors.get(str(load.op.attrs.get("tensor")))
+    return tensor.extents[len(tensor.extents) - 1 - axis] if tensor is not None and axis < len(tensor.extents) else None
+
+
 def _several(loop: For | None) -> bool:
     return loop is None or loop.lo is None or loop.hi is None or loop.hi.op != "const" or loop.hi.attrs["value"] != 1
 
@@ -152,6 +217,8 @@ def _plain(e: Expr, extent: str | int | None) -> bool:
     """Whether a number is the axis's extent or one that memory holds, but for a constant: where the axis has rows of other things, an argument may be their length."""
     if e.op in ("add", "sub") and e.args[1].op == "const":
         e = e.args[0]
+    if e.op == "min":  # where a part of the axis ends
+        return any(_plain(a, extent) for a in e.args)
     return e.op == "ld" or (e.op == "param" and e.attrs["name"] == extent)
 
 

@@ -37,7 +37,7 @@ def smooth(lm, X: LM.gmem2d[LM.f32, "T", 256], Y: LM.gmem2d[LM.f32, "T", 256], T
 PAGE = Page(
     code="D051",
     title="registers that shift and start elsewhere",
-    statement="Names that a loop hands on from one to the next (`above = here`, `here = below`) start with what the rounds before the first would have read, in every tile that has rows before it, and are not used between the two.",
+    statement="Names that a loop hands on from one to the next (`above = here`, `here = below`) start with what the rounds before the first would have read, in every tile that has rows before it, and with one number where there are none; they are not used between the two.",
     why="The first rounds combine rows that do not follow each other: the history of a convolution or of a stencil is another one at the edges of tiles, or one row stands for two.",
     failing=edit(_SMOOTH, ("here = lm.load(X, coords=(0, 1)", "here = lm.load(X, coords=(0, 0)")),
     passing=_SMOOTH,
@@ -51,7 +51,7 @@ _TILES = 3
 
 def check(program: Program) -> Iterator[Fault]:
     for role, chain in chains(program):
-        fault = _between(chain) or _elsewhere(program, role, chain) or _history(program, role, chain)
+        fault = _between(chain) or _elsewhere(program, role, chain) or _history(program, role, chain) or _unlike(program, role, chain)
         if fault is not None:
             yield fault
 
@@ -141,6 +141,20 @@ def _axis(program: Program, role: str, chain: Chain) -> int | None:
     here = place(program, role, chain.newest)
     moved = [k for k, (_, terms) in enumerate(here.at) if any(f"?{chain.loop.var}" in t for t in terms)] if here is not None else []
     return moved[0] if len(moved) == 1 and here is not None and here.at[moved[0]][1].get(f"?{chain.loop.var}") else None
+
+
+def _unlike(program: Program, role: str, chain: Chain) -> Fault | None:
+    """Numbers that stand for rows before the first one, of which one is another than the rest."""
+    numbers = {name: held for name, starts in zip(chain.names, chain.starts, strict=True) for held in (w.number for w in starts) if isinstance(held, (int, float))}
+    if len(set(numbers.values())) < 2:
+        return None
+    held = list(numbers.values())
+    odd = min(numbers, key=lambda name: (held.count(numbers[name]), numbers[name] == 0))
+    other = next(name for name in numbers if numbers[name] != numbers[odd])
+    start = sites(program).results.get((role, odd), ())
+    span = start[0].op.span if start else chain.loop.head
+    message = f"`{written(odd)}` starts from {numbers[odd]} and `{written(other)}` from {numbers[other]}: both stand for rows before the first one, which hold the same"
+    return Fault("D051", message, span, ((chain.newest.span, "each round reads the next row here"), (chain.loop.head, "in this loop")), f"start from {numbers[other]}, too", (), {"name": written(odd), "role": role})
 
 
 # ------------------------------------------------------------------ tiles behind the first

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from cake_ir.derive.mentions import beside, mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
+from cake_verify.analyses.dead_values import unused_numbers
 from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
 from cake_verify.rules.examples import COPY, edit
@@ -14,7 +15,7 @@ from cake_verify.rules.examples import COPY, edit
 PAGE = Page(
     code="Q003",
     title="declared and never used",
-    statement="Every view, tensor memory, ring, barrier, named barrier, scheduler and tensor parameter is used by some role.",
+    statement="Every view, tensor memory, ring, barrier, named barrier, scheduler and tensor parameter is used by some role, and of the numbers that are read from a tensor one is.",
     why="An unused resource costs shared memory or an id, and usually means that an operation is missing.",
     failing=edit(COPY, ("    with work:", "    spare = lm.pipeline(stages=4)\n    with work:")),
     passing=COPY,
@@ -32,6 +33,7 @@ def check(program: Program) -> Iterator[Fault]:
         for name, d in declared.items():
             if name not in used:
                 yield Fault("Q003", f"{what} `{name}` is never used", d.span, (), "remove it, or use it", (), {"name": name, "kind": what}, severity="warning")
+    yield from unused_numbers(program)
 
 
 def _used(program: Program) -> set[str]:

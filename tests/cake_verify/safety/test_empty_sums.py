@@ -16,10 +16,16 @@ def codes(text: str) -> list[str]:
 
 def test_an_empty_split_of_a_sequence_is_asked_for() -> None:
     text = (CORPUS / "mla_decode_split.py").read_text("utf-8")
-    for old, new in (("lm.where(den > 0.0, lm.rcp(den), 0.0)", "lm.rcp(den)"), ("lm.where(den > 0.0, m + lm.log2(den), -lm.inf)", "m + lm.log2(den)")):
+    asked, log = ("lm.where(den > 0.0, lm.rcp(den), 0.0)", "lm.where(den > 0.0, m + lm.log2(den), -lm.inf)")
+    for old, new in ((asked, "lm.rcp(den)"), (log, "m - lm.log2(den)")):
         assert text.count(old) == 1
         (error,) = verify_text(text.replace(old, new), suggest=False).errors
         assert error.code == "D042" and "`den` may still be 0 here" in error.message
+
+
+def test_the_logarithm_of_no_exponentials_is_minus_infinity() -> None:
+    text = (CORPUS / "mla_decode_split.py").read_text("utf-8")
+    assert codes(text.replace("lm.where(den > 0.0, m + lm.log2(den), -lm.inf)", "m + lm.log2(den)")) == []
 
 
 def test_where_no_sequence_is_empty_nobody_has_to_ask() -> None:
