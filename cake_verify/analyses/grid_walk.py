@@ -7,7 +7,7 @@ two clusters and with one, since a persistent launch may be as small as the devi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -288,8 +288,10 @@ def _extents(program: Program, setting: Setting) -> dict[tuple[str, int], int]:
 # ------------------------------------------------------------------ which grids
 
 
-def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str], work: int, alias: Mapping[str, str] | None = None) -> list[GridRun]:
-    """The grids of a program that has contended tensors, until one of them shows a fault; empty where there is nothing to look at."""
+def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str], work: int, alias: Mapping[str, str] | None = None, more: Callable[[list[Setting]], Iterable[Setting]] = lambda _: ()) -> list[GridRun]:
+    """The grids of a program that has contended tensors, until one of them shows a fault; empty where there is nothing to look at.
+
+    `more` gives further settings for flags to which the chosen ones do not come."""
     program = machine.plan.program
     tensors = contended(program, alias)
     if not tensors:
@@ -299,15 +301,15 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
     every = list(settings)
     chosen = _chosen(every)
     flags = {op.id for op in program.ops if op.name in ("spin", "signal") and op.id in machine.plan.sites}
-    for setting in [*chosen, *(s for s in every if not any(s is c for c in chosen))]:
+    for setting in _in_turn(chosen, every, more):
+        further = not any(setting is c for c in chosen)
+        if further and flags <= set().union(*(run.met for run in out)):
+            break
         many = max((_total(program, name, setting, prefix) for name in program.schedulers), default=1)
         if many > MOST_TILES:
             out.append(GridRun(machine.plan, setting, 1, why=f"{many:,} tiles"))
             return out
-        sizes = _sizes(program, setting, prefix)
-        if not any(setting is c for c in chosen):  # only where the grids before have not come to every flag
-            sizes = sizes[:1] if not flags <= set().union(*(run.met for run in out)) else []
-        for clusters in sizes:
+        for clusters in _sizes(program, setting, prefix)[: 1 if further else None]:
             run = grid.run(setting, prefix, clusters, min(LIMIT, work))
             if run.found is not None and run.found.code == "S039":  # where a flag says nothing, what it should have ordered is a consequence
                 flagged = grid.run(setting, prefix, clusters, min(LIMIT, work), races=False)
@@ -317,6 +319,12 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
             if run.found is not None or run.waits or run.why or work <= 0:
                 return out
     return out
+
+
+def _in_turn(chosen: list[Setting], every: list[Setting], more: Callable[[list[Setting]], Iterable[Setting]]) -> Iterator[Setting]:
+    yield from chosen
+    yield from more(every)
+    yield from (s for s in every if not any(s is c for c in chosen))
 
 
 def _chosen(settings: list[Setting]) -> list[Setting]:
