@@ -21,7 +21,7 @@ from cake_backend.simulate.state import Cta, Warp
 from cake_backend.simulate.sync import enqueue, tensor_unit
 from cake_ir.derive.pairs import of_pair
 from cake_ir.descriptors import copy_problem
-from cake_ir.program import Expr
+from cake_ir.program import Expr, Program
 from cake_ir.types import FragT, TmemT
 
 LANES, COLUMNS = 128, 512
@@ -39,6 +39,11 @@ def ends(warp: Warp, paired: bool) -> tuple[Cta, ...]:
     return (warp.cta, warp.cta.cluster.by_rank[warp.cta.rank ^ 1]) if paired else (warp.cta,)
 
 
+def allocated(program: Program) -> int:
+    """Columns of a CTA's one allocation: the power of two at or above the highest that its regions use."""
+    return max(32, 1 << (max(d.col + d.width for d in program.tmems.values()) - 1).bit_length())
+
+
 class TmemAccess:
     """A tensor-memory operand: lanes x columns of a declared region, 32-bit elements one a column, narrower ones packed."""
 
@@ -48,6 +53,7 @@ class TmemAccess:
         self.site, self.type, self.dtype, self.name = site, e.type, e.type.dtype, e.type.tmem
         self.position = site.code.index[name]
         self.first = site.machine.program.tmems[e.type.tmem].col
+        self.allocated = allocated(site.machine.program)
         self.per = 4 // floats.numpy_dtype(self.dtype).itemsize
 
     def columns(self, vals: Vals) -> range:
@@ -58,10 +64,10 @@ class TmemAccess:
     def region(self, warp: Warp, vals: Vals, cta: Cta | None = None) -> Array:
         """The 32-bit words of the operand, in the warp's CTA or another one."""
         at = self.columns(vals)
-        if at.start < 0 or at.stop > COLUMNS or self.type.lanes > LANES:
+        if at.start < 0 or at.stop > self.allocated or self.type.lanes > LANES:
             raise Abort(
                 self.site.machine.located(
-                    "X006", f"{label(self.site.op)} reaches columns {at.start}..{at.stop} of tensor memory", self.site.op, warp=warp
+                    "X006", f"{label(self.site.op)} reaches columns {at.start}..{at.stop} of tensor memory, {self.allocated} are allocated", self.site.op, warp=warp
                 )
             )
         return memory(cta or warp.cta)[: self.type.lanes, at.start : at.stop]

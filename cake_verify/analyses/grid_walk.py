@@ -89,6 +89,9 @@ class GridMachine:
             if mixed is not None:
                 tensor, read, write = state.cells.before[mixed]
                 result.found = Found("S042", tensor=tensor, old=read, now=write, behind=state.cells.behind[mixed])
+            elif (lone := state.cells.unwritten()) is not None:
+                tensor, read, left = lone
+                result.found = Found("S042", tensor=tensor, old=read, now=None, left=left)
         except Found as found:
             result.found = found
             if found.code in ("S039", "S040"):

@@ -305,11 +305,11 @@ def _taken(p: Position, parts: Sequence[Callable[[Position], Any] | None], arm: 
 
 
 def group_rows(program: Program, d: Scheduler) -> tuple[Expr, Expr] | None:
-    """How many offsets a grouped scheduler has, and the end of the last group at most; None where nothing states them."""
+    """How many offsets a grouped scheduler has (of one group where no extent says how many), and the end of the last group at most; None where nothing states it."""
     stated, tensor = declared_values(program, str(d.offsets)), program.tensors.get(str(d.offsets))
-    if stated is None or tensor is None or not tensor.extents:
+    if stated is None or tensor is None:
         return None
-    count = tensor.extents[0]
+    count = tensor.extents[0] if tensor.extents else 2
     return Expr("const", (), {"value": count}) if isinstance(count, int) else Expr("param", (), {"name": count}), stated.hi
 
 

@@ -160,7 +160,7 @@ def _names(program: Program, s: Site, e: Expr) -> set[str]:
                 for loop in s.loops:
                     if loop.kind == "tiles" and isinstance(loop.var_type, TileT):
                         d = program.schedulers[str(loop.scheduler)]
-                        out |= {f"{loop.var}.{name}" for name, extent in zip(d.names, d.cluster, strict=False) if extent > 1}
+                        out |= {f"rank.{loop.var}.{name}" for name, extent in zip(d.names, d.cluster, strict=False) if extent > 1}
         level = deeper
     return out | seen
 
@@ -184,8 +184,10 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
         if d.kind == "grouped":
             continue
         for k, name in enumerate(d.names):
-            if f"{loop.var}.{name}" not in seen and ranges.of(program, None, d.tiles[k]).exact != 1:
-                return Fault("Q001", f"tiles along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{written(loop.var)}.{name}` runs here"),),
+            apart = d.cluster[k] if k < len(d.cluster) and f"rank.{loop.var}.{name}" in seen else 1
+            if f"{loop.var}.{name}" not in seen and ranges.of(program, None, d.tiles[k]).hi > apart:
+                what = "tiles" if apart == 1 else "tiles of one rank"
+                return Fault("Q001", f"{what} along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{written(loop.var)}.{name}` runs here"),),
                              f"let a coordinate depend on `{written(loop.var)}.{name}`", (), {"axis": name, "tensor": str(s.op.attrs["tensor"])})  # fmt: skip
     if _every_block(program, s) and "block" not in seen:
         tensor = s.op.attrs["tensor"]
