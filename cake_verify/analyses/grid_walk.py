@@ -38,6 +38,11 @@ ALWAYS_RESIDENT = 48
 """Tiles up to which a persistent launch has a CTA for each: the SMs of the smallest device of the tables (DGX Spark)."""
 
 
+CHOSEN, UNEVEN, OTHER = "chosen", "uneven", "other"
+SHARED = 3_000
+"""Operations of grids whose tiles share their work unevenly, where there are any: what the first pair of tiles does says little of a third one."""
+
+
 @dataclass(slots=True, eq=False)
 class GridRun:
     """How one grid ended: what was found, or who waits for which flag; the pairs of accesses and the (waits, updates) that stay open."""
@@ -304,30 +309,32 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
     every = list(settings)
     chosen = _chosen(every)
     flags = {op.id for op in program.ops if op.name in ("spin", "signal") and op.id in machine.plan.sites}
-    for setting in _in_turn(chosen, every, more):
-        further = not any(setting is c for c in chosen)
-        if further and flags <= set().union(*(run.met for run in out)):
+    spent = 0
+    for setting, by in _in_turn(chosen, every, more):
+        met = by == CHOSEN or flags <= set().union(*(run.met for run in out))
+        if by != CHOSEN and met and (by == OTHER or not 0 < spent < SHARED):  # further ones only where the grids before have not come to every flag
             break
         many = max((_total(program, name, setting, prefix) for name in program.schedulers), default=1)
         if many > MOST_TILES:
             out.append(GridRun(machine.plan, setting, 1, why=f"{many:,} tiles"))
             return out
-        for clusters in _sizes(program, setting, prefix)[: 1 if further else None]:
+        for clusters in _sizes(program, setting, prefix)[: None if by == CHOSEN else 1]:
             run = grid.run(setting, prefix, clusters, min(LIMIT, work))
             if run.found is not None and run.found.code == "S039":  # where a flag says nothing, what it should have ordered is a consequence
                 flagged = grid.run(setting, prefix, clusters, min(LIMIT, work), races=False)
                 run = flagged if flagged.found is not None and flagged.found.code == "S040" and flagged.found.data["tensor"] in grid.awaited else run
             out.append(run)
             work -= run.events
+            spent += run.events if by == UNEVEN else 0
             if run.found is not None or run.waits or run.why or work <= 0:
                 return out
     return out
 
 
-def _in_turn(chosen: list[Setting], every: list[Setting], more: Callable[[list[Setting]], Iterable[Setting]]) -> Iterator[Setting]:
-    yield from chosen
-    yield from more(every)
-    yield from (s for s in every if not any(s is c for c in chosen))
+def _in_turn(chosen: list[Setting], every: list[Setting], more: Callable[[list[Setting]], Iterable[Setting]]) -> Iterator[tuple[Setting, str]]:
+    yield from ((s, CHOSEN) for s in chosen)
+    yield from ((s, UNEVEN) for s in more(every))
+    yield from ((s, OTHER) for s in every if not any(s is c for c in chosen))
 
 
 def _chosen(settings: list[Setting]) -> list[Setting]:

@@ -41,13 +41,13 @@ class TooMany(Exception):
 @record(eq=False)
 class Position:
     """One execution: run-time scalars, loop variables (tiles as their fields by name), the member; `high` says which end of its declared
-    values an index tensor gives, `apart` that running offsets share all there is evenly, `tile` which tile of the schedule it is."""
+    values an index tensor gives (a name: that one the greatest, the others the least), `apart` that running offsets share all there is evenly, `tile` which tile of the schedule it is."""
 
     program: Program
     args: Mapping[str, int]
     names: Mapping[str, Any]
     member: int = 0
-    high: bool = False
+    high: bool | str = False
     tile: tuple[int, ...] = ()
     inside: bool = True
     apart: bool = False
@@ -79,8 +79,9 @@ class Position:
             return None
         if self.apart and tensor in prefix_tensors(self.program):
             return self._offset(tensor, stated, e)
-        end = evaluate(self.program, stated.hi if self.high else stated.lo, self.args)
-        return None if end is None else int(end) - 1 if self.high else int(end)
+        high = self.high is True or self.high == tensor
+        end = evaluate(self.program, stated.hi if high else stated.lo, self.args)
+        return None if end is None else int(end) - 1 if high else int(end)
 
     def _offset(self, tensor: str, stated: AssumeValues, e: Expr) -> int | None:
         """An element of running offsets that go from the least value that is stated to the greatest in even steps."""
@@ -242,7 +243,7 @@ def around(site: Site, program: Program) -> list[Expr]:
     return [resolve(e) for e in out]
 
 
-def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False, free: bool = False, apart: bool = False) -> tuple[Position, ...]:
+def positions(program: Program, site: Site, args: Mapping[str, int], high: bool | str = False, free: bool = False, apart: bool = False) -> tuple[Position, ...]:
     """Every execution of an operation for `args`, worked out once for all operations of its block. Raises `TooMany`.
 
     With `free` a condition on nothing but what memory holds may hold and may not: some memory lets the operation run.
@@ -270,7 +271,7 @@ class _Executions:
         self.conditions = [[None if free and memory_alone(c) else valued(program, c) for c in conjuncts(self.resolve(s.cond))] for s in site.path if isinstance(s, If)]
         self.found: list[Position] = []
 
-    def of(self, args: Mapping[str, int], high: bool, apart: bool) -> list[Position]:
+    def of(self, args: Mapping[str, int], high: bool | str, apart: bool) -> list[Position]:
         for member in range(self.site.role.members):
             self._from(0, 0, Position(self.program, args, {}, member, high, apart=apart))
         return self.found

@@ -16,7 +16,7 @@ SHARES = (3, 5)
 
 
 def uneven(search: Settings, settings: list[Setting]) -> Iterator[Setting]:
-    """Every setting again with other numbers of tiles, where arguments alone say what there is to do; the least first."""
+    """Every setting again with other numbers of tiles, where arguments alone say what there is to do and the first tile still has some of all of it; the least first."""
     s = search.scheduler
     if s is None or search.read or s.kind in ("grid", "grouped"):
         return
@@ -29,7 +29,7 @@ def uneven(search: Settings, settings: list[Setting]) -> Iterator[Setting]:
             for value in (*SHARES, base[name] - 1, base[name] + 1):
                 choice = {**base, name: value}
                 profile = search.profile(choice) if value > 0 and value != base[name] else None
-                if profile is not None and profile[0] > 1:
+                if profile is not None and profile[0] > 1 and all(n or not before for n, before in zip(profile[1], setting.trips, strict=True)):
                     found.setdefault(tuple(choice.values()), (profile[0] * max(1, *profile[1]) if profile[1] else profile[0], choice))
     for _, choice in sorted(found.values(), key=lambda x: x[0]):
         profile = search.profile(choice)

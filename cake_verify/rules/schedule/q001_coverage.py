@@ -12,7 +12,7 @@ from cake_ir.program import Expr, If, Program
 from cake_ir.record import record
 from cake_ir.types import TileT
 from cake_verify.analyses import edits, ranges
-from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.affine import Affine, affine, shifted
 from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, boxed, sites, stores_by_tensor
@@ -96,7 +96,8 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
             mentioned |= _names(program, s, loop.lo)
     fault = _missing(program, s, mentioned)
     if fault or len(known) < len(lines):
-        return fault
+        beside = [b for a, e in zip(lines, coords, strict=True) if (b := a if a is not None else shifted(program, s.role.name, e)) is not None] if not fault else []
+        return fault or (next((f for axis, a in enumerate(beside) if (f := _strides(program, s, axis, a, alone))), None) if len(beside) == len(lines) else None)
     for axis, line in enumerate(_started(program, s, known)):
         fault = _strides(program, s, axis, line, alone)
         if fault:
@@ -138,7 +139,10 @@ def _names(program: Program, s: Site, e: Expr) -> set[str]:
     level = [e]
     for last in (*[False] * _CHAIN, True):
         deeper: list[Expr] = []
+        wanted = {id(a) for x in level for n in x.parts() for a in (n.args[1:] if n.op == "iota" else n.args)} | {*map(id, level)}
         for node in (n for x in level for n in x.parts()):
+            if id(node) not in wanted:  # the place whose shape positions have: they do not depend on what lies there
+                continue
             if node.op == "field":
                 out.add(f"{node.args[0].attrs.get('name')}.{node.attrs['name']}")
             elif node.op == "role_index":
