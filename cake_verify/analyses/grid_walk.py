@@ -27,6 +27,7 @@ from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.state import Cta, Found, Member, Undecided, World, open_epoch
 from cake_verify.analyses.tiling import order_of, reader, tile_source
 from cake_verify.analyses.value_bounds import Bounds
+from cake_verify.analyses.words import call
 
 MOST_CLUSTERS = 31
 """Clusters of a persistent grid that are walked side by side."""
@@ -45,7 +46,7 @@ SHARED = 3_000
 
 @dataclass(slots=True, eq=False)
 class GridRun:
-    """How one grid ended: what was found, or who waits for which flag; the pairs of accesses and the (waits, updates) that stay open."""
+    """How one grid ended: what was found, or who waits for which flag; the pairs of accesses and the (waits, updates) that stay open; `at`: the operation that `why` is about."""
 
     plan: Plan
     setting: Setting
@@ -57,6 +58,7 @@ class GridRun:
     events: int = 0
     why: str = ""
     met: set[int] = field(default_factory=set)
+    at: int | None = None
 
 
 class GridMachine:
@@ -328,6 +330,9 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
             spent += run.events if by == UNEVEN else 0
             if run.found is not None or run.waits or run.why or work <= 0:
                 return out
+    never = min(flags - set().union(*(run.met for run in out)), default=None)
+    if never is not None and out:
+        out.append(GridRun(machine.plan, out[-1].setting, out[-1].clusters, why=f"no grid that was walked comes to {call(program.ops[never])}", at=never))
     return out
 
 

@@ -30,7 +30,7 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
             faults.append(_never(run))
         elif run.why or run.found is not None:
             doubts.append(Fault("S090", f"not decided: what blocks of one launch do to tensors that they share ({run.why or 'the walk of the grid stopped'})",
-                                run.plan.program.span, severity="note", facts={"setting": _setting(run)}))  # fmt: skip
+                                run.plan.program.span if run.at is None else run.plan.program.ops[run.at].span, severity="note", facts={"setting": _setting(run)}))  # fmt: skip
         for spin, update in run.open[:1]:
             if not doubts:
                 doubts.append(_unclear(run, spin, update))

@@ -27,3 +27,8 @@ def test_a_tile_that_several_blocks_share_is_walked() -> None:
 def test_what_a_block_takes_over_it_has_waited_for(good: str, bad: str) -> None:
     assert good in STREAM_K
     assert verify_text(STREAM_K.replace(f"                        {good}\n" if bad == "pass" else good, "" if bad == "pass" else bad)).verdict == "fail"
+
+
+def test_a_flag_that_no_grid_comes_to_leaves_the_question_open() -> None:
+    verdict = verify_text(STREAM_K.replace("if end < (tile + 1) * kt:", "if end <= (tile + 1) * kt:"))
+    assert verdict.verdict == "undecided" and any("comes to `lm.spin`" in d.message for d in verdict.diagnostics)
