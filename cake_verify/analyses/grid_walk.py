@@ -322,6 +322,9 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
             return out
         for clusters in _sizes(program, setting, prefix)[: None if by == CHOSEN else 1]:
             run = grid.run(setting, prefix, clusters, min(LIMIT, work))
+            if by != CHOSEN and run.why:  # too much to walk, in search of a flag: one that none comes to is told in the end
+                work -= run.events
+                break
             if run.found is not None and run.found.code == "S039":  # where a flag says nothing, what it should have ordered is a consequence
                 flagged = grid.run(setting, prefix, clusters, min(LIMIT, work), races=False)
                 run = flagged if flagged.found is not None and flagged.found.code == "S040" and flagged.found.data["tensor"] in grid.awaited else run

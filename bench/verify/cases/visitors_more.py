@@ -152,6 +152,13 @@ def _indexed(rng: np.random.Generator, x: Axes) -> Filled:
     return Filled({"Q": q, "KV": kv, "KS": ks, "WT": w, "FROM": lo, "UPTO": hi, "OUT": np.full((tok, n), -np.inf, F32)}, {"TOK": tok, "L": n}, {"OUT": want})
 
 
+def _taps(rng: np.random.Generator, x: Axes) -> Filled:
+    t, ci, co = x["T"], x["CI"], x["CO"]
+    a, w = normal(rng, t, ci, dtype=F16), normal(rng, 3, co, ci, dtype=F16)
+    rows = np.pad(f64(a), ((1, 1), (0, 0)))
+    return Filled({"X": a, "W": w, "Y": empty(t, co, dtype=F16)}, dict(x), {"Y": sum(rows[i : i + t] @ f64(w[i]).T for i in range(3))})
+
+
 VISITORS_MORE = (
     corpus("decode_part", ({"lens": (200, 64), "HK": 2, "CAP": 210, "SPLITS": 2}, {"lens": (1, 130), "HK": 1, "CAP": 130, "SPLITS": 3}), _slices, tolerance=1e-2),
     corpus("prefill_paged_loaders", ({"fresh": (150, 40), "past": (70, 200), "HQ": 2, "HK": 1, "MAXP": 4}, {"fresh": (3, 60, 1), "past": (0, 30, 64), "HQ": 2, "HK": 2, "MAXP": 2}), _chunked, ctas=2, tolerance=1e-2),
@@ -161,6 +168,7 @@ VISITORS_MORE = (
     corpus("nucleus_pick", ({"ROWS": 3}, {"ROWS": 1}), _nucleus, params={"V": 2048}, ctas=2),
     corpus("reduce_then_gather", ({"RANKS": 3, "N": 4096}, {"RANKS": 1, "N": 2048}), _strokes, ctas=2),
     corpus("prefix_attention_sm80", ({"B": 1, "H": 2, "S": 100, "L": 200}, {"B": 2, "H": 1, "S": 10, "L": 40}), _padded, tolerance=1e-2),
+    corpus("conv_three_taps", ({"T": 150, "CI": 64, "CO": 72}, {"T": 20, "CI": 32, "CO": 136}), _taps, tolerance=1e-2),
     corpus("delta_rule_step", ({"slot": (2, -1, 0), "HV": 4, "HK": 2}, {"slot": (1,), "HV": 1, "HK": 1}), _delta, tolerance=1e-2),
     corpus("indexer_logits", ({"TOK": 5, "L": 500}, {"TOK": 2, "L": 120}), _indexed, params={"STAGES": 2}, ctas=2, tolerance=1e-2),
 )
