@@ -133,26 +133,48 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
 
 
 def _entry(plan: Plan, op: Op, told: tuple[Expr, ...]) -> Entry | None:
-    """The entries of tables that say where an access is, where each is one that a field of the tile numbers; None where it is not."""
+    """The entries of tables that say where an access is, where each is one that a field of the tile numbers, or one of as many parts of it as another
+    field counts: `lm.ld(SLOT, t.b) * HEADS + t.h`; None where it is not."""
     site = plan.sites[op.id]
     resolve = resolver_of(plan.program, site.role)
-    loops = {loop.var: d.names for loop in site.loops if loop.kind == "tiles" and (d := plan.program.schedulers[str(loop.scheduler)]).kind != "grouped"}
-    texts, fields = [], []
+    loops = {loop.var: d for loop in site.loops if loop.kind == "tiles" and (d := plan.program.schedulers[str(loop.scheduler)]).kind != "grouped"}
+    texts: list[str] = []
+    fields: list[tuple[str, int]] = []
+
+    def field(e: Expr) -> tuple[str, int] | None:
+        var, name = (str(e.args[0].attrs.get("name")), str(e.attrs["name"])) if e.op == "field" else ("", "")
+        return (var, loops[var].names.index(name)) if var in loops and name in loops[var].names else None
+
     for c in told:
         e = resolve(c)
-        reads = [n for n in e.parts() if n.op == "ld"]
-        if len(reads) != 1 or e.op != "ld" or isinstance(c.type, FragT) or reads[0].attrs["tensor"] in written_tensors(plan.program):
+        read, part = _parted(e)
+        if read is None or isinstance(c.type, FragT) or read.attrs["tensor"] in written_tensors(plan.program):
             return None
-        _, terms = linear(reads[0].args[0])
-        named = [n for n in reads[0].args[0].parts() if n.op == "field" and n.args[0].op == "var"]
-        if len(named) != 1 or list(terms) != [f"tile.{named[0].attrs['name']}"]:
+        _, terms = linear(read.args[0])
+        named = [n for n in read.args[0].parts() if n.op == "field" and n.args[0].op == "var"]
+        found = [field(n) for n in named]
+        if len(found) != 1 or found[0] is None or list(terms) != [f"tile.{named[0].attrs['name']}"]:
             return None
-        var, field = str(named[0].args[0].attrs["name"]), str(named[0].attrs["name"])
-        if field not in loops.get(var, ()):
-            return None
+        fields.append(found[0])
+        if part is not None:
+            factor, x = part
+            at = field(x)
+            if at is None or canonical(resolve(loops[at[0]].tiles[at[1]])) != canonical(factor):
+                return None
+            fields.append(at)
         texts.append(canonical(e))
-        fields.append((var, loops[var].index(field)))
     return tuple(texts), tuple(fields)
+
+
+def _parted(e: Expr) -> tuple[Expr | None, tuple[Expr, Expr] | None]:
+    """The number that is read in a coordinate, and where it is that many times a factor and a part more, the factor and the part."""
+    if e.op == "ld":
+        return e, None
+    for a, x in (e.args, e.args[::-1]) if e.op == "add" else ():
+        for read, factor in (a.args, a.args[::-1]) if a.op == "mul" else ():
+            if read.op == "ld" and not any(n.op == "ld" for y in (factor, x) for n in y.parts()):
+                return read, (factor, x)
+    return None, None
 
 
 def _around(op: Op, sure: Sequence[bool], at: Any, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:

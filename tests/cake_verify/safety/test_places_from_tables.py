@@ -72,3 +72,23 @@ def test_copies_that_a_table_places_lie_along_one_axis(view: str, tensor: str, r
     right = f"{view}.cp_async({tensor}, coords=(t.h * D, {row}),"
     found = verify_text(corpus("blocksparse_prefill", (right, right.replace(f"(t.h * D, {row})", f"({row}, t.h * D)"))))
     assert [d.code for d in found.errors][:1] == ["D035"] and found.errors[0].span.line == corpus("blocksparse_prefill").split("\n").index(next(x for x in corpus("blocksparse_prefill").split("\n") if right in x)) + 1
+
+
+POOLED = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def pooled(lm, POOL: LM.gmem2d[LM.f32, "SR", 512].inout, X: LM.gmem2d[LM.f32, "B", 512], SLOT: LM.gmem1d[LM.i32, "B"], B: LM.i32, H: LM.i32, SR: LM.i32, SLOTS: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(SR == SLOTS * H and H > 0 and SLOTS > 0)
+    lm.assume_values(SLOT, 0, SLOTS)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(H, B), names=("h", "b"))
+    with work:
+        for t in lm.tiles(sched):
+            row = lm.ld(SLOT, t.b) * H + t.h
+            lm.store(POOL, lm.load(POOL, coords=(0, row), shape=(512,)) + lm.load(X, coords=(0, t.b), shape=(512,)), coords=(0, row))
+"""
+
+
+def test_parts_of_the_entries_of_a_table_are_apart_where_the_parts_are_as_many_as_the_factor_says() -> None:
+    assert verify_text(POOLED).verdict == "pass"
+    assert verify_text(POOLED.replace("* H + t.h", "* SLOTS + t.h").replace("SLOT, 0, SLOTS", "SLOT, 0, H")).verdict != "pass"
