@@ -96,8 +96,9 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
             mentioned |= _names(program, s, loop.lo)
     fault = _missing(program, s, mentioned)
     if fault or len(known) < len(lines):
+        # what an argument moves one launch by leaves gaps for another one
         beside = [b for a, e in zip(lines, coords, strict=True) if (b := a if a is not None else shifted(program, s.role.name, e)) is not None] if not fault else []
-        return fault or (next((f for axis, a in enumerate(beside) if (f := _strides(program, s, axis, a, alone))), None) if len(beside) == len(lines) else None)
+        return fault or (next((f for axis, a in enumerate(beside) if (f := _strides(program, s, axis, a, alone and not a.open))), None) if len(beside) == len(lines) else None)
     for axis, line in enumerate(_started(program, s, known)):
         fault = _strides(program, s, axis, line, alone)
         if fault:

@@ -51,3 +51,18 @@ def test_a_cluster_for_all_tiles_may_place_by_rank() -> None:
     stored = text.replace('lm.atomic(DW, quarter, coords=(me * part,), order="any")', "lm.store(DW, quarter, coords=(me * part,))")
     one = stored.replace("tiles=(lm.cdiv(ROWS, EACH),)", "tiles=(4,)").replace("lm.max(lm.min(EACH, ROWS - t.block * EACH), 0)", "EACH").replace(".zeroed, ROWS", ", ROWS")
     assert not [d for d in verify_text(one.replace('lm.launch(grid="tiles"', 'lm.assume(ROWS == 64)\n    lm.launch(grid="tiles"')).errors if d.code == "Q001"]
+
+
+EVERY_OTHER = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def every_other(lm, X: LM.gmem2d[LM.f32, "R", 512], Y: LM.gmem2d[LM.f32], R: LM.i32, ODD: LM.i32):
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(R,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            lm.store(Y, lm.load(X, coords=(0, t.r), shape=(512,)), coords=(0, 2 * t.r + ODD))
+"""
+
+
+def test_what_one_launch_leaves_out_beside_an_argument_another_one_writes() -> None:
+    assert verify_text(EVERY_OTHER).verdict == "pass"
