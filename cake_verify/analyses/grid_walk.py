@@ -18,7 +18,7 @@ from cake_ir.program import Assign, Op, Program
 from cake_ir.scheduler import cluster_total
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses import ranges, trips
-from cake_verify.analyses.grid_access import Touching, contended, touched, touching
+from cake_verify.analyses.grid_access import BY_NAME, Touching, contended, touched, touching
 from cake_verify.analyses.grid_cells import FLAG, UPDATE, WRITE, Access, Cells
 from cake_verify.analyses.grid_words import Wait, Words
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
@@ -162,8 +162,9 @@ class _State:
     def _access(self, t: Touching, m: Member, v: tuple[Any, ...], box: Any, bit: int, plain: int = 0) -> Access:
         scope = {**m.variables(), "#cta": self.numbers[id(m.cta)]}
         tile = tuple(scope.get(loop.var) for loop in self.plan.sites[t.op.id].loops if loop.kind == "tiles")
+        lanes = (*t.lanes[:-1], tuple([scope.get(var) for var in t.lanes[-1]])) if isinstance(t.lanes, tuple) and t.lanes[0] == BY_NAME else t.lanes
         entry = None if t.entry is None else (t.entry[0], tuple([scope[var][k] for var, k in t.entry[1]]))
-        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile), t.told, entry, t.inner(m, v) if t.inner is not None else None)
+        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, lanes, (scope["#cta"], tile), t.told, entry, t.inner(m, v) if t.inner is not None else None)
 
     def access(self, t: Touching) -> Step:
         """Ordinary accesses, those of cp.async, and bulk stores."""
