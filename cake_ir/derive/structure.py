@@ -122,10 +122,15 @@ def stated(e: Expr) -> list[Expr]:
 
 
 def _together(e: Expr, turned: bool) -> list[Expr]:
-    """The parts that an `and` holds together, at any depth; `turned` looks through a `not`."""
+    """The parts that an `and`, or `&` of masks, holds together, at any depth; `turned` looks through a `not`."""
     found: dict[int, Expr] = {}
     _part_of(e, turned, found)
-    return [c for c in found.values() if c.op != "and"]
+    return [c for c in found.values() if not _both(c)]
+
+
+def _both(e: Expr) -> bool:
+    """Whether two conditions hold together: numbers are combined with `&`, too."""
+    return e.op == "and" or (e.op == "bitand" and getattr(e.type, "dtype", "") == "bool")
 
 
 def _part_of(e: Expr, turned: bool, found: dict[int, Expr]) -> None:
@@ -135,7 +140,7 @@ def _part_of(e: Expr, turned: bool, found: dict[int, Expr]) -> None:
         _part_of(holds, turned, found)
         return
     found[id(e)] = e
-    for a in e.args if e.op == "and" else ():
+    for a in e.args if _both(e) else ():
         _part_of(a, turned, found)
 
 

@@ -9,6 +9,7 @@ from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
 from cake_verify.analyses import ranges
 from cake_verify.analyses.sites import sites
+from cake_verify.analyses.trips import resolver_of
 
 _DEPTH = 16
 _NOWHERE: frozenset[str] = frozenset()
@@ -46,6 +47,18 @@ def affine(program: Program, role: str, e: Expr) -> Affine | None:
     """`e` as a linear combination, None where it is not one of known integers."""
     found = _form(program, role, e, _DEPTH, _known(program, role))
     return found if found.whole else None
+
+
+def shifted(program: Program, role: str, e: Expr) -> Affine | None:
+    """`e` as a linear combination beside launch arguments, which are the same for every block; None where something else is added."""
+    found = _form(program, role, e, _DEPTH, _known(program, role))
+    if found.blurred or (found.open and any(n.op in _OF_BLOCKS for n in resolver_of(program, role)(e).parts())):
+        return None
+    return found
+
+
+_OF_BLOCKS = ("cta_rank", "cta_id", "slot_index", "ld")
+"""What is no term and yet may differ between blocks or rounds."""
 
 
 def steps(program: Program, role: str, e: Expr) -> dict[str, int]:

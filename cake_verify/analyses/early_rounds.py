@@ -15,7 +15,7 @@ from cake_verify.analyses.short_rounds import Short, short_rounds
 from cake_verify.analyses.sites import Site, boxed, constant_rounds, sites
 from cake_verify.analyses.tape import plain_tape
 from cake_verify.analyses.trips import loops as counted_loops
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.trips import resolver_of, spoken
 
 
 def early_rounds(program: Program) -> Iterator[Fault]:
@@ -66,17 +66,19 @@ def _loads(program: Program) -> Iterator[Fault]:
 def _early(program: Program, s: Site, tensor: Param, early: set[int], others: list[Site]) -> Fault | None:
     """The fault of a load whose loop ends before an axis of its tensor; `others` load it, too."""
     coords = s.op.operands.get("coords")
-    if not isinstance(coords, tuple) or len(tensor.extents) != len(coords) or any(isinstance(p, If) for p in s.path):
+    if not isinstance(coords, tuple) or len(tensor.extents) != len(coords):
         return None
+    guards = [p for p in s.path if isinstance(p, If)]
     for axis in range(len(coords)):
-        found = _rounds_of(program, s, tensor, axis, early)
+        found = _rounds_of(program, s, tensor, axis, early) if not guards else None
+        peeled = found is None and others and (found := _behind_first(program, s, tensor, axis, early, others)) is not None
         if found is None:
             continue
         loop, missing = found
-        if not missing or (others and not (_sums_up(program, s, loop) and all(_whole_alone(program, o, tensor, axis) for o in others))):
+        if not missing or (not peeled and others and not (_sums_up(program, s, loop) and all(_whole_alone(program, o, tensor, axis) for o in others))):
             continue
         extent = tensor.extents[len(tensor.extents) - 1 - axis]
-        rest = "nothing reads the rest of it" if not others else "what it sums lacks the rest, which is read elsewhere"
+        rest = "nothing reads the rest of it" if not others or peeled else "what it sums lacks the rest, which is read elsewhere"
         ever, declared = (f", whatever `{extent}` is", f"`{extent}` is declared here") if isinstance(extent, str) else ("", f"it has {extent} there")
         message = f"this loop ends {missing} round{'s' if missing > 1 else ''} before `{tensor.name}` does{ever}: {rest}"
         return Fault("Q012", message, loop.head, ((s.op.span, "read here"), (tensor.span, declared)), "go on to the last tile", _whole(loop.hi),
@@ -100,6 +102,27 @@ def _rounds_of(program: Program, s: Site, tensor: Param, axis: int, among: set[i
         return _parts(program, s, loop, -(-extent // stride))
     rounds = counted(program, s, term)
     return None if rounds is None or not isinstance(rounds[0], Expr) else (loop, _missing(program, rounds[0], extent, stride))
+
+
+def _behind_first(program: Program, s: Site, tensor: Param, axis: int, among: set[int], others: list[Site]) -> tuple[For, int] | None:
+    """The same of a loop that adds up what it loads, where the other loads bring what lies in front of its first round and nothing else."""
+    coords, extent = s.op.operands["coords"], tensor.extents[len(tensor.extents) - 1 - axis]
+    assert isinstance(coords, tuple)
+    line = affine(program, s.role.name, coords[axis]) if not isinstance(coords[axis].type, FragT) and coords[axis].op != "const" else None
+    if line is None or line.constant or len(line.terms) != 1 or not isinstance(extent, str):
+        return None
+    ((term, stride),) = line.terms.items()
+    loop = next((x for x in s.loops if x.var == term and id(x) in among), None)
+    first = loop.lo.attrs.get("value") if loop is not None and loop.lo is not None and loop.lo.op == "const" else None
+    if loop is None or loop.hi is None or not isinstance(first, int) or first < 1 or stride != boxed(s.op, axis) or not _sums_up(program, s, loop):
+        return None
+    before = s.path[: s.path.index(loop)]
+    if any(isinstance(p, If) for p in s.path[len(before) :]) or any(len(o.path) != len(before) or any(a is not b for a, b in zip(o.path, before, strict=True)) or o.arms != s.arms for o in others):
+        return None  # one of them may run without the other
+    at = sorted(c[axis].attrs.get("value", -1) if isinstance(c := o.op.operands.get("coords"), tuple) and c[axis].op == "const" else -1 for o in others)  # type: ignore[type-var]  # coordinates are integers
+    if at != [k * stride for k in range(first)] or any(boxed(o.op, axis) != stride for o in others):
+        return None
+    return loop, _missing(program, resolver_of(program, s.role.name)(loop.hi), extent, stride)
 
 
 def _parts(program: Program, s: Site, loop: For, parts: int) -> tuple[For, int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
@@ -12,11 +12,12 @@ from cake_ir.ops.effects import Effect, Flag, Issue, Touch
 from cake_ir.program import Expr, If, Op, Program
 from cake_ir.record import record
 from cake_ir.types import FragT
+from cake_verify.analyses import ranges
 from cake_verify.analyses.grid_cells import FLAG, ONE_THREAD, READ, UPDATE, WRITE, Box, Interval
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.read_numbers import from_memory
-from cake_verify.analyses.sites import covered
+from cake_verify.analyses.sites import covered, sites
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.tensors import written_tensors
 from cake_verify.analyses.trips import canonical, linear, resolver_of
@@ -118,7 +119,7 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
         return Touching(op, tensor, kind, engine, False, _around(op, [k in shared for k in range(len(sure))], index["coords"], sizes_along, sizes), _one_thread(op), inner=inner)
     if not all(sure):
         return Touching(op, tensor, kind, engine, False, _around(op, sure, index["coords"], sizes_along, sizes),
-                        None if any(isinstance(c.type, FragT) for c in coords) else _lanes(op), True, _entry(plan, op, tuple(compress(coords, [not k for k in sure]))))  # fmt: skip
+                        _named(plan, op, coords) if any(isinstance(c.type, FragT) for c in coords) else _lanes(op), True, _entry(plan, op, [k for k, known in enumerate(sure) if not known]))  # fmt: skip
     mask = plan.code.ops[op.id].trees.get("mask")
     limit = bounds.limit(mask) if mask is not None else None
     exact = plain(plan, op, ()) and not (op.attrs.get("multicast") and plan.ranks > 1) and (op.operands.get("mask") is None or limit is not None)
@@ -139,27 +140,67 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
     return Touching(op, tensor, kind, engine, exact, where, _lanes(op))
 
 
-def _entry(plan: Plan, op: Op, told: tuple[Expr, ...]) -> Entry | None:
-    """The entries of tables that say where an access is, where each is one that a field of the tile numbers; None where it is not."""
-    site = plan.sites[op.id]
+def _entry(plan: Plan, op: Op, told: Sequence[int]) -> Entry | None:
+    """The entries of tables that say where an access is, where each is one that a field of the tile numbers, or a part of it that other fields
+    count: `(lm.ld(SLOT, t.b) * HEADS + t.h) * 128 + t.p * 64`; None where it is not."""
+    site, coords = plan.sites[op.id], op.operands["coords"]
+    assert isinstance(coords, tuple)  # asked by the caller
     resolve = resolver_of(plan.program, site.role)
-    loops = {loop.var: d.names for loop in site.loops if loop.kind == "tiles" and (d := plan.program.schedulers[str(loop.scheduler)]).kind != "grouped"}
-    texts, fields = [], []
-    for c in told:
+    loops = {loop.var: d for loop in site.loops if loop.kind == "tiles" and (d := plan.program.schedulers[str(loop.scheduler)]).kind != "grouped"}
+    texts: list[str] = []
+    fields: list[tuple[str, int]] = []
+
+    def field(e: Expr) -> tuple[str, int] | None:
+        var, name = (str(e.args[0].attrs.get("name")), str(e.attrs["name"])) if e.op == "field" else ("", "")
+        return (var, loops[var].names.index(name)) if var in loops and name in loops[var].names else None
+
+    def within(x: Expr, factor: Expr, size: int) -> tuple[str, int] | None:
+        """The field that counts the parts of `factor`, or so many of its elements at a time, of which an access touches `size`."""
+        (step, at), whole = next(((k, f) for a, k in _steps(x) if (f := field(a)) is not None), (0, None)), factor.attrs.get("value")
+        if at is None or step < size:
+            return None
+        count = resolve(loops[at[0]].tiles[at[1]])
+        if step == 1 and canonical(count) == canonical(factor):
+            return at
+        many = ranges.of(plan.program, None, count).exact
+        return at if many is not None and isinstance(whole, int) and many * step <= whole else None
+
+    def parted(e: Expr, depth: int, size: int) -> tuple[Expr, list[tuple[str, int]]] | None:
+        """The number that is read in a coordinate, and the fields that count the parts of what it numbers."""
+        if e.op == "ld" or not depth:
+            return (e, []) if e.op == "ld" and size == 1 else None
+        if e.op == "mul":
+            wide = [a for a, n in (e.args, e.args[::-1]) if size == 1 or (isinstance(many := n.attrs.get("value"), int) and many >= size)]
+            return next((found for a in wide if (found := parted(a, depth - 1, 1)) is not None), None)
+        for a, x in (e.args, e.args[::-1]) if e.op == "add" else ():
+            for inner, factor in (a.args, a.args[::-1]) if a.op == "mul" else ():
+                found = parted(inner, depth - 1, 1)
+                if found is not None and (at := within(x, factor, size)) is not None:
+                    return found[0], [*found[1], at]
+        return None
+
+    for k in told:
+        c = coords[k]
         e = resolve(c)
-        reads = [n for n in e.parts() if n.op == "ld"]
-        if len(reads) != 1 or e.op != "ld" or isinstance(c.type, FragT) or reads[0].attrs["tensor"] in written_tensors(plan.program):
+        found = parted(e, 4, covered(op, k)) if sum(n.op == "ld" for n in e.parts()) == 1 and not isinstance(c.type, FragT) else None
+        if found is None or found[0].attrs["tensor"] in written_tensors(plan.program):
             return None
-        _, terms = linear(reads[0].args[0])
-        named = [n for n in reads[0].args[0].parts() if n.op == "field" and n.args[0].op == "var"]
-        if len(named) != 1 or list(terms) != [f"tile.{named[0].attrs['name']}"]:
+        _, terms = linear(found[0].args[0])
+        named = [n for n in found[0].args[0].parts() if n.op == "field" and n.args[0].op == "var"]
+        at = field(named[0]) if len(named) == 1 else None
+        if at is None or list(terms) != [f"tile.{named[0].attrs['name']}"]:
             return None
-        var, field = str(named[0].args[0].attrs["name"]), str(named[0].attrs["name"])
-        if field not in loops.get(var, ()):
-            return None
+        fields += [at, *found[1]]
         texts.append(canonical(e))
-        fields.append((var, loops[var].index(field)))
     return tuple(texts), tuple(fields)
+
+
+def _steps(x: Expr) -> Iterator[tuple[Expr, int]]:
+    """A number by itself, or as a multiple of another one."""
+    yield x, 1
+    for a, k in (x.args, x.args[::-1]) if x.op == "mul" else ():
+        if isinstance(k.attrs.get("value"), int):
+            yield a, int(k.attrs["value"])  # type: ignore[call-overload]  # asked before
 
 
 def _around(op: Op, sure: Sequence[bool], at: Any, along: Mapping[int, int], sizes: tuple[int, ...]) -> Where:
@@ -204,6 +245,22 @@ def _lanes(op: Op) -> Any:
     x = op.operands.get("x")
     t = op.type if isinstance(op.type, FragT) else x.type if isinstance(x, Expr) else None
     return (t.form, t.warps, t.chunk, t.shape) if isinstance(t, FragT) and t.form not in ("rowvec", "colvec", "scalar") else _one_thread(op)
+
+
+BY_NAME = "by name"
+"""In front of lanes that numbers with a name tell: the lane that has a number touches the element that it names."""
+
+
+def _named(plan: Plan, op: Op, coords: tuple[Expr, ...]) -> Any:
+    """What decides which lane touches which element where fragments say so, each by a name that is bound once: the same names in the same rounds mean the
+    same. None where something else does."""
+    site = plan.sites[op.id]
+    found, lanes, texts = sites(plan.program).results, _lanes(op), []
+    for c in coords:
+        if isinstance(c.type, FragT) and (c.op != "var" or len(found.get((site.role, str(c.attrs["name"])), ())) != 1):
+            return None
+        texts.append(str(c.attrs["name"]) if isinstance(c.type, FragT) else canonical(resolver_of(plan.program, site.role)(c)))
+    return (BY_NAME, lanes, tuple(texts), tuple(loop.var for loop in site.loops)) if isinstance(lanes, tuple) and not op.attrs.get("clip") else None
 
 
 def _one_thread(op: Op) -> Any:

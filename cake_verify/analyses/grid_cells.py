@@ -60,11 +60,17 @@ def meet(a: Box, b: Box) -> bool:
     return all(x[0] < y[1] and y[0] < x[1] for x, y in zip(a, b, strict=True))
 
 
+def _beyond(a: Box, b: Box) -> bool:
+    """Whether the second box lies behind the first along one axis, and beside it along none."""
+    moved = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
+    return len(moved) == 1 and moved[0][0][1] <= moved[0][1][0]
+
+
 class Cells:
     """The cells of every tensor of one run, and pairs of accesses of which it is not known whether they touch the same elements.
 
     Of the tensors in `produced` the reads are sorted: `before` holds by operation a read of elements that the launch only writes later, with
-    that write, and `behind` a read of elements that it has written.
+    that write, and `behind` a read of elements that it has written; `left` holds the same by tile, with what wrote them.
     """
 
     def __init__(self, produced: frozenset[str] = frozenset()) -> None:
@@ -72,6 +78,7 @@ class Cells:
         self.produced = produced
         self.before: dict[int, tuple[str, Access, Access]] = {}
         self.behind: dict[int, Access] = {}
+        self.left: dict[tuple[int, Any], tuple[Access, Access]] = {}
         self.tensors: dict[str, dict[Box, Cell]] = {}
         self.rows: dict[tuple[str, int], list[Cell]] = {}
         self.tall: dict[str, list[Cell]] = {}
@@ -140,14 +147,27 @@ class Cells:
     def _provenance(self, tensor: str, cell: Cell, now: Access) -> None:
         """Keep whether a read sees what the launch has written or what was there before it."""
         if now.kind == READ:
-            if any(a.kind != READ for c in cell.near for a in c.seen):
+            write = next((a for c in cell.near for a in c.seen if a.kind != READ), None)
+            if write is not None:
                 self.behind.setdefault(now.op, now)
+                self.left.setdefault((now.op, now.tile), (now, write))
             else:
                 cell.given.setdefault(now.op, now)
         elif now.kind == WRITE:
             for c in cell.near:
                 for op, read in c.given.items():
                     self.before.setdefault(op, (tensor, read, now))
+
+    def unwritten(self) -> tuple[str, Access, Access] | None:
+        """A read of elements that nobody has written in the whole launch, by an operation that has read elements in front of them, in the same tile,
+        that somebody has: and what wrote those. What lies in front of all that is written may be where a chain starts."""
+        for tensor, cells in self.tensors.items() if self.left else ():
+            for cell in cells.values():
+                for read in cell.given.values():
+                    found = self.left.get((read.op, read.tile))
+                    if found is not None and _beyond(found[0].box, read.box) and all(a.kind == READ for c in cell.near for a in c.seen):
+                        return tensor, read, found[1]
+        return None
 
     def _replaces(self, tensor: str, cell: Cell, now: Access) -> None:
         """A tile's result that another tile writes over, with nobody having read it."""

@@ -7,7 +7,7 @@ two clusters and with one, since a persistent launch may be as small as the devi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +18,7 @@ from cake_ir.program import Assign, Op, Program
 from cake_ir.scheduler import cluster_total
 from cake_ir.walk.agents import BLOCKED
 from cake_verify.analyses import ranges, trips
-from cake_verify.analyses.grid_access import Touching, contended, touched, touching
+from cake_verify.analyses.grid_access import BY_NAME, Touching, contended, touched, touching
 from cake_verify.analyses.grid_cells import FLAG, UPDATE, WRITE, Access, Cells
 from cake_verify.analyses.grid_words import Wait, Words
 from cake_verify.analyses.machine import LIMIT, Machine, Stuck
@@ -27,6 +27,7 @@ from cake_verify.analyses.settings import Setting
 from cake_verify.analyses.state import Cta, Found, Member, Undecided, World, open_epoch
 from cake_verify.analyses.tiling import order_of, reader, tile_source
 from cake_verify.analyses.value_bounds import Bounds
+from cake_verify.analyses.words import call
 
 MOST_CLUSTERS = 31
 """Clusters of a persistent grid that are walked side by side."""
@@ -38,9 +39,14 @@ ALWAYS_RESIDENT = 48
 """Tiles up to which a persistent launch has a CTA for each: the SMs of the smallest device of the tables (DGX Spark)."""
 
 
+CHOSEN, UNEVEN, OTHER = "chosen", "uneven", "other"
+SHARED = 3_000
+"""Operations of grids whose tiles share their work unevenly, where there are any: what the first pair of tiles does says little of a third one."""
+
+
 @dataclass(slots=True, eq=False)
 class GridRun:
-    """How one grid ended: what was found, or who waits for which flag; the pairs of accesses and the (waits, updates) that stay open."""
+    """How one grid ended: what was found, or who waits for which flag; the pairs of accesses and the (waits, updates) that stay open; `at`: the operation that `why` is about."""
 
     plan: Plan
     setting: Setting
@@ -52,6 +58,7 @@ class GridRun:
     events: int = 0
     why: str = ""
     met: set[int] = field(default_factory=set)
+    at: int | None = None
 
 
 class GridMachine:
@@ -89,6 +96,9 @@ class GridMachine:
             if mixed is not None:
                 tensor, read, write = state.cells.before[mixed]
                 result.found = Found("S042", tensor=tensor, old=read, now=write, behind=state.cells.behind[mixed])
+            elif (lone := state.cells.unwritten()) is not None:
+                tensor, read, left = lone
+                result.found = Found("S042", tensor=tensor, old=read, now=None, left=left)
         except Found as found:
             result.found = found
             if found.code in ("S039", "S040"):
@@ -152,8 +162,9 @@ class _State:
     def _access(self, t: Touching, m: Member, v: tuple[Any, ...], box: Any, bit: int, plain: int = 0) -> Access:
         scope = {**m.variables(), "#cta": self.numbers[id(m.cta)]}
         tile = tuple(scope.get(loop.var) for loop in self.plan.sites[t.op.id].loops if loop.kind == "tiles")
+        lanes = (*t.lanes[:-1], tuple([scope.get(var) for var in t.lanes[-1]])) if isinstance(t.lanes, tuple) and t.lanes[0] == BY_NAME else t.lanes
         entry = None if t.entry is None else (t.entry[0], tuple([scope[var][k] for var, k in t.entry[1]]))
-        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, t.lanes, (scope["#cta"], tile), t.told, entry, t.inner(m, v) if t.inner is not None else None)
+        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, lanes, (scope["#cta"], tile), t.told, entry, t.inner(m, v) if t.inner is not None else None)
 
     def access(self, t: Touching) -> Step:
         """Ordinary accesses, those of cp.async, and bulk stores."""
@@ -288,8 +299,10 @@ def _extents(program: Program, setting: Setting) -> dict[tuple[str, int], int]:
 # ------------------------------------------------------------------ which grids
 
 
-def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str], work: int, alias: Mapping[str, str] | None = None) -> list[GridRun]:
-    """The grids of a program that has contended tensors, until one of them shows a fault; empty where there is nothing to look at."""
+def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str], work: int, alias: Mapping[str, str] | None = None, more: Callable[[list[Setting]], Iterable[Setting]] = lambda _: ()) -> list[GridRun]:
+    """The grids of a program that has contended tensors, until one of them shows a fault; empty where there is nothing to look at.
+
+    `more` gives further settings for flags to which the chosen ones do not come."""
     program = machine.plan.program
     tensors = contended(program, alias)
     if not tensors:
@@ -299,24 +312,38 @@ def walks(machine: Machine, settings: Iterable[Setting], prefix: frozenset[str],
     every = list(settings)
     chosen = _chosen(every)
     flags = {op.id for op in program.ops if op.name in ("spin", "signal") and op.id in machine.plan.sites}
-    for setting in [*chosen, *(s for s in every if not any(s is c for c in chosen))]:
+    spent = 0
+    for setting, by in _in_turn(chosen, every, more):
+        met = by == CHOSEN or flags <= set().union(*(run.met for run in out))
+        if by != CHOSEN and met and (by == OTHER or not 0 < spent < SHARED):  # further ones only where the grids before have not come to every flag
+            break
         many = max((_total(program, name, setting, prefix) for name in program.schedulers), default=1)
         if many > MOST_TILES:
             out.append(GridRun(machine.plan, setting, 1, why=f"{many:,} tiles"))
             return out
-        sizes = _sizes(program, setting, prefix)
-        if not any(setting is c for c in chosen):  # only where the grids before have not come to every flag
-            sizes = sizes[:1] if not flags <= set().union(*(run.met for run in out)) else []
-        for clusters in sizes:
+        for clusters in _sizes(program, setting, prefix)[: None if by == CHOSEN else 1]:
             run = grid.run(setting, prefix, clusters, min(LIMIT, work))
+            if by != CHOSEN and run.why:  # too much to walk, in search of a flag: one that none comes to is told in the end
+                work -= run.events
+                break
             if run.found is not None and run.found.code == "S039":  # where a flag says nothing, what it should have ordered is a consequence
                 flagged = grid.run(setting, prefix, clusters, min(LIMIT, work), races=False)
                 run = flagged if flagged.found is not None and flagged.found.code == "S040" and flagged.found.data["tensor"] in grid.awaited else run
             out.append(run)
             work -= run.events
+            spent += run.events if by == UNEVEN else 0
             if run.found is not None or run.waits or run.why or work <= 0:
                 return out
+    never = min(flags - set().union(*(run.met for run in out)), default=None)
+    if never is not None and out:
+        out.append(GridRun(machine.plan, out[-1].setting, out[-1].clusters, why=f"no grid that was walked comes to {call(program.ops[never])}", at=never))
     return out
+
+
+def _in_turn(chosen: list[Setting], every: list[Setting], more: Callable[[list[Setting]], Iterable[Setting]]) -> Iterator[tuple[Setting, str]]:
+    yield from ((s, CHOSEN) for s in chosen)
+    yield from ((s, UNEVEN) for s in more(every))
+    yield from ((s, OTHER) for s in every if not any(s is c for c in chosen))
 
 
 def _chosen(settings: list[Setting]) -> list[Setting]:

@@ -90,7 +90,10 @@ def boxed(plan: Plan, op: Op) -> Box | None:
         outer = tensor.rank - 1 if op.name == "cp_async_rows" else 1
         row, col = outer if tensor.rank > 1 else None, 0
     name = lambda k: _axis(plan, op, tensor.axes, coords, k)  # noqa: E731 - two uses
-    return Box(row, col, name(row), name(col), rows, cols)
+    along_rows = name(row)
+    if op.name == "cp_async_rows" and any(along_rows in t.axes for t in plan.program.tensors.values() if t is not tensor):
+        along_rows = ""  # rows by number come from anywhere along an axis that others have, too
+    return Box(row, col, along_rows, name(col), rows, cols)
 
 
 def _shape(op: Op) -> tuple[int, int, str] | None:

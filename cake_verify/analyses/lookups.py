@@ -43,7 +43,9 @@ class Lookup(dict[tuple[int, int, int], Region]):
 
 
 class Columns(dict[Any, Region]):
-    """Atoms by a tensor-memory value, its first column (of scales there: with the first one's number): those of `cols` columns from there on."""
+    """Atoms by a tensor-memory value, its first column (of scales there: with the first one's number): those of `cols` columns from there on.
+
+    Raises `Found` where the region has no such columns."""
 
     __slots__ = ("cols", "regions", "tmem")
 
@@ -52,6 +54,8 @@ class Columns(dict[Any, Region]):
 
     def __missing__(self, at: Any) -> Region:
         first, width, lanes = at[0] if isinstance(at, tuple) else at, self.tmem.width, max(1, self.tmem.shape[1])
+        if not isinstance(at, tuple) and (first < 0 or first + self.cols > lanes):
+            raise Found("S032", tmem=self.tmem.name, col=first, cols=self.cols)
         found = self[at] = self.regions.columns(self.tmem.col + first * width // lanes, max(1, self.cols * width // lanes))
         return found
 

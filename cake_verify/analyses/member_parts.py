@@ -163,7 +163,7 @@ class MemberParts:
     def _same(self, s: Site, x: Expr, places: Moves) -> Iterator[Same]:
         """A product that no member's part is in, stored at a part of each."""
         assert isinstance(x.type, FragT)  # asked by the caller
-        product = next((self.made[n] for n in _names(x) if n in self.made), None)
+        product = next((self.made[n] for n in sorted(_names(x)) if n in self.made), None)
         if product is None or not places or self._differs(s, x):
             return
         for c in places:

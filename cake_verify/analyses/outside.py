@@ -64,7 +64,7 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     conds += ends_at
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
     told = {str(n.attrs["tensor"]) for e in conds for n in e.parts() if n.op == "ld"}
-    ends = (False, True) if len(told) == 1 else (False,)  # the greatest numbers of two tensors need not come together
+    ends: tuple[bool | str, ...] = (False, True) if len(told) == 1 else (False, *_apart(site, resolve, conds, told))  # the greatest numbers of two tensors need not come together
     stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e), any(n.op == "ld" for n in e.parts())) for k, e in masked])
     near = turning(conds)
     for args in arguments(program, names, (2,), CHOICES + sum(map(len, near.values())), near=near):
@@ -73,6 +73,14 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
             if found is not None:
                 return found
     return None
+
+
+def _apart(site: Site, resolve: Callable[[Expr], Expr], conds: Sequence[Expr], told: set[str]) -> list[str]:
+    """Of two tensors the one that loops end by, where they begin by the other one: a last round runs wherever the first one is."""
+    loops = [(resolve(x.lo), resolve(x.hi)) for x in site.loops if x.lo is not None and x.hi is not None]
+    begin, end = ({str(n.attrs["tensor"]) for x in loops for n in x[k].parts() if n.op == "ld"} for k in (0, 1))
+    guarded = any(n.op == "ld" for p in site.path if isinstance(p, If) for n in resolve(p.cond).parts())
+    return [*end] if len(begin) == len(end) == 1 and begin != end and begin | end == told and not guarded else []
 
 
 def _entries(site: Site) -> list[Expr]:
@@ -90,7 +98,7 @@ class _Laid:
     masked: list[tuple[int, Callable[[Position], Any], bool]]
 
 
-def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool) -> Outside | None:
+def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool | str) -> Outside | None:
     sizes = [e if isinstance(e, int) else args.get(e) for e in extents]
     bad: list[tuple[Position, int, int, int]] = []
     try:

@@ -41,13 +41,13 @@ class TooMany(Exception):
 @record(eq=False)
 class Position:
     """One execution: run-time scalars, loop variables (tiles as their fields by name), the member; `high` says which end of its declared
-    values an index tensor gives, `apart` that running offsets share all there is evenly, `tile` which tile of the schedule it is."""
+    values an index tensor gives (a name: that one the greatest, the others the least), `apart` that running offsets share all there is evenly, `tile` which tile of the schedule it is."""
 
     program: Program
     args: Mapping[str, int]
     names: Mapping[str, Any]
     member: int = 0
-    high: bool = False
+    high: bool | str = False
     tile: tuple[int, ...] = ()
     inside: bool = True
     apart: bool = False
@@ -79,8 +79,9 @@ class Position:
             return None
         if self.apart and tensor in prefix_tensors(self.program):
             return self._offset(tensor, stated, e)
-        end = evaluate(self.program, stated.hi if self.high else stated.lo, self.args)
-        return None if end is None else int(end) - 1 if self.high else int(end)
+        high = self.high is True or self.high == tensor
+        end = evaluate(self.program, stated.hi if high else stated.lo, self.args)
+        return None if end is None else int(end) - 1 if high else int(end)
 
     def _offset(self, tensor: str, stated: AssumeValues, e: Expr) -> int | None:
         """An element of running offsets that go from the least value that is stated to the greatest in even steps."""
@@ -248,7 +249,7 @@ def around(site: Site, program: Program) -> list[Expr]:
     return [resolve(e) for e in out]
 
 
-def positions(program: Program, site: Site, args: Mapping[str, int], high: bool = False, free: bool = False, apart: bool = False) -> tuple[Position, ...]:
+def positions(program: Program, site: Site, args: Mapping[str, int], high: bool | str = False, free: bool = False, apart: bool = False) -> tuple[Position, ...]:
     """Every execution of an operation for `args`, worked out once for all operations of its block. Raises `TooMany`.
 
     With `free` a condition on nothing but what memory holds may hold and may not: some memory lets the operation run.
@@ -276,7 +277,7 @@ class _Executions:
         self.conditions = [[None if free and memory_alone(c) else valued(program, c) for c in conjuncts(self.resolve(s.cond))] for s in site.path if isinstance(s, If)]
         self.found: list[Position] = []
 
-    def of(self, args: Mapping[str, int], high: bool, apart: bool) -> list[Position]:
+    def of(self, args: Mapping[str, int], high: bool | str, apart: bool) -> list[Position]:
         for member in range(self.site.role.members):
             self._from(0, 0, Position(self.program, args, {}, member, high, apart=apart))
         return self.found
@@ -311,11 +312,11 @@ def _taken(p: Position, parts: Sequence[Callable[[Position], Any] | None], arm: 
 
 
 def group_rows(program: Program, d: Scheduler) -> tuple[Expr, Expr] | None:
-    """How many offsets a grouped scheduler has, and the end of the last group at most; None where nothing states them."""
+    """How many offsets a grouped scheduler has (of one group where no extent says how many), and the end of the last group at most; None where nothing states it."""
     stated, tensor = declared_values(program, str(d.offsets)), program.tensors.get(str(d.offsets))
-    if stated is None or tensor is None or not tensor.extents:
+    if stated is None or tensor is None:
         return None
-    count = tensor.extents[0]
+    count = tensor.extents[0] if tensor.extents else 2
     return Expr("const", (), {"value": count}) if isinstance(count, int) else Expr("param", (), {"name": count}), stated.hi
 
 

@@ -302,6 +302,11 @@ def outside_view(r: Replay, found: Found) -> Fault:
     """A rectangle that leaves its view."""
     m, op = _now(r, found)
     d = found.data
+    if "tmem" in d:
+        region = r.plan.program.tmems[d["tmem"]]
+        message = f"{call(op)} touches columns {d['col']}..{d['col'] + d['cols']} of `{region.name}`, which has {region.shape[1]}"
+        return Fault("S032", message, _taken_from(r, m.role, op), ((op.span, "touched here"), (region.span, f"{region.shape[1]} columns")), facts={"tmem": region.name, "setting": str(r.setting)},
+                     help="the columns have to lie inside the region for every slot and iteration", trace=trace(r, [], (m, "outside the region")))  # fmt: skip
     view = r.plan.program.views[d["view"]]
     if "stage" in d:
         message = f"{call(op)} uses slot {d['stage']} of `{d['view']}`, which has {view.stages} stage{'s' if view.stages > 1 else ''}"

@@ -30,7 +30,7 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
             faults.append(_never(run))
         elif run.why or run.found is not None:
             doubts.append(Fault("S090", f"not decided: what blocks of one launch do to tensors that they share ({run.why or 'the walk of the grid stopped'})",
-                                run.plan.program.span, severity="note", facts={"setting": _setting(run)}))  # fmt: skip
+                                run.plan.program.span if run.at is None else run.plan.program.ops[run.at].span, severity="note", facts={"setting": _setting(run)}))  # fmt: skip
         for spin, update in run.open[:1]:
             if not doubts:
                 doubts.append(_unclear(run, spin, update))
@@ -145,6 +145,8 @@ def _replaced(run: GridRun, data: dict[str, Any]) -> Fault:
 
 def _too_soon(run: GridRun, data: dict[str, Any]) -> Fault:
     """The first link of a chain reads what only its own block, or a later one, writes."""
+    if data["now"] is None:
+        return _nobody(run, data)
     tensor, read, write, behind = str(data["tensor"]), data["old"], data["now"], data["behind"]
     first, second = _op(run, read), _op(run, write)
     common = _elements(_shared(read.box, write.box))
@@ -167,6 +169,17 @@ def _too_soon(run: GridRun, data: dict[str, Any]) -> Fault:
     help = f"let the first tile of the chain read nothing{f': `if {field} > 0:`' if field else ''}; where `{tensor}` holds data at the start, say so: `{tensor}: LM.{param.kind}{param.rank}d[..].inout`"
     return Fault("S042", message, first.span, related if guard is None else ((guard.head, "under this condition"), *related), help=help, fixes=tuple(fixes), trace=lines,
                  facts={"tensor": tensor, "role": read.member.role, "elements": common, "setting": _setting(run)})  # fmt: skip
+
+
+def _nobody(run: GridRun, data: dict[str, Any]) -> Fault:
+    """Elements that no block writes, read beside those that one does."""
+    tensor, read, left = str(data["tensor"]), data["old"], data["left"]
+    first, second, param = _op(run, read), _op(run, left), run.plan.program.tensors[str(data["tensor"])]
+    message = f"{call(first)} of {_who(run, read.member, read.scope)} reads elements of `{tensor}` that no block writes, behind those that a block has left"
+    lines = (_line(run, left.member, second, left.scope, f"writes {tensor}{_elements(left.box)}"), _line(run, read.member, first, read.scope, f"reads {tensor}{_elements(read.box)}, as it was before the launch"))
+    help = f"let as much be written as is read; where `{tensor}` holds data at the start, say so: `{tensor}: LM.{param.kind}{param.rank}d[..].inout`"
+    return Fault("S042", message, first.span, ((second.span, "written here"), (param.span, "not declared to hold anything at the start")), help=help, trace=lines,
+                 facts={"tensor": tensor, "role": read.member.role, "elements": _elements(read.box), "setting": _setting(run)})  # fmt: skip
 
 
 def _first_field(run: GridRun, read: Access, behind: Access) -> str:

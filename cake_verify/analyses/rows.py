@@ -6,6 +6,7 @@ obligation of the launcher. Reads past the end only bring rows that nobody uses;
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cake_ir.fault import Fix
@@ -18,13 +19,15 @@ from cake_verify.analyses import edits, trips
 from cake_verify.analyses.plan import Plan, Step
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.runs import run_of
 from cake_verify.analyses.sites import boxed
 from cake_verify.analyses.state import Found, Member
 
 
 @record(eq=False)
 class Range:
-    """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant)."""
+    """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant). `late`: how far behind
+    the offset the first of rows begins that have a number each, as a sum."""
 
     op: Op
     coordinate: int
@@ -32,6 +35,7 @@ class Range:
     read: int
     rows_at: int | None
     rows: int
+    late: tuple[int, dict[str, int]] | None = None
 
 
 def _writes_tensor(op: Op, plan: Plan) -> bool:
@@ -53,8 +57,13 @@ def guarded(plan: Plan, op: Op) -> Range | None:
         return None
     resolve = trips.resolver_of(plan.program, plan.sites[op.id].role)
     for k, e in enumerate(coords):
-        for n in outside_reads(resolve(e)):
+        run = run_of(plan.program, plan.sites[op.id].role, e)  # rows that have a number each
+        if run is None and isinstance(e.type, FragT):
+            continue
+        for n in outside_reads(run[0] if run is not None else resolve(e)):
             if n.op == "ld" and n.attrs["tensor"] in prefix:
+                if run is not None:
+                    return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), None, run[1], trips.linear(Expr("sub", (run[0], n))))  # type: ignore[call-overload]  # as below
                 extent = boxed(op, k)
                 rows = plan.code.ops[op.id].index.get("rows")
                 is_rows = rows is not None and extent == _view_rows(op)
@@ -96,6 +105,33 @@ def _view_rows(op: Op) -> int:
     return view.type.rows if isinstance(view, Expr) and isinstance(view.type, ViewT) else -1
 
 
+def _behind(plan: Plan, op: Op, constant: int, terms: dict[str, int]) -> Callable[[Member, int], int | None]:
+    """The element that lies a sum of tile fields, rounds and members behind an offset; None where something else is in the sum."""
+    loops = plan.sites[op.id].loops
+
+    def value(m: Member, scope: dict[str, Any], term: str) -> Any:
+        if term.startswith("role_index"):
+            return m.index
+        if term.startswith("?"):
+            return scope.get(term[1:])
+        tiles = [x for x in loops if x.kind == "tiles" and term.startswith("tile.")]
+        if len(tiles) != 1:
+            return None
+        fields = plan.program.schedulers[str(tiles[0].scheduler)].fields
+        return dict(zip(fields, scope.get(tiles[0].var, ()), strict=False)).get(term[5:])
+
+    def behind(m: Member, offset: int) -> int | None:
+        scope, first = m.variables(), offset + constant
+        for term, n in terms.items():
+            x = value(m, scope, term)
+            if not isinstance(x, int):
+                return None
+            first += n * x
+        return first
+
+    return behind
+
+
 def check_rows(plan: Plan, op: Op) -> Step | None:
     """A step that raises when the rows written leave the sequence that the coordinate belongs to."""
     found = guarded(plan, op)
@@ -105,12 +141,16 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
     number = op.id
     k, tensor, read, rows_at, fixed = found.coordinate, found.tensor, found.read, found.rows_at, found.rows
 
+    late = _behind(plan, op, *found.late) if found.late is not None else None
+
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         i = m.lds.get(read)
         if i is None:
             return None
         start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
-        first = v[at][k]
+        first = v[at][k] if late is None else late(m, start)
+        if first is None:
+            return None
         n = fixed if rows_at is None else min(v[rows_at], fixed)
         if n == min(fixed, end - first):
             m.world.exact.add(number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from cake_ir.fault import Fault
 from cake_ir.ops import effects_of
@@ -37,6 +38,7 @@ from cake_verify.analyses.rows import guarded, what_is_left
 from cake_verify.analyses.settings import TRIALS, Setting, Settings
 from cake_verify.analyses.state import Found, Undecided
 from cake_verify.analyses.trips import Loop, canonical, spoken
+from cake_verify.analyses.uneven_shares import uneven
 from cake_verify.analyses.unread_choice import lost_fault, lost_side
 from cake_verify.analyses.unread_parts import Parts, candidates, end_of_run
 from cake_verify.analyses.unread_runs import Doubts
@@ -171,7 +173,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
         if not settings:
             undecided.append(Fault("S090", "not decided: no arguments satisfy every `lm.assume` among those tried", program.span, severity="note"))
     if not undecided and not any(f.severity == "error" for f in faults):
-        shared, undecided = grid_faults(walks(machine, settings, search.prefix, work - events))
+        shared, undecided = grid_faults(walks(machine, settings, search.prefix, work - events, more=partial(uneven, search)))
         faults = shared or faults
     return SafetyResult((*static, *_roots(faults)), tuple(undecided), events, tuple(settings))
 
@@ -195,7 +197,7 @@ def check_bound(program: Program, alias: Mapping[str, str], work: int = WORK) ->
     """Decide what changes where several parameters are bound to one tensor; `alias` gives them one name. The program has to be safe otherwise."""
     search = Settings(program)
     settings, _ = search.find()
-    faults, undecided = grid_faults(walks(Machine(Plan(program)), settings, search.prefix, work, alias))
+    faults, undecided = grid_faults(walks(Machine(Plan(program)), settings, search.prefix, work, alias, partial(uneven, search)))
     return SafetyResult(tuple(faults), tuple(undecided), 0, tuple(settings))
 
 

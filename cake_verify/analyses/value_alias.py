@@ -38,9 +38,9 @@ def _read(program: Program) -> frozenset[str]:
     return frozenset(e.type.view for s in sites(program).ops for e in _operands(program, s.op) if isinstance(e.type, ViewT))
 
 
-def _operands(program: Program, op: Op) -> list[Expr]:
+def _operands(program: Program, op: Op, mode: str = "r") -> list[Expr]:
     touches = [t for e in effects_of(op, program) for t in (e.touches if isinstance(e, Issue) else (e,) if isinstance(e, Touch) else ())]
-    found = [op.operands.get(t.operand) for t in touches if t.space == "smem" and t.mode == "r"]
+    found = [op.operands.get(t.operand) for t in touches if t.space == "smem" and t.mode == mode]
     return [e for e in found if isinstance(e, Expr)]
 
 
@@ -48,7 +48,8 @@ def overwritten(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[
     """The check of what an operation reads through views that share bytes; None where it reads no such view."""
     program = walk.plan.program
     both = shared(program)
-    checks = [_check(walk, op, name, e.type.view) for name, e in op.operands.items() if isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view in both and e in _operands(program, op)]
+    read, own = _operands(program, op), _operands(program, op, "w")  # what an operation writes before it reads it, as a scratch, is its own
+    checks = [_check(walk, op, name, e.type.view) for name, e in op.operands.items() if isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view in both and e in read and e not in own]
     if not checks:
         return None
 

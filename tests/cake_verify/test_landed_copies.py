@@ -118,3 +118,32 @@ def test_rows_by_number_are_those_of_the_outermost_axis(tmp_path: Path) -> None:
     run = simulate(program, tensors, scalars, ctas=2)
     assert run.ok and np.array_equal(run.outputs["O"].astype(np.float32), want)
     assert "KV_stride1" in lower(program).text
+
+
+SHIFTED = """
+@cake.schedule(target=("sm_80", "sm_89"))
+def shifted(lm, X: LM.gmem2d[LM.f16, "T", 64], W: LM.gmem2d[LM.f16, 64, 64], Y: LM.gmem2d[LM.f16, "T", 64], T: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(T > 0)
+    pool = lm.smem(16384)
+    x = pool.view(offset=0, shape=(64, 64), dtype=lm.f16, swizzle="128b")
+    w = pool.view(offset=8192, shape=(64, 64), dtype=lm.f16, swizzle="128b")
+    team = lm.role(warps=range(0, 4))
+    meet = lm.named_barrier(team)
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(T, 64),), names=("m",))
+    with team:
+        for t in lm.tiles(sched):
+            acc = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc", init=0.0)
+            x.cp_async_rows(X, rows=lm.iota(acc, axis=0, base=t.m * 64 - 1), coords=(0, 0))
+            w.cp_async(W, coords=(0, 0))
+            lm.cp_commit()
+            lm.cp_wait(pending=0)
+            lm.sync(meet)
+            for k in lm.static_range(4):
+                lm.mma(acc, x.cols(16 * k, 16).ldmatrix(form="a", like=acc), w.cols(16 * k, 16).ldmatrix(form="b", like=acc))
+            lm.store(Y, lm.cast(acc, lm.f16), coords=(0, t.m * 64), clip=True)
+"""
+
+
+def test_rows_by_number_lie_where_their_numbers_say() -> None:
+    assert verify_text(SHIFTED).verdict == "pass"

@@ -22,7 +22,9 @@ from bench.verify.cases.strangers import STRANGERS
 from bench.verify.cases.strangers_more import STRANGERS_MORE
 from bench.verify.cases.strangers_other_targets import STRANGERS_OTHER_TARGETS
 from bench.verify.cases.streams import STREAMS
+from bench.verify.cases.visitors import VISITORS
+from bench.verify.cases.visitors_more import VISITORS_MORE
 
-CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE, *STRANGERS_OTHER_TARGETS, *FRONTIER)}
+CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE, *STRANGERS_OTHER_TARGETS, *FRONTIER, *VISITORS, *VISITORS_MORE)}
 
 __all__ = ["CASES", "Case", "Filled"]

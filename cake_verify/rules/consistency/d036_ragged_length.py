@@ -58,7 +58,7 @@ def best(lm, Q: LM.tma2d[LM.bf16, 64, 64], K: LM.tma3d[LM.bf16, "PAGES", 128, 64
 PAGE = Page(
     code="D036",
     title="columns behind a length read from memory",
-    statement="In a loop over as many tiles as a length read from memory needs, the columns of the last tile that lie behind the length are masked before a minimum, a maximum or an argmin runs over a product's columns, "
+    statement="In a loop over as many tiles as a length read from memory needs, the columns of the last tile that lie behind the length are masked before a minimum, a maximum or an argmin, also one over all warps of a role, runs over a product's columns, "
     "by positions that follow the tile.",
     why="A tile of a page holds what somebody left there, and no value of an operand is neutral for a maximum of products: one key too many changes every row.",
     failing=edit(_SCORES, ("lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)", "acc * 1.0")),
@@ -182,6 +182,10 @@ class _Flow:
                 if loop is not None and (fresh or self.zeros.get(name) is loop):
                     self.state[name] = _Columns(loop)
             return
+        if op.name == "reduce_across" and op.attrs.get("axis") == 1 and op.attrs["op"] in ("max", "min") and isinstance(x := op.operands["x"], Expr):
+            columns = self.value(x, op, loop)
+            if columns is not None and columns.loop is loop and isinstance(x.type, FragT):
+                self._select(x, op, columns, x.type.cols, str(op.attrs["op"]))
         value = op.operands.get("value")
         result = self.value(value, op, loop) if op.name == "compute" and isinstance(value, Expr) else None
         zero = loop is not None and isinstance(value, Expr) and value.op == "frag" and value.attrs.get("init") == 0
@@ -222,12 +226,12 @@ class _Flow:
         run = run_of(self.program, self.role, e.args[0]) if isinstance(t, FragT) and t.form == "colvec" else None
         return None if run is None else (e, run[0])
 
-    def _select(self, e: Expr, op: Op, columns: _Columns, cols: int) -> None:
+    def _select(self, e: Expr, op: Op, columns: _Columns, cols: int, over: str = "") -> None:
         found = self._ragged(columns.loop)
         if found is None or found.tile not in (cols, cols * self.members):
             return
         length, tile = found.length, found.tile
-        what = str(e.attrs.get("op", e.op))
+        what = over or str(e.attrs.get("op", e.op))
         name = spoken(columns.loop.hi.args[0]) if columns.loop.hi is not None and columns.loop.hi.op == "cdiv" and found.apart == 1 else spoken(length)
         related = ((columns.loop.head, f"the last round has fewer than {tile} of them"),)
         facts = {"role": self.role, "reduction": what}
@@ -249,7 +253,7 @@ class _Flow:
     def _wrong(self, mask: Expr, base: Expr, of: _Length, loop: For, other: bool) -> tuple[str, tuple[Fix, ...]] | None:
         """What is wrong with a mask that compares with the length of the loop."""
         end = self.resolve(mask.args[1])
-        if _still(base) and _plain(end, loop):
+        if _still(base) and (_plain(end, loop) or canonical(end) == canonical(of.length)):
             return f"this mask does not follow the tile: its base moves by 0 a round, the tiles by {of.tile * of.apart}", ()
         if other:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import gcd
 
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Operand, Param, Program
@@ -250,7 +251,9 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     tiles = d.tiles[d.names.index(field)]
     if tiles.op != "cdiv" or tiles.args[0].attrs.get("name") != extent or tiles.args[1].attrs.get("value") != stride:
         return None
-    if ranges.of(program, None, tiles.args[0]).multiple_of(stride):
+    many = ranges.of(program, None, tiles.args[0])
+    sure = gcd(stride, many.mod, many.rem) if many.exact is None else gcd(stride, many.exact)  # elements that even the last tile has
+    if sure == stride or (len(line.terms) == 1 and line.constant + n <= sure):
         return None
     return Fault("S033", f"the last tile along `{field}` reaches past `{extent}`, the end of `{tensor.name}`, unless {stride} divides it", site.op.span,
                  ((tensor.span, f"extent `{extent}`"), (d.spans.get("tiles", d.span), f"tiles of {stride}")),

@@ -12,7 +12,7 @@ from cake_ir.program import Expr, If, Program
 from cake_ir.record import record
 from cake_ir.types import TileT
 from cake_verify.analyses import edits, ranges
-from cake_verify.analyses.affine import Affine, affine
+from cake_verify.analyses.affine import Affine, affine, shifted
 from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
 from cake_verify.analyses.sites import Site, boxed, sites, stores_by_tensor
@@ -96,7 +96,9 @@ def _store(program: Program, s: Site, alone: bool) -> Fault | None:
             mentioned |= _names(program, s, loop.lo)
     fault = _missing(program, s, mentioned)
     if fault or len(known) < len(lines):
-        return fault
+        # what an argument moves one launch by leaves gaps for another one
+        beside = [b for a, e in zip(lines, coords, strict=True) if (b := a if a is not None else shifted(program, s.role.name, e)) is not None] if not fault else []
+        return fault or (next((f for axis, a in enumerate(beside) if (f := _strides(program, s, axis, a, alone and not a.open))), None) if len(beside) == len(lines) else None)
     for axis, line in enumerate(_started(program, s, known)):
         fault = _strides(program, s, axis, line, alone)
         if fault:
@@ -138,7 +140,10 @@ def _names(program: Program, s: Site, e: Expr) -> set[str]:
     level = [e]
     for last in (*[False] * _CHAIN, True):
         deeper: list[Expr] = []
+        wanted = {id(a) for x in level for n in x.parts() for a in (n.args[1:] if n.op == "iota" else n.args)} | {*map(id, level)}
         for node in (n for x in level for n in x.parts()):
+            if id(node) not in wanted:  # the place whose shape positions have: they do not depend on what lies there
+                continue
             if node.op == "field":
                 out.add(f"{node.args[0].attrs.get('name')}.{node.attrs['name']}")
             elif node.op == "role_index":
@@ -160,7 +165,7 @@ def _names(program: Program, s: Site, e: Expr) -> set[str]:
                 for loop in s.loops:
                     if loop.kind == "tiles" and isinstance(loop.var_type, TileT):
                         d = program.schedulers[str(loop.scheduler)]
-                        out |= {f"{loop.var}.{name}" for name, extent in zip(d.names, d.cluster, strict=False) if extent > 1}
+                        out |= {f"rank.{loop.var}.{name}" for name, extent in zip(d.names, d.cluster, strict=False) if extent > 1}
         level = deeper
     return out | seen
 
@@ -184,8 +189,10 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
         if d.kind == "grouped":
             continue
         for k, name in enumerate(d.names):
-            if f"{loop.var}.{name}" not in seen and ranges.of(program, None, d.tiles[k]).exact != 1:
-                return Fault("Q001", f"tiles along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{written(loop.var)}.{name}` runs here"),),
+            apart = d.cluster[k] if k < len(d.cluster) and f"rank.{loop.var}.{name}" in seen else 1
+            if f"{loop.var}.{name}" not in seen and ranges.of(program, None, d.tiles[k]).hi > apart:
+                what = "tiles" if apart == 1 else "tiles of one rank"
+                return Fault("Q001", f"{what} along `{name}` all write the same place of `{s.op.attrs['tensor']}`", span, ((loop.head, f"`{written(loop.var)}.{name}` runs here"),),
                              f"let a coordinate depend on `{written(loop.var)}.{name}`", (), {"axis": name, "tensor": str(s.op.attrs["tensor"])})  # fmt: skip
     if _every_block(program, s) and "block" not in seen:
         tensor = s.op.attrs["tensor"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -166,3 +168,15 @@ def test_a_share_that_is_waited_for_by_its_number_is_one_that_its_tile_has_store
     (error,) = verify_text(lost).errors
     assert error.code == "S043" and "nothing in this launch writes `PART`" in error.message
     assert codes(edited(lost, ('PART: LM.gmem3d[LM.f32, "P", "G", 512]', 'PART: LM.gmem3d[LM.f32, "P", "G", 512].const'))) == []
+
+
+GATHERED = (Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus" / "allgather_gemm_overlap.py").read_text("utf-8")
+CARRIED = "            for k in lm.range(K // BK):\n                c = lm.step(hop)"
+
+
+def test_what_no_block_writes_is_read_by_none() -> None:
+    assert CARRIED in GATHERED and verify_text(GATHERED).verdict == "pass"
+    short = GATHERED.replace(CARRIED, CARRIED.replace("K // BK", "K // BK - 1"))
+    (error,) = verify_text(short).errors
+    assert error.code == "S042" and "that no block writes" in error.message
+    assert verify_text(short.replace('A: LM.tma2d[LM.bf16, "M", "K"]', 'A: LM.tma2d[LM.bf16, "M", "K"].inout')).verdict == "pass"

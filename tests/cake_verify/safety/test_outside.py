@@ -62,3 +62,28 @@ def test_what_stands_in_front_of_the_first_row_is_outside_too() -> None:
     (error,) = verify_text(text).errors
     assert error.code == "S033" and "in front of `X`" in error.message
     assert not verify_text(text.replace("row >= 0", "row >= 1")).errors
+
+
+PAIRS = """
+@cake.schedule(target="sm_90a")
+def pairs(lm, FROM: LM.gmem1d[LM.i32, "TOK"].const, X: LM.gmem2d[LM.f32, "TOK", 128], Y: LM.gmem2d[LM.f32], TOK: LM.i32):
+    lm.assume(TOK > 0)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(TOK, 8),), names=("p",))
+    with work:
+        for t in lm.tiles(sched):
+            first = lm.cast(lm.ld(FROM, 8 * t.p), lm.f32)
+            x = lm.load(X, coords=(0, 8 * t.p), shape=(1, 128))
+            lm.store(Y, first + x, coords=(0, ROWS * t.p))
+"""
+ONE = PAIRS.replace("ROWS", "1")
+
+
+def test_the_first_element_of_a_tile_exists_however_ragged_the_tile() -> None:
+    assert verify_text(ONE).verdict == "pass"
+
+
+@pytest.mark.parametrize(("rows", "divisor", "inside"), [(4, 4, True), (4, 2, False), (8, 4, False), (8, 8, True), (2, 4, True)])
+def test_what_the_extent_is_a_multiple_of_says_how_much_the_last_tile_has(rows: int, divisor: int, inside: bool) -> None:
+    text = PAIRS.replace("ROWS", str(rows)).replace("TOK > 0", f"TOK % {divisor} == 0").replace("shape=(1, 128)", f"shape=({rows}, 128)")
+    assert [d.code for d in verify_text(text).errors] == ([] if inside else ["S033"])

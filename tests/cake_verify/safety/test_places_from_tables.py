@@ -72,3 +72,60 @@ def test_copies_that_a_table_places_lie_along_one_axis(view: str, tensor: str, r
     right = f"{view}.cp_async({tensor}, coords=(t.h * D, {row}),"
     found = verify_text(corpus("blocksparse_prefill", (right, right.replace(f"(t.h * D, {row})", f"({row}, t.h * D)"))))
     assert [d.code for d in found.errors][:1] == ["D035"] and found.errors[0].span.line == corpus("blocksparse_prefill").split("\n").index(next(x for x in corpus("blocksparse_prefill").split("\n") if right in x)) + 1
+
+
+POOLED = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def pooled(lm, POOL: LM.gmem2d[LM.f32, "SR", 512].inout, X: LM.gmem2d[LM.f32, "B", 512], SLOT: LM.gmem1d[LM.i32, "B"], B: LM.i32, H: LM.i32, SR: LM.i32, SLOTS: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(SR == SLOTS * H and H > 0 and SLOTS > 0)
+    lm.assume_values(SLOT, 0, SLOTS)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(H, B), names=("h", "b"))
+    with work:
+        for t in lm.tiles(sched):
+            row = lm.ld(SLOT, t.b) * H + t.h
+            lm.store(POOL, lm.load(POOL, coords=(0, row), shape=(512,)) + lm.load(X, coords=(0, t.b), shape=(512,)), coords=(0, row))
+"""
+
+
+def test_parts_of_the_entries_of_a_table_are_apart_where_the_parts_are_as_many_as_the_factor_says() -> None:
+    assert verify_text(POOLED).verdict == "pass"
+    assert verify_text(POOLED.replace("* H + t.h", "* SLOTS + t.h").replace("SLOT, 0, SLOTS", "SLOT, 0, H")).verdict != "pass"
+
+
+FLAT = POOLED.replace("SR == SLOTS * H", "SR == SLOTS * H * 4").replace("tiles=(H, B), names=(\"h\", \"b\")", "tiles=(2, H, B), names=(\"p\", \"h\", \"b\")").replace("shape=(512,)", "shape=(2, 512)").replace(
+    "lm.ld(SLOT, t.b) * H + t.h", "(lm.ld(SLOT, t.b) * H + t.h) * 4 + t.p * 2").replace("lm.load(X, coords=(0, t.b), shape=(2, 512))", "1.0")  # fmt: skip
+
+
+def test_parts_of_parts_are_apart_too_as_long_as_an_access_keeps_to_one() -> None:
+    assert verify_text(FLAT).verdict == "pass"
+    assert verify_text(FLAT.replace("* 4 + t.p * 2", "* 4 + t.p")).verdict != "pass"
+
+
+SCATTERED = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def scattered(lm, Y: LM.gmem2d[LM.f32, "B", "V"].inout, IDS: LM.gmem2d[LM.i32, "B", "M"], B: LM.i32, V: LM.i32, M: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(M == 256)
+    lm.assume_values(IDS, 0, V)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(B,), names=("b",))
+    with work:
+        for t in lm.tiles(sched):
+            for i in lm.range(ROUNDS):
+                at = lm.load(IDS, coords=(128 * i, t.b), shape=(128,), form="vec")
+                y = lm.load(Y, coords=(at, t.b), shape=(128,), form="vec", like=at)
+                lm.store(Y, y * 0.5, coords=(at, t.b))
+"""
+
+
+def test_a_lane_reads_and_writes_the_elements_that_its_own_numbers_name() -> None:
+    once = SCATTERED.replace("            for i in lm.range(ROUNDS):\n", "            for i in lm.static_range(1):\n").replace("M == 256", "M == 128")
+    assert verify_text(once).verdict == "pass"
+    other = once.replace("lm.store(Y, y * 0.5, coords=(at,", "to = at + 0\n                lm.store(Y, y * 0.5, coords=(to,")
+    assert verify_text(other).verdict == "undecided"
+
+
+def test_the_numbers_of_another_round_may_name_another_lanes_elements() -> None:
+    assert verify_text(SCATTERED.replace("ROUNDS", "M // 128")).verdict == "undecided"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -97,3 +99,10 @@ def test_what_is_not_is_refused_and_shown(edits: tuple[tuple[str, str], ...], co
 def test_a_product_does_not_write_the_columns_that_it_reads() -> None:
     (error,) = verify_text(GOOD.replace("cols=64, width=32", "cols=32, width=32"), suggest=False).errors
     assert error.code == "S007" and "`acc` and `prob` overlap" in error.message
+
+
+@pytest.mark.parametrize(("slots", "inside"), [(3, True), (4, True), (5, False)])
+def test_a_slot_that_places_columns_has_its_columns_in_the_region(slots: int, inside: bool) -> None:
+    text = (Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus" / "tcgen05_fp8_promote.py").read_text("utf-8")
+    found = verify_text(text.replace("sets = lm.pipeline(stages=4)", f"sets = lm.pipeline(stages={slots})"))
+    assert [d.code for d in found.errors] == ([] if inside else ["S032"]), found.errors
