@@ -28,7 +28,7 @@ PAGE = Page(
     failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
     passing=NEAREST,
     limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B) (or the least of E and another number), or from a number that conditions hold below E, or for those that a table names which `lm.assume_values` states to hold all of them, E no known multiple of B. A mask "
-    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it) or `lm.in_bounds` on the way "
+    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it), `lm.in_bounds` or what a masked or clipped load brought on the way "
     "counts as one that is right.",
     sources=("HW048",),
 )
@@ -156,6 +156,9 @@ class _Flow:
         computed = [(s.targets, s.op.operands["value"]) for s in sites(program).of_role(role) if s.op.name == "compute"]
         # Names bound to positions or to a masked value somewhere in the role: a name keeps one meaning in practice.
         self.positions = {t for targets, value in computed for t in targets if isinstance(value, Expr) and _numbers(value)}
+        loads = [s for s in sites(program).of("load") if s.role.name == role and "tensor" in s.op.attrs]
+        # What a masked or clipped load brings is the fill beyond the end: a comparison with it leaves out what lies there.
+        self.positions |= {t for s in loads if s.op.attrs.get("clip") or (isinstance(mask := s.op.operands.get("mask"), Expr) and self.by_position(mask)) for t in s.targets}
         self.infinite = {t for targets, value in computed for t in targets if isinstance(value, Expr) and value.op == "where" and self.by_position(value.args[0])}
 
     def run(self, body: tuple[Stmt, ...], loops: tuple[str, ...] = ()) -> list[Fault]:
@@ -226,7 +229,7 @@ class _Flow:
         return e.op == "var" and e.attrs["name"] in self.infinite
 
     def by_position(self, mask: Expr) -> bool:
-        """Whether a mask speaks of positions, by `lm.iota`, `lm.in_bounds` or a name that holds the former."""
+        """Whether a mask speaks of positions, by `lm.iota`, `lm.in_bounds` or a name that holds the former, or what a load brought that ends where the tensor does."""
         return any(x.op in ("iota", "in_bounds") or (x.op == "var" and x.attrs["name"] in self.positions) for x in mask.parts())
 
 
