@@ -93,8 +93,8 @@ def beyond_end(program: Program, s: Site, tensor: Param) -> Beyond | None:
     if not offsets or not isinstance(coords, tuple):
         return None
     if isinstance(mask, Expr):
-        found = _masked(program, s, coords[0], mask) if tensor.rank == 1 and tensor.extents else None
-        return found if found is not None and found.offsets in offsets and _reach(program, found.offsets, tensor.extents[0]) else None
+        n = len(tensor.extents)
+        return next((x for x in _masked(program, s, coords, mask) if n == len(coords) and x.offsets in offsets and _reach(program, x.offsets, tensor.extents[n - 1 - x.axis])), None)
     for r in steps_of(program, s):
         if r.axis < len(tensor.extents) and _reach(program, r.offsets, tensor.extents[len(tensor.extents) - 1 - r.axis]) and covered(s.op, r.axis) + r.late > 1:
             return Beyond(r.offsets, r.axis, None, None, r.loop)
@@ -111,23 +111,27 @@ def _reach(program: Program, offsets: str, extent: int | str) -> bool:
     return constant >= 1 and terms == name
 
 
-def _masked(program: Program, s: Site, e: Expr, mask: Expr) -> Beyond | None:
-    """How far the elements that a mask lets through reach behind the end of their sequence, by every part of the mask that counts them."""
-    if isinstance(e.type, FragT):
-        return None
-    first = linear(resolver_of(program, s.role.name)(e))
+def _masked(program: Program, s: Site, coords: tuple[Expr, ...], mask: Expr) -> Iterator[Beyond]:
+    """How far the elements that a mask lets through reach behind the end of their sequence, by axis, where every part of the mask that counts them does."""
+    ends = mask_ends(program, s)[0]
     loops = {f"?{x.var}": x for x in s.loops}
-    start = {t: n for t, n in first[1].items() if t not in loops}
-    found: list[Beyond] = []
-    for axis, passed in mask_ends(program, s)[0]:
-        more_than, terms = linear(passed)
-        constant, end = first[0] + more_than, _plus(first[1], terms)
-        more = {t: end.pop(t) for t in loops if t in end}
-        if axis or not _next(start, end) or (constant <= 0 and not any(n > 0 for n in more.values())):
-            return None
-        moving = next((loops[t] for t, n in more.items() if n), None)
-        found.append(Beyond(_head(start), 0, None if more else constant, defined(program, s.role.name, mask), moving or next((loops[t] for t in first[1] if t in loops), None)))
-    return found[0] if found else None
+    resolve = resolver_of(program, s.role.name)
+    for axis in sorted({k for k, _ in ends if k < len(coords)}):
+        if isinstance(coords[axis].type, FragT):
+            continue
+        at, live = linear(resolve(coords[axis]))
+        start = {t: n for t, n in live.items() if t not in loops}
+        found: list[Beyond] = []
+        for _, passed in (x for x in ends if x[0] == axis):
+            left, terms = linear(passed)
+            constant, end = at + left, _plus(live, terms)
+            more = {t: end.pop(t) for t in loops if t in end}
+            if not _next(start, end) or (constant <= 0 and not any(n > 0 for n in more.values())):
+                found = []
+                break
+            moving = next((loops[t] for t, n in more.items() if n), None)
+            found.append(Beyond(_head(start), axis, None if more else constant, defined(program, s.role.name, mask), moving or next((loops[t] for t in live if t in loops), None)))
+        yield from found[:1]
 
 
 __all__ = ["Beyond", "Ragged", "beyond_end", "steps_of"]

@@ -42,10 +42,11 @@ PAGE = Page(
     why="With `<` for `<=` the tile that starts at the last position is skipped, and one token in 64 loses the key that it may look at.",
     failing=edit(_SUM, ("if i * 64 <= n:", "if i * 64 < n:")),
     passing=_SUM,
-    limits="Branches that are one step too strict for a mask below them, where both are sums of the same terms. A branch that leaves out more is taken for a division into parts that are handled elsewhere, one that leaves out less costs time only.",
+    limits="Branches by `<` or `>` that are one step too strict for a mask below them, where both are sums of the same terms. A branch that leaves out more is taken for a division into parts that are handled elsewhere, one that leaves out less costs time only.",
 )
 
 _COMPARED = ("lt", "le", "gt", "ge")
+_LOOSER = {"lt": "<=", "gt": ">="}
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -54,7 +55,7 @@ def check(program: Program) -> Iterator[Fault]:
         return
     told: set[int] = set()
     for s in sites(program).ops:
-        guards = [(p, c) for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True) if arm for c in conjuncts(p.cond) if c.op in _COMPARED and id(c) not in told]
+        guards = [(p, c) for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True) if arm for c in conjuncts(p.cond) if c.op in _LOOSER and id(c) not in told]
         value = s.op.operands.get("value") if guards else None
         for m in value.parts() if isinstance(value, Expr) else ():
             for mask in conjuncts(m.args[0]) if m.op == "where" else ():
@@ -96,10 +97,9 @@ def _one_too_strict(program: Program, s: Site, c: Expr, needed: tuple[int, dict[
 
 
 def _fault(program: Program, s: Site, branch: If, c: Expr, mask: Expr) -> Fault:
-    looser = {"lt": "<=", "gt": ">="}.get(c.op)
     fixes: tuple[Fix, ...] = ()
-    if looser is not None and c.span.line and c.span.line == c.span.end_line:
-        fixes = (edits.replace(c.span, f"{spoken(c.args[0])} {looser} {spoken(c.args[1])}"),)
+    if c.span.line and c.span.line == c.span.end_line:
+        fixes = (edits.replace(c.span, f"{spoken(c.args[0])} {_LOOSER[c.op]} {spoken(c.args[1])}"),)
     where = (mask.span, "lets an element of it through") if mask.span.line else (s.op.span, "masked here")
     return Fault("Q031", f"`{spoken(c)}` skips a tile of which the mask would let an element through", c.span if c.span.line else branch.head, (where,),
                  "let the branch through wherever the mask lets something through", fixes, {"role": s.role.name})  # fmt: skip
