@@ -40,8 +40,8 @@ def ends(warp: Warp, paired: bool) -> tuple[Cta, ...]:
 
 
 def allocated(program: Program) -> int:
-    """Columns of a CTA's one allocation: the power of two at or above the highest that its regions use."""
-    return max(32, 1 << (max(d.col + d.width for d in program.tmems.values()) - 1).bit_length())
+    """Columns of a CTA's one allocation: the power of two at or above the highest that its regions use, all there are at most."""
+    return min(COLUMNS, max(32, 1 << (max(d.col + d.width for d in program.tmems.values()) - 1).bit_length()))
 
 
 class TmemAccess:
