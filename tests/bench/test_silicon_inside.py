@@ -38,7 +38,7 @@ def test_every_copy_of_a_schedule_is_disturbed_with_the_bytes_of_its_own_box(nam
     for helper, call in ((r"tma_(?:store|reduce)_\w+|bulk_store", "cake_clog"), (r"store_shared\w*|stmatrix\w*", "cake_queue"), (r"tma_load_\w+|bulk_load", "cake_late")):
         for line in re.findall(rf"^DEVICE void (?:{helper})\(.*", head, re.M):
             assert call in line, line
-    assert changed.count("cake_lag();") == kernel.count("pool = ") == 1
+    assert changed.count("cake_lag();") == kernel.count("pool = ") == (made.manifest.launches[0].smem > 0), "what shares nothing has no late start"
 
 
 def test_the_scratch_is_there_where_shared_memory_is_left_for_it() -> None:

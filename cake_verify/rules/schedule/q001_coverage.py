@@ -186,7 +186,7 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
         if loop.kind != "tiles" or not isinstance(loop.var_type, TileT):
             continue
         d = program.schedulers[str(loop.scheduler)]
-        if d.kind == "grouped":
+        if d.kind == "grouped" or (d.kind == "grid" and "block" in seen):  # a block has one tile
             continue
         for k, name in enumerate(d.names):
             apart = d.cluster[k] if k < len(d.cluster) and f"rank.{loop.var}.{name}" in seen else 1

@@ -66,3 +66,24 @@ def every_other(lm, X: LM.gmem2d[LM.f32, "R", 512], Y: LM.gmem2d[LM.f32], R: LM.
 
 def test_what_one_launch_leaves_out_beside_an_argument_another_one_writes() -> None:
     assert verify_text(EVERY_OTHER).verdict == "pass"
+
+
+PARTS = """
+@cake.schedule(target="sm_90a")
+def parts(lm, X: LM.gmem2d[LM.f32, "R", 512], Y: LM.gmem2d[LM.f32, "P", 512], R: LM.i32, P: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(P == lm.cdiv(R, 8))
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(P,), names=("p",))
+    with work:
+        for t in lm.tiles(sched):
+            total = lm.frag(shape=(512,), dtype=lm.f32, form="vec", init=0.0)
+            for i in lm.range(lm.min(8, R - t.p * 8)):
+                total = total + lm.load(X, coords=(0, t.p * 8 + i), shape=(512,), form="vec", like=total)
+            lm.store(Y, total, coords=(0, lm.cta_id()))
+"""
+
+
+def test_a_block_that_has_one_tile_may_place_by_its_own_number() -> None:
+    assert verify_text(PARTS).verdict == "pass"
+    assert [d.code for d in verify_text(PARTS.replace("lm.cta_id()", "0")).errors] == ["Q001"]

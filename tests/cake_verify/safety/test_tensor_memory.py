@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from bench.verify.cases import CASES
+from bench.verify.truth import program_of
 from cake_backend.simulate import adversaries, simulate
 from cake_ir.frontend import parse, specialise
 from cake_verify.gates import verify_text
@@ -106,3 +108,13 @@ def test_a_slot_that_places_columns_has_its_columns_in_the_region(slots: int, in
     text = (Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus" / "tcgen05_fp8_promote.py").read_text("utf-8")
     found = verify_text(text.replace("sets = lm.pipeline(stages=4)", f"sets = lm.pipeline(stages={slots})"))
     assert [d.code for d in found.errors] == ([] if inside else ["S032"]), found.errors
+
+
+@pytest.mark.parametrize(("slots", "reached"), [(4, ""), (5, "512..640 of tensor memory, 512 are allocated")])
+def test_columns_that_nothing_has_allocated_are_a_fault_of_the_run(slots: int, reached: str) -> None:
+    text = (Path(__file__).resolve().parents[3] / "bench" / "verify" / "corpus" / "tcgen05_fp8_promote.py").read_text("utf-8").replace("sets = lm.pipeline(stages=4)", f"sets = lm.pipeline(stages={slots})")
+    case = CASES["tcgen05_fp8_promote"]
+    program, filled = program_of(text, case), case.arguments(0)
+    assert program is not None
+    run = simulate(program, filled.tensors, filled.scalars, ctas=2)
+    assert run.ok == (not reached) and (not reached or reached in run.faults[0].message)
