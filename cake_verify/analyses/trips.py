@@ -265,7 +265,7 @@ def linear(e: Expr) -> tuple[int, dict[str, int]]:
 
     Every part is read once, with how often all of its readers add it. What cancels out is no term.
     """
-    if e.op not in _SUMS:  # one term, or a number
+    if e.op not in ("add", "sub", "neg", "mul"):  # one term, or a number
         return (int(e.attrs["value"]), {}) if e.op == "const" and isinstance(e.attrs["value"], int) else (0, {canonical(e): 1})
     times, constant, terms = {id(e): 1}, 0, dict[str, int]()
     for n in reversed(e.parts()):  # readers first
@@ -288,9 +288,6 @@ def linear(e: Expr) -> tuple[int, dict[str, int]]:
             t = canonical(n)
             terms[t] = terms.get(t, 0) + k
     return constant, {t: n for t, n in terms.items() if n}
-
-
-_SUMS = frozenset({"add", "sub", "neg", "mul"})
 
 
 def _multiple(e: Expr) -> tuple[int, Expr] | None:
