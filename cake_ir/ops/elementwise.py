@@ -21,6 +21,9 @@ EXP2_POLYNOMIAL = (0.05517168343067169, 0.2426111251115799, 0.6932609677314758, 
 _WHOLE = frozenset("floordiv mod bitand bitor bitxor shl shr".split())
 """Operations on whole numbers only."""
 
+_OF_FLOATS = (UNARY - {"neg", "not", "abs"}) | {"div"}
+"""Operations on floating point only."""
+
 _RANK = {"scalar": 0, "rowvec": 1, "colvec": 1}
 
 
@@ -89,6 +92,8 @@ _WIDENS = {("bf16", "f32"), ("f16", "f32"), ("i32", "i64")}
 
 def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
     """The dtype of all non-literal operands, after exact widening; D003 where they differ otherwise."""
+    if len(args) == 2 and args[0].op != "const" != args[1].op and (same := dtype_of(args[0].type)) == dtype_of(args[1].type):
+        return same
     typed = [a for a in args if a.op != "const" or not literal(a)]
     if not typed:
         return "i32" if all(isinstance(a.attrs.get("value"), (int, bool)) for a in args) else "f32"
@@ -102,10 +107,11 @@ def common_dtype(name: str, args: tuple[Expr, ...], span: Span) -> str:
             raise FaultError(Fault("D003", f"`{name}` combines {dtype} and {other}", span, ((found.span, dtype), (a.span, other)),
                                    help=_meeting(found, a), facts={"expected": dtype, "found": other}))  # fmt: skip
         found, dtype = a, other
-    if len(typed) == len(args):
+    if len(typed) == len(args) or dtype not in DTYPES or not DTYPES[dtype].is_integer:
         return dtype
-    fraction = next((a for a in args if a.op == "const" and isinstance(a.attrs.get("value"), float)), None)
-    if fraction is not None and dtype in DTYPES and DTYPES[dtype].is_integer:
+    fractions = [a for a in args if a.op == "const" and isinstance(a.attrs.get("value"), float)]
+    if fractions:
+        fraction = fractions[0]
         raise FaultError(Fault("D003", f"`{name}` combines {dtype} and {fraction.attrs['value']}, which is no integer", span,
                                ((found.span, dtype), (fraction.span, "floating point")), help="convert with `lm.cast(.., lm.f32)`, or write an integer",
                                facts={"expected": dtype, "found": "f32"}))  # fmt: skip
@@ -141,7 +147,7 @@ def elementwise_type(name: str, args: tuple[Expr, ...], span: Span) -> FragT:
         if dtype != "bool":
             raise FaultError(Fault("D003", f"`{name}` combines truth values, found {dtype}", span, help="compare first, or use `&` and `|` on integers"))
         return t.with_(dtype="bool", partial=None)
-    if (name in UNARY - {"neg", "not", "abs"} or name == "div") and DTYPES[dtype].kind != "float":
+    if name in _OF_FLOATS and DTYPES[dtype].kind != "float":
         raise FaultError(Fault("D003", f"`{name}` works on floating point, found {dtype}", span, help="convert with `lm.cast(x, lm.f32)`"))
     if (name in _WHOLE and DTYPES[dtype].kind in ("float", "scale")) or (name == "fma" and DTYPES[dtype].kind != "float"):
         kind = "floating point" if name == "fma" else "integers"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cake_ir.dtypes import DTYPES
 from cake_ir.program import Expr, Program, Scheduler
+from cake_ir.types import ScalarT
 from cake_verify.analyses import trips
 from cake_verify.analyses.count_text import texts
 
@@ -15,13 +17,23 @@ def outline(program: Program, scheduler: Scheduler | None, assumed: Sequence[Exp
     if s is not None and (s.kind == "grouped" or s.raster == "heavy_first"):
         return ""  # sizes of groups, or the place of the first tile
     resolve = trips.resolver_of(program, "")
-    kept, tiles, *known = texts(program, [assumed, [resolve(e) for e in s.tiles] if s is not None else [], *lengths])
+    asked = [resolve(e) for e in s.tiles] if s is not None else []
+    kept, tiles, *known = texts(program, [assumed, asked, *lengths])
     if kept is None or tiles is None or None in known:
         return ""
-    counts = [f"max(0, int({text}))" for text in tiles]
+    counts = [f"max(0, {text})" if _whole(e) else f"max(0, int({text}))" for e, text in zip(asked, tiles, strict=True)]
     total = " * ".join([f"-(-{n} // {s.cluster[k]})" if s is not None and k < 2 and s.cluster[k] > 1 else n for k, n in enumerate(counts)] or ["1"])
     each = "".join(["max(0, " + ", ".join(text) + "), " for text in known if text])
-    return f"({total}, ({each}))" + (f" if {' and '.join([f'({text})' for text in kept])} else None" if kept else "")
+    return f"({total}, ({each}))" + (f" if {' and '.join([f'({text})' if e.op in _LOOSE else text for e, text in zip(assumed, kept, strict=True)])} else None" if kept else "")
+
+
+_LOOSE = frozenset({"or", "select"})
+"""Conditions that an `and` would tear apart."""
+
+
+def _whole(e: Expr) -> bool:
+    """Whether a number is an integer by its type."""
+    return isinstance(e.type, ScalarT) and DTYPES[e.type.dtype].is_integer
 
 
 def each_of(program: Program, assumed: Sequence[Expr]) -> list[str]:

@@ -128,7 +128,7 @@ def _walked(program: Program, work: int, static: list[Fault]) -> SafetyResult:
             break
         world.members.clear()  # they point back at their world: without a cycle everything goes as soon as nobody needs it
         events += world.events
-        came |= came_round(plan, world.ctas)
+        came |= came_round(plan, world.ctas, came)
         if failed:
             fault = report(replay(machine, setting, search.prefix))
             if fault is not None and not any(_same(fault, f) for _, f in failures):

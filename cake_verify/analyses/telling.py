@@ -26,9 +26,10 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         names = [str(n.attrs["name"]) for n in resolve(e).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
         least = several * (s.cluster[k] if k < 2 else 1)
         several = 2
-        for name, value in [(n, v) for n in names for v in sorted(search.candidates[n])]:
+        larger = [(n, v) for n in names for v in sorted(search.candidates[n]) if v > choice[n]] if _count(search, choice, k) < least else []
+        for name, value in larger:
             trial = {**choice, name: value}
-            if value > choice[name] and _count(search, trial, k) >= least > _count(search, choice, k) and (p := search.profile(trial)) is not None and p[1] == setting.trips:
+            if _count(search, trial, k) >= least and (p := search.profile(trial)) is not None and p[1] == setting.trips:
                 choice = trial
                 break
         for name in names:  # one less than whole tiles, where that changes nothing else

@@ -14,14 +14,10 @@ from cake_verify.analyses.sites import Binding, sites
 from cake_verify.analyses.state import Cta
 
 
-def came_round(plan: Plan, ctas: Iterable[Cta]) -> set[str]:
-    """Rings of which one run has used a slot twice."""
-    found = set()
-    for cta in ctas:
-        for name, bars in zip(plan.names, cta.bars, strict=True):
-            if any([bar.n > 1 for bar in bars]):
-                found.add(plan.program.barriers[name].pipeline)
-    return found
+def came_round(plan: Plan, ctas: Iterable[Cta], before: set[str]) -> set[str]:
+    """Rings of which one run has used a slot twice, without those of which one `before` has."""
+    asked = [(i, ring) for i, name in enumerate(plan.names) if (ring := plan.program.barriers[name].pipeline) not in before]
+    return {ring for cta in ctas for i, ring in asked if any([bar.n > 1 for bar in cta.bars[i]])} if asked else set()
 
 
 def never_round(program: Program, round_: set[str], covered: Callable[[For], tuple[int, ...]]) -> list[Fault]:
