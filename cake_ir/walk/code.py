@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
-from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt
+from cake_ir.dtypes import DTYPES
+from cake_ir.program import Assign, Do, Expr, For, Op, Program, Stmt, statements
 from cake_ir.record import record
 from cake_ir.types import FragT, ListT, PairT, ScalarT, ScalesT, SlotT, ViewT
 
@@ -131,6 +132,7 @@ class _Compiler:
         self.loop = loop
         self.lines: list[str] = []
         self.mentioned: dict[str, str] = {}
+        self.assigned: set[str] = set()
         self.ops: list[OpCode | None] = [None] * len(program.ops)
         self.fields = {d.name: {n: i for i, n in enumerate(d.fields)} for d in program.schedulers.values()}
 
@@ -150,6 +152,7 @@ class _Compiler:
     def _function(self, name: str, body: tuple[Stmt, ...]) -> None:
         """Print one role block: what it mentions of arguments and rings is set up in front, since each line takes time to compile."""
         outer, self.lines, self.mentioned = self.lines, [], {}
+        self.assigned = {t for s in statements(body) if isinstance(s, Assign) for t in s.targets}
         lets = [f"    v_{d.name} = {self.bare(d.value)}" for d in self.program.lets.values()]
         yields = self._body(body, 1)
         outer += [f"def {name}(c):", *self.mentioned.values(), *lets, *self.lines]
@@ -201,9 +204,18 @@ class _Compiler:
         elif s.value.op == "step":
             n = self._mention(f"n_{s.value.attrs['ring']}", "0")
             put(f"{pad}v_{s.targets[0]} = {n}; {n} += 1")
+        elif self._may_grow(s.value):
+            put(f"{pad}v_{s.targets[0]} = ({self.bare(s.value)}) + {1 << 63} & {(1 << 64) - 1}")
+            put(f"{pad}v_{s.targets[0]} -= {1 << 63}")
         else:
             put(f"{pad}v_{s.targets[0]} = {self.bare(s.value)}")
         return False
+
+    def _may_grow(self, e: Expr) -> bool:
+        """Whether a whole number is a product of one that the role works out: in a loop it would have as many digits as rounds, where registers wrap."""
+        if not isinstance(e.type, ScalarT) or not e.args or not DTYPES[e.type.dtype].is_integer:
+            return False
+        return any([n.op == "mul" and any([a.op == "var" and str(a.attrs["name"]) in self.assigned for a in n.args]) for n in e.parts()])
 
     # ------------------------------------------------------------ operands
 
