@@ -123,3 +123,12 @@ def test_arms_that_step_equally_often_count_as_none_whatever_tells_them_apart() 
     assert verify_text(GOOD.replace(inner, arms)).verdict == "pass"
     more = "            if t.m < 1:\n" + deep + "            else:\n" + deep.replace("lm.range(n)", "lm.range(n + 1)")
     assert verify_text(GOOD.replace(inner, more)).errors[0].code == "Q002"
+
+
+SHARES = (Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus" / "streamk_ranges.py").read_text("utf-8")
+
+
+def test_rounds_that_depend_on_the_rounds_around_them_are_not_multiplied() -> None:
+    old = "                    lm.mma_wait(pending=0)\n"
+    assert SHARES.count(old) == 1 and verify_text(SHARES).verdict == "pass"
+    assert [e.code for e in verify_text(SHARES.replace(old, ""), suggest=False).errors] == ["S005"]
