@@ -55,6 +55,8 @@ ALARMS: Mapping[str, str] = {
 }
 VALUES = "the schedule is safe and computes something else: a mask, a base or an operand that only an oracle can know"
 FIXED: Mapping[str, str] = {
+    "prefill_paged_loaders/drop-bounds/1": "a miss of the verifier, found here: rows placed by a vector of numbers and masked by it, one too many: the row behind the last sequence was written over; a vector's base and "
+    "what its mask lets through are added up since (S033)",
     "edge_softmax/wrong-tile/1": "a miss of the verifier, found here: the mask counts what is left from one round and the load starts a round later, so that the last of them read behind the end of a list; the two are added up "
     "since, also where the end is read from memory and the mask is `lm.in_bounds` (S033)",
     "allgather_ring/drop-step/1": "a fault of the lowering, found here: a ring that steps twice uses one slot only, which is safe, but an arrival does not wait for loads in flight and what a peer sends does not queue behind "

@@ -13,7 +13,7 @@ from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.running_offsets import prefix_tensors
-from cake_verify.analyses.runs import defined, mask_ends
+from cake_verify.analyses.runs import defined, mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import linear, resolver_of
 
@@ -117,15 +117,17 @@ def _masked(program: Program, s: Site, coords: tuple[Expr, ...], mask: Expr) -> 
     loops = {f"?{x.var}": x for x in s.loops}
     resolve = resolver_of(program, s.role.name)
     for axis in sorted({k for k, _ in ends if k < len(coords)}):
-        if isinstance(coords[axis].type, FragT):
+        e = coords[axis]
+        run = run_of(program, s.role.name, e) if isinstance(e.type, FragT) else (resolve(e), 1)
+        if run is None:
             continue
-        at, live = linear(resolve(coords[axis]))
-        start = {t: n for t, n in live.items() if t not in loops}
+        at, live = linear(run[0])
         found: list[Beyond] = []
         for _, passed in (x for x in ends if x[0] == axis):
             left, terms = linear(passed)
             constant, end = at + left, _plus(live, terms)
             more = {t: end.pop(t) for t in loops if t in end}
+            start = {t: n for t, n in live.items() if "[" in t and t.partition("[")[0] == _head(end)}
             if not _next(start, end) or (constant <= 0 and not any(n > 0 for n in more.values())):
                 found = []
                 break

@@ -59,6 +59,13 @@ def test_schedules_of_the_fourth_and_fifth_sets_were_tried_on_silicon() -> None:
     assert [d["key"] for d in fourth["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")] == ["edge_softmax/wrong-tile/1"]
 
 
+def test_schedules_of_the_sixth_set_were_tried_on_silicon() -> None:
+    sixth = json.loads((RESULTS / "verify-silicon-sixth.json").read_text())
+    assert sixth["all"]["ran"] >= 95 and sixth["controls"]["outcomes"] == {"clean": 12} and not sixth["stopped"] and sixth["unexplained"] == []
+    assert [d["key"] for d in sixth["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")] == ["prefill_paged_loaders/drop-bounds/1"]
+    assert all(key in FIXED for key in ("prefill_paged_loaders/drop-bounds/1", "edge_softmax/wrong-tile/1"))
+
+
 def test_a_second_try_showed_more_and_every_one_of_it_is_refused() -> None:
     again = json.loads((RESULTS / "verify-silicon-again.json").read_text())
     bad = {m["key"] for m in again["mutants"] if m["outcome"] in BAD}

@@ -52,6 +52,15 @@ def test_a_vector_starts_where_its_mask_counts_from() -> None:
         assert code == "S033" and "behind the end of a sequence of `indptr`" in message
 
 
+CHUNKS = (CORPUS / "prefill_paged_loaders.py").read_text("utf-8")
+
+
+def test_rows_that_a_vector_places_end_where_their_sequence_does() -> None:
+    assert found(CHUNKS) == []
+    ((code, message),) = found(CHUNKS.replace("mask=own < fresh)", "mask=own < fresh + 1)"))
+    assert code == "S033" and "behind the end of a sequence of `START`" in message
+
+
 COUNTS = """
 @cake.schedule(target=("sm_80", "sm_90a"))
 def counts(lm, X: LM.gmem1d[LM.i32, "N"], H: LM.gmem1d[LM.i32, 256], N: LM.i32):
