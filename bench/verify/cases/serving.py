@@ -113,7 +113,7 @@ def _moved(rng: np.random.Generator, x: Axes) -> Filled:
 
 
 SERVING = (
-    corpus("mla_decode_split", ({"lens": (200, 70)}, {"lens": (0, 260), "ctas": 1}), _mla, ctas=2, tolerance=1e-2),
+    corpus("mla_decode_split", ({"lens": (200, 70)}, {"lens": (0, 520), "ctas": 1}), _mla, ctas=2, tolerance=1e-2),
     corpus("nsa_selected", ({"T": 131, "HK": 1}, {"T": 5, "HK": 2, "ctas": 1}), _chosen, params={"D": 64, "TOPN": 4}, ctas=2, tolerance=1e-2),
     corpus("window_sinks", ({"S": 300, "HK": 1}, {"S": 64, "HK": 2, "ctas": 1}), _sinks, params={"D": 64, "BN": 64, "WINDOW": 64, "GROUP": 2}, ctas=2, tolerance=1e-2),
     corpus("paged_prefill", ({"q": (70, 0, 3), "kv": (200, 5, 3), "HK": 1}, {"q": (1, 1, 1), "kv": (64, 1, 130), "HK": 1, "ctas": 1}), _paged, params={"D": 64, "GROUP": 2}, ctas=2, tolerance=1e-2),

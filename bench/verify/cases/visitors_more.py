@@ -160,7 +160,7 @@ def _taps(rng: np.random.Generator, x: Axes) -> Filled:
 
 
 VISITORS_MORE = (
-    corpus("decode_part", ({"lens": (200, 64), "HK": 2, "CAP": 210, "SPLITS": 2}, {"lens": (1, 130), "HK": 1, "CAP": 130, "SPLITS": 3}), _slices, tolerance=1e-2),
+    corpus("decode_part", ({"lens": (330, 64), "HK": 2, "CAP": 340, "SPLITS": 2}, {"lens": (1, 130), "HK": 1, "CAP": 130, "SPLITS": 3}), _slices, tolerance=1e-2),
     corpus("prefill_paged_loaders", ({"fresh": (150, 128), "past": (200, 70), "HQ": 2, "HK": 1, "MAXP": 6}, {"fresh": (3, 60, 1), "past": (0, 30, 64), "HQ": 2, "HK": 2, "MAXP": 2}), _chunked, ctas=2, tolerance=1e-2),
     corpus("ssd_chunk_out", ({"BATCH": 1, "H": 2, "G": 1, "T": 256}, {"BATCH": 2, "H": 1, "G": 1, "T": 64}), _dual, params={"STAGES": 2}, tolerance=1e-2),
     corpus("moe_unpermute", ({"TOKENS": 5, "D": 2048}, {"TOKENS": 2, "D": 1024}), _returned, ctas=2),

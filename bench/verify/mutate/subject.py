@@ -114,7 +114,8 @@ class Subject:
 
     def meeting(self, node: ast.stmt) -> str:
         """How a mutant without a meeting is judged: by contract where it is one of lanes, `lanes` where it is also one of lanes: what is stored from
-        registers in front of it is read by `ldmatrix` behind it, which gives every lane what others have stored, so that warps alone do not tell."""
+        registers in front of it is read by `ldmatrix` behind it, which gives every lane what others have stored, or by a product of a warpgroup, which the
+        simulator starts when all four warps have come and of which PTX promises that of the threads of a warp only (HW064)."""
         if self.among_lanes(node):
             return "contract"
         here = next((s for s in sites(self.program).ops if s.op.name == "sync" and s.op.span.line == node.lineno), None)
@@ -123,8 +124,9 @@ class Subject:
         own = sites(self.program).of_role(here.role.name)
         others = [s.order for s in own if s.op.name == "sync" and s.op.id != here.op.id]
         since, until = max([n for n in others if n < here.order], default=-1), min([n for n in others if n > here.order], default=len(own))
-        views = [{_declared(s.op.operands.get("view")) for s in own if lo < s.order < hi and s.op.name == name} for name, lo, hi in (("store", since, here.order), ("ldmatrix", here.order, until))]
-        return "lanes" if views[0] & views[1] - {""} else "simulation"
+        stored = {_declared(s.op.operands.get("view")) for s in own if since < s.order < here.order and s.op.name == "store"}
+        read = {_declared(s.op.operands.get(k)) for s in own if here.order < s.order < until and s.op.name in ("ldmatrix", "mma") for k in ("view", "a", "b")}
+        return "lanes" if stored & read - {""} else "simulation"
 
     def of_one_warp(self, *views: str) -> str:
         """How a mutant is judged that lays one of these views over another: `lanes` where every role that mentions one has members of a single warp, as

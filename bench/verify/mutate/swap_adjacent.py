@@ -12,4 +12,5 @@ def make(s: Subject) -> None:
         a, b = p.node, p.among[p.index + 1]
         simple = all(isinstance(n, ast.Expr | ast.Assign) and n.lineno == n.end_lineno for n in (a, b))
         if simple and isinstance(a, ast.Expr | ast.Assign) and any(isinstance(n, ast.Expr) for n in (a, b)):
-            s.mutant("swap-adjacent", f"{s.source(b)} before {s.source(a)}", (a, s.source(b)), (b, s.source(a)), at=p, truth="contract" if s.among_lanes(a) or s.among_lanes(b) else "simulation")
+            truth = min((s.meeting(n) for n in (a, b)), key=("contract", "lanes", "simulation").index)
+            s.mutant("swap-adjacent", f"{s.source(b)} before {s.source(a)}", (a, s.source(b)), (b, s.source(a)), at=p, truth=truth)
