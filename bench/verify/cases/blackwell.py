@@ -33,6 +33,6 @@ def _mlp(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
 BLACKWELL = (
     corpus("tcgen05_gemm", ({"M": 300, "N": 136, "K": 200}, {"M": 300, "N": 72, "K": 64, "ctas": 1}), _nt, params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("tcgen05_pair_gemm", ({"M": 300, "N": 200, "K": 200}, {"M": 600, "N": 72, "K": 64, "ctas": 2}), _nt, params={"BN": 128, "STAGES": 2}, ctas=4),
-    corpus("tcgen05_pair_scaled", ({"M": 300, "N": 200, "K": 320}, {"M": 300, "N": 520, "K": 64}), _scaled, params={"STAGES": 2}, ctas=4),
+    corpus("tcgen05_pair_scaled", ({"M": 520, "N": 200, "K": 320}, {"M": 300, "N": 520, "K": 64}), _scaled, params={"STAGES": 2}, ctas=4),
     corpus("tcgen05_mlp", ({"M": 300, "F": 200}, {"M": 500, "F": 64, "ctas": 1}), _mlp, ctas=2, tolerance=8e-3),
 )  # fmt: skip

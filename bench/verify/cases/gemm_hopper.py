@@ -87,7 +87,7 @@ def _short(rng: np.random.Generator, x: Mapping[str, Any]) -> Filled:
 
 GEMM_HOPPER = (
     corpus("gemm_multicast_m", ({"M": 300, "N": 72, "K": 200}, {"M": 260, "N": 136, "K": 64}), _product(F32), params={"BN": 64, "STAGES": 2}, ctas=2),
-    corpus("gemm_multicast_2x2", ({"M": 130, "N": 200, "K": 200}, {"M": 780, "N": 72, "K": 64}), _product(BF16), params={"BN": 64, "STAGES": 2}, ctas=4),
+    corpus("gemm_multicast_2x2", ({"M": 130, "N": 264, "K": 200}, {"M": 780, "N": 72, "K": 64}), _product(BF16), params={"BN": 64, "STAGES": 2}, ctas=4),
     corpus("gemm_cluster_sync", ({"M": 200, "N": 136, "K": 128}, {"M": 700, "N": 40, "K": 128}), _short, ctas=2),
     corpus("gemm_pingpong", ({"M": 136, "N": 160, "K": 200}, {"M": 264, "N": 72, "K": 64, "ctas": 1}), _product(BF16), params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("gemm_activated_a", ({"M": 200, "N": 136, "K": 200}, {"M": 200, "N": 72, "K": 64, "ctas": 1}), _product(BF16, act_a=silu), params={"BN": 64, "STAGES": 2}, ctas=2, tolerance=8e-3),
