@@ -64,6 +64,8 @@ def test_schedules_of_the_sixth_set_were_tried_on_silicon() -> None:
     assert sixth["all"]["ran"] >= 95 and sixth["controls"]["outcomes"] == {"clean": 12} and not sixth["stopped"] and sixth["unexplained"] == []
     assert [d["key"] for d in sixth["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")] == ["prefill_paged_loaders/drop-bounds/1"]
     assert all(key in FIXED for key in ("prefill_paged_loaders/drop-bounds/1", "edge_softmax/wrong-tile/1"))
+    tf32 = json.loads((RESULTS / "verify-silicon-tf32.json").read_text())
+    assert tf32["controls"]["outcomes"] == {"clean": 1} and tf32["all"]["bad_on_silicon"] == tf32["all"]["bad_and_flagged"] == 8 and tf32["unexplained"] == []
 
 
 def test_a_second_try_showed_more_and_every_one_of_it_is_refused() -> None:

@@ -129,6 +129,7 @@ PRODUCTS = (
     corpus("gemm_blocksparse", ({"blocks": (3, 0, 7), "KB": 4, "N": 72}, {"blocks": (1, 1, 1, 1, 1, 1), "KB": 2, "N": 40, "ctas": 1}), _sparse, params={"STAGES": 2}, ctas=2),
     corpus("gemm_store_role", ({"M": 300, "N": 136, "K": 200}, {"M": 600, "N": 72, "K": 64, "ctas": 1}), _nt(F16, F16), params={"BN": 64, "STAGES": 2}, ctas=2),
     corpus("gemm_warp_consumers", ({"M": 130, "N": 72, "K": 200}, {"M": 260, "N": 40, "K": 24, "ctas": 1}), _nt(), ctas=2),
+    corpus("cp_async_tf32", ({"M": 130, "N": 136, "K": 200}, {"M": 72, "N": 40, "K": 12}), _tf32),
     corpus("gemm_clc_tf32", ({"M": 300, "N": 136, "K": 100}, {"M": 300, "N": 72, "K": 32, "ctas": 1}), _tf32, ctas=2),
     corpus("gemm_split_send", ({"M": 130, "N": 136, "K": 200}, {"M": 260, "N": 40, "K": 64}), _nt(BF16, F32), ctas=4),
     corpus("two_products", ({"M": 130, "N": 72, "N2": 136, "K": 200}, {"M": 260, "N": 40, "N2": 12, "K": 64, "ctas": 1}), _two, ctas=2),
