@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.verify.cases import CASES
+from bench.verify.sight import verdict_of
 from cake_verify.gates import verify_text
 from cake_verify.proposals import applied
 
@@ -33,3 +35,11 @@ def test_who_says_that_the_first_is_none_is_believed() -> None:
 
 def test_an_index_that_ends_elsewhere_is_another_matter() -> None:
     assert "Q015" not in [d.code for d in verify_text(changed("i > 0 and i < R")).errors]
+
+
+def test_the_other_arm_of_a_check_and_places_counted_from_the_index() -> None:
+    text = CASES["delta_rule_step"].text()
+    assert verdict_of(text, "delta_rule_step")[0].verdict == "pass"
+    (error,) = verdict_of(text.replace("if slot < 0:", "if slot <= 0:"), "delta_rule_step")[0].errors
+    assert error.code == "Q015" and error.message.startswith("`slot <= 0` takes for none index 0 of `POOL`")
+    assert [e.text for e in error.fixes[0].edits] == ["slot < 0"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.structure import conjuncts
+from cake_ir.derive.structure import OPPOSITE, conjuncts
 from cake_ir.fault import Fault
 from cake_ir.program import AssumeValues, Expr, If, Program
 from cake_ir.types import FragT
@@ -37,7 +37,7 @@ PAGE = Page(
     why="`slot > 0` skips the token whose slot is the first one: its row keeps what it held, and only requests that own slot 0 are wrong.",
     failing=edit(_APPEND, ("if slot >= 0:", "if slot > 0:")),
     passing=_APPEND,
-    limits="Told of conditions that part 1 from 0 and below, on a number of a tensor for which `lm.assume_values` states a negative least value, where the number is a coordinate of what the condition guards; where nothing is stated, of those that let the number run to the end of that axis. "
+    limits="Told of conditions that part 1 from 0 and below, on a number of a tensor for which `lm.assume_values` states a negative least value, where the number, or what is counted from it, is a coordinate of what the condition guards (or of what stands in its other arm); where nothing is stated, of those that let the number run to the end of that axis. "
     "A tensor that keeps its first row for none has a least value of 0.",
 )
 
@@ -49,17 +49,23 @@ def check(program: Program) -> Iterator[Fault]:
     told: set[int] = set()
     for s in sites(program).of("load", "store", "atomic", "ld", "cp_async", "tma_load", "tma_store", "tma_reduce"):
         for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True):
-            conds = conjuncts(p.cond) if arm else []
+            conds = conjuncts(p.cond) if arm else _denied(p.cond)
             for c in conds if any_stated or len(conds) > 1 else ():
-                index = _index(program, s, c, conds) if id(c) not in told else None
+                once = id(c if arm else p.cond)  # what is denied is made anew
+                index = _index(program, s, c, conds) if once not in told else None
                 if index is not None and _is_coordinate(program, s, index):
-                    told.add(id(c))
+                    told.add(once)
                     name = spoken(c.args[0] if c.op in ("gt", "ge") else c.args[1])
                     stated = declared_values(program, str(index.attrs["tensor"]))
                     why = f"none is a negative `{name}`" if stated is not None else f"the check lets every other index of it through, and nothing says that 0 is none: `lm.assume_values({index.attrs['tensor']}, 0, ..)`"
-                    yield Fault("Q015", f"`{spoken(c)}` leaves out index 0 of `{s.op.attrs['tensor']}`: {why}", c.span if c.span.line else p.head,
+                    yield Fault("Q015", f"`{spoken(c if arm else p.cond)}` {'leaves out' if arm else 'takes for none'} index 0 of `{s.op.attrs['tensor']}`: {why}", c.span if c.span.line else p.head,
                                 ((s.op.span, f"{call(s.op)} does not come to it"), *(((stated.span, "these values are assumed"),) if stated is not None else ())),
-                                "let 0 through", (edits.replace(c.span, f"{name} >= 0"),) if c.span.line else (), {"role": s.role.name, "tensor": s.op.attrs["tensor"]})  # fmt: skip
+                                "let 0 through", (edits.replace(c.span, f"{name} >= 0" if arm else f"{name} < 0"),) if c.span.line else (), {"role": s.role.name, "tensor": s.op.attrs["tensor"]})  # fmt: skip
+
+
+def _denied(e: Expr) -> list[Expr]:
+    """What holds in the other arm of a branch on one comparison, at that comparison's place."""
+    return [Expr(OPPOSITE[e.op], e.args, e.attrs, e.type, e.span)] if e.op in OPPOSITE else []
 
 
 def _index(program: Program, s: Site, c: Expr, conds: list[Expr]) -> Expr | None:
@@ -93,8 +99,10 @@ def _to_the_end(program: Program, s: Site, index: Expr, c: Expr) -> bool:
 
 
 def _is_coordinate(program: Program, s: Site, index: Expr) -> bool:
-    """Whether an access has the number itself for a coordinate."""
+    """Whether an access has the number for a coordinate, or one that is counted from it where its tensor's values are stated."""
     coords = s.op.operands.get("coords")
     entries = coords if isinstance(coords, tuple) else (s.op.operands.get("i"),)
     text, resolve = canonical(index), resolver_of(program, s.role.name)
-    return any(isinstance(e, Expr) and not isinstance(e.type, FragT) and e.op != "const" and canonical(resolve(e)) == text for e in entries)
+    counted = declared_values(program, str(index.attrs["tensor"])) is not None
+    places = [resolve(e) for e in entries if isinstance(e, Expr) and not isinstance(e.type, FragT) and e.op != "const"]
+    return any(canonical(n) == text for e in places for n in (e.parts() if counted else (e,)) if n.op == "ld" or n is e)
