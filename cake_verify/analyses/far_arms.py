@@ -50,14 +50,14 @@ def reaching(search: Settings, role: str, cond: Expr, arm: bool) -> Setting | No
 
 
 def _choices(search: Settings, cond: Expr) -> Iterator[dict[str, int]]:
-    """Arguments one at a time, as large as a constant of the condition asks for, beside each number that memory may hold."""
+    """Arguments one at a time, as large as a constant of the condition asks for or as the text suggests, beside each number that memory may hold."""
     constants = {int(n.attrs["value"]) for n in cond.parts() if n.op == "const" and isinstance(n.attrs["value"], int)}  # type: ignore[call-overload]  # tested here
     first: dict[str, int] = {n: values[0] for n, values in search.candidates.items()}
     read = [n for n in search.candidates if n.startswith(LENGTH)]
     held: list[list[Any]] = [search.candidates[n] for n in read]
     for name in (n for n in search.candidates if not n.startswith(LENGTH)):
         unit = search.units.get(name, 1)
-        values = [v + -v % unit for c in sorted(constants) for v in (c + 1, 2 * c + 1) if 0 < v <= _FARTHEST]
+        values = [v + -v % unit for c in sorted(constants) for v in (c + 1, 2 * c + 1) if 0 < v <= _FARTHEST] + search.candidates[name]
         for value, numbers in product(dict.fromkeys(values), product(*held)):
             yield {**first, name: value, **dict(zip(read, numbers, strict=True))}
 
