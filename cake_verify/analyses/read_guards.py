@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cake_ir.program import Expr, Program
+from cake_ir.program import Expr, If, Program
 from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.tape import evaluate
-from cake_verify.analyses.trips import NO_VALUE
+from cake_verify.analyses.trips import NO_VALUE, linear
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -22,7 +22,33 @@ _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
 
 def reads(e: Expr) -> bool:
     """Whether a condition looks at an element of a tensor."""
-    return any(n.op == "ld" and "tensor" in n.attrs for n in e.parts())
+    return not apart(e) and any(n.op == "ld" and "tensor" in n.attrs for n in e.parts())
+
+
+def apart(e: Expr) -> bool:
+    """Whether this asks for two conditions to go different ways."""
+    return "apart" in e.attrs
+
+
+def one_apart(branches: list[tuple[If, Expr]]) -> list[tuple[If, Expr]]:
+    """For conditions of two branches that differ in one number only, `a < b` and `a <= b`, that they go different ways: runs in which they agree
+    do not show that one role goes where its partner does not."""
+    if len(branches) < 2:
+        return []
+    found: dict[str, tuple[If, Expr, int]] = {}
+    out: list[tuple[If, Expr]] = []
+    for branch, cond in branches:
+        for c in (cond, *(cond.args if cond.op == "or" else ())):
+            if c.op not in ("lt", "le", "gt", "ge"):
+                continue
+            constant, terms = linear(Expr("sub", c.args[::-1] if c.op in ("lt", "le") else c.args))
+            least = (c.op in ("lt", "gt")) - constant
+            text = str(sorted(terms.items()))
+            other = found.setdefault(text, (branch, c, least))
+            if abs(other[2] - least) == 1:
+                out.append((branch, Expr("ne", (other[1], c), {"apart": True}, c.type, c.span)))
+            break
+    return out
 
 
 def by_some_member(program: Program, role: str, cond: Expr, names: set[str]) -> Expr:

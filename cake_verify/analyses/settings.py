@@ -128,6 +128,7 @@ class Settings:
             reads = "ld" in names
             if reads or ("param" in names and not names & {"var", "role_index", "cta_rank", "cta_id", "field"}):
                 branches.append((branch, read_guards.by_some_member(program, role, cond, names)))
+        branches += read_guards.one_apart(branches)
         sides = texts(program, [[cond] for _, cond in branches])
         self.guarded = [branch for (branch, _), text in zip(branches, sides, strict=True) if text is not None]
         self.guard_conditions = [cond for (_, cond), text in zip(branches, sides, strict=True) if text is not None]
@@ -291,17 +292,17 @@ class Settings:
             if want is not None and want[1] in seen[want[0]]:
                 continue
             if want is not None and self.trials > TRIALS:
-                self.untried.append(self.guarded[want[0]])
+                self.untried += [] if read_guards.apart(self.guard_conditions[want[0]]) else [self.guarded[want[0]]]
                 continue
             reached = self._reach(goal, want)
             if reached is None:
                 continue
             choice, counts, total = reached
-            for sides, side in zip(seen, self.sides_of(choice), strict=True):
-                sides.add(side)
+            for sides, side in zip(seen, self.sides_of(choice) if want or all(counts) else (), strict=False):
+                sides.add(side)  # which way a branch goes where nothing goes round shows too little
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
             setting = self.setting(goal, choice, counts, total)
-            if want is not None or goal.over or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
+            if (want is not None and (any(counts) or not counts)) or goal.over or not any(s.trips == counts and s.tiles >= setting.tiles and s.mixed == setting.mixed for s in found):
                 found.append(setting)
                 choices.append(choice)
         self.one_sided = [b for b, cond, sides in zip(self.guarded, self.guard_conditions, seen, strict=True) if True not in sides and read_guards.reads(cond) and not read_guards.counted(cond)]

@@ -103,3 +103,16 @@ def test_a_role_that_takes_another_arm_goes_round_another_number_of_times() -> N
         assert wrong != text
         verdict = verdict_of(wrong, "mlp_one_launch")[0]
         assert verdict.errors and "step the ring of `" in verdict.errors[0].message and "by different counts" in verdict.errors[0].message
+
+
+PREFILL = CASES["prefill_paged_loaders"].text()
+ROLES = PREFILL.split("if t.m * 128 < fresh:")
+
+
+@pytest.mark.parametrize("role", [0, 1, 2])
+@pytest.mark.parametrize("guard", ["if True:", "if t.m * 128 <= fresh:"])
+def test_a_tile_that_one_role_takes_and_its_partners_leave_out_is_walked_with_rounds_in_it(role: int, guard: str) -> None:
+    assert len(ROLES) == 4
+    text = "if t.m * 128 < fresh:".join(ROLES[: role + 1]) + guard + "if t.m * 128 < fresh:".join(ROLES[role + 1 :])
+    verdict = verify_text(text, suggest=False)
+    assert [e.code for e in verdict.errors] == ["Q002"]
