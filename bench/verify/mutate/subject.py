@@ -54,9 +54,14 @@ def communicates(node: ast.For | ast.If) -> bool:
 
 
 def chooses_values(node: ast.If) -> bool:
-    """Whether both arms of a branch do the same to the same places and differ in the values that they store: the wrong arm is then another value and no more."""
-    first, second = ([_without_value(n) for part in arm for n in ast.walk(part) if isinstance(n, ast.Call) and called(n) in EFFECTS] for arm in (node.body, node.orelse))
+    """Whether both arms of a branch do the same to the same places and differ in the values that they store, whatever they read of global memory for that:
+    the wrong arm is then another value and no more."""
+    first, second = ([_without_value(n) for part in arm for n in ast.walk(part) if isinstance(n, ast.Call) and called(n) in EFFECTS and not _reads_tensor(n)] for arm in (node.body, node.orelse))
     return first == second
+
+
+def _reads_tensor(call: ast.Call) -> bool:
+    return called(call) == "load" and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "lm"
 
 
 def _without_value(call: ast.Call) -> str:
