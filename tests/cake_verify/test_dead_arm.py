@@ -25,5 +25,5 @@ def test_either_arm_may_be_taken(condition: str) -> None:
 
 def test_a_maximum_is_never_below_what_it_chooses_from() -> None:
     end = "end = lm.max(N, (t.g + 1) * 64)"
-    assert codes("end >= N", end) == ["Q032"] and codes("end < N", end) == ["Q032"]
+    assert "Q032" in codes("end >= N", end) and "Q032" in codes("end < N", end)
     assert "Q032" not in codes("end > N", end) and "Q032" not in codes("end <= N", end)
