@@ -37,14 +37,31 @@ def short_rounds(program: Program) -> Iterator[Short]:
     said = mentions(program).keys()
     chosen = ("compute", "atomic") if said >= {"where", "iota"} else ()
     masked = ("load", "store") if "in_bounds" in said else ()
-    by_role: dict[str, dict[str, list[Short | None]]] = {role: {} for role in program.roles}
+    by_role: dict[str, dict[str, list[tuple[Site, Short | None]]]] = {role: {} for role in program.roles}
     for s in sites(program).of("tma_store", "bulk_store", *chosen, *masked):
         for by, left, tile, at in _cuts(program, s):
-            by_role[s.role.name].setdefault(by, []).append(_ends(program, s, left, tile, at))
-    for found in by_role.values():
+            where = f"{by} {s.op.attrs.get('tensor', '')}" if s.op.name in _STORES else by  # what is stored elsewhere is something else
+            by_role[s.role.name].setdefault(where, []).append((s, _ends(program, s, left, tile, at)))
+    for role, found in by_role.items():
         for cuts in found.values():
-            if cuts[0] is not None and None not in cuts:
-                yield cuts[0]
+            short = [x for _, x in cuts if x is not None]
+            if len(short) == len(cuts) or (short and all(s.op.name == "load" for s, _ in cuts) and _apart(program, role, cuts)):
+                yield short[0]
+
+
+_STORES = frozenset({"store", "tma_store", "bulk_store"})
+_PLAIN = frozenset({"load", "ld", "compute"})
+
+
+def _apart(program: Program, role: str, cuts: list[tuple[Site, Short | None]]) -> bool:
+    """Whether a loop that ends early leaves nothing but what it makes of its tiles from round to round, and the others go over the same tiles by
+    themselves in loops of their own: none of them makes up for what it leaves out."""
+    alone = [x.loop for _, x in cuts if x is not None]
+    if any(x is None and not (s.loops and s.loops[-1] not in alone and s.loops[-1].kind == "range") for s, x in cuts):
+        return False
+    inside = [s for s in sites(program).of_role(role) if alone[0] in s.loops]
+    kept = {t for s in inside for t in s.targets if s.op.name == "compute" and any(n.op == "var" and n.attrs["name"] == t for n in nodes(program)[s.op.id])}
+    return bool(kept) and all(s.op.name in _PLAIN for s in inside)
 
 
 def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
@@ -56,7 +73,9 @@ def _cuts(program: Program, s: Site) -> Iterator[tuple[str, Expr, int, Span]]:
             for a, b in (e.args, e.args[::-1]):
                 if a.op == "const" and isinstance(a.attrs["value"], int):
                     yield "rows", b, a.attrs["value"], s.op.spans.get("rows", s.op.span)
-    for n in nodes(program)[s.op.id]:
+    mask = s.op.operands.get("mask")
+    named = (_named(program, s, mask),) if isinstance(mask, Expr) and mask.op == "var" else ()
+    for n in (*nodes(program)[s.op.id], *named):
         if n.op == "in_bounds" and s.op.name in ("load", "store"):
             yield from _in_bounds(program, s, n)
         if n.op != "where" or n.args[0].op != "lt":

@@ -44,6 +44,15 @@ def test_a_vector_that_a_mask_cuts_is_cut_in_the_last_round() -> None:
         assert code == "Q012" and told in message
 
 
+@pytest.mark.parametrize("loop", [0, 1, 2])
+def test_one_of_several_loops_over_a_sequence_ends_early(loop: int) -> None:
+    parts = EDGES.split("for i in lm.range(n):")
+    assert len(parts) == 4
+    short = "for i in lm.range(n):".join(parts[: loop + 1]) + "for i in lm.range(n - 1):" + "for i in lm.range(n):".join(parts[loop + 1 :])
+    ((code, message),) = found(short)
+    assert code == "Q012" and "ends 1 round before the length" in message
+
+
 def test_a_vector_starts_where_its_mask_counts_from() -> None:
     old = "x = lm.load(score, coords=(lo + i * CH,)"
     for n in (1, 2):  # what is loaded for the sum, and for the result with a mask that has a name
