@@ -88,16 +88,17 @@ def row(name: str, records: Sequence[Record], role_lines: dict[str, dict[str, li
     }  # fmt: skip
 
 
-def summary(records: Sequence[Record], role_lines: dict[str, dict[str, list[int]]]) -> dict[str, Any]:
-    """All figures: a row a class, and one in all."""
+def summary(records: Sequence[Record], role_lines: dict[str, dict[str, list[int]]], drawn: set[str] | None = None) -> dict[str, Any]:
+    """All figures: a row a class, and one in all; of the mutants with these digests where others were drawn class by class."""
     by: dict[str, list[Record]] = {}
     for r in records:
         by.setdefault(r["cls"], []).append(r)
     order = sorted(by, key=lambda name: (name in VALUES, name))
+    fair = [r for r in records if drawn is None or r["digest"] in drawn]
     return {
         "classes": [row(name, by[name], role_lines) for name in order],
-        "total": row("synchronisation", [r for r in records if r["cls"] not in VALUES], role_lines),
-        "values": row("values", [r for r in records if r["cls"] in VALUES], role_lines),
+        "total": row("synchronisation", [r for r in fair if r["cls"] not in VALUES], role_lines),
+        "values": row("values", [r for r in fair if r["cls"] in VALUES], role_lines),
     }
 
 

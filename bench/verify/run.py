@@ -46,6 +46,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     p.add_argument("--packaged", action="store_true", help="every schedule that the package ships, on shapes of its task, instead of the corpus (one process)")
     p.add_argument("--known", action="store_true", help="only mutants whose ground truth is known already")
     p.add_argument("--store", type=Path, default=STORE, help="where ground truth is kept")
+    p.add_argument("--more", type=Path, default=None, help="ground truth of further mutants, drawn class by class: they count in the rows of their classes, and not in the totals")
+    p.add_argument("--judged", type=Path, default=None, help="records of an earlier run (`--records`): the figures of the report again, from these; nothing is measured")
     p.add_argument("--output", type=Path, default=RESULTS, help="where the figures go")
     p.add_argument("--records", type=Path, default=None, help="where the records go, one JSON line a mutant")
     return p.parse_args(argv)
@@ -100,6 +102,11 @@ def main(argv: list[str] | None = None) -> int:
     a = arguments(sys.argv[1:] if argv is None else argv)
     started = time.monotonic()
     store = TruthStore(a.store)
+    drawn = set(store.known) if a.more else None
+    if a.judged:
+        return _again(a, drawn)
+    if a.more:
+        store.known = {**TruthStore(a.more).known, **store.known}
     if a.packaged:
         CASES.clear()
         CASES.update(packaged())
@@ -128,15 +135,25 @@ def main(argv: list[str] | None = None) -> int:
         if time.monotonic() - shown > 30:
             shown = time.monotonic()
             print(f"{len(records)} of {len(tasks)} mutants, {shown - started:.0f} s", file=sys.stderr)
-    figures = summary(records, role_lines())
+    figures = summary(records, role_lines(), drawn)
     print(table(figures))
     _write(a, figures, good_ones, records, len(tasks), time.monotonic() - started)
     return 0
 
 
+def _again(a: argparse.Namespace, drawn: set[str] | None) -> int:
+    """The figures of a report from its records."""
+    records = [json.loads(line) for line in a.judged.read_text("utf-8").splitlines()]
+    report = json.loads(a.output.read_text("utf-8"))
+    figures = summary(records, role_lines(), drawn)
+    print(table(figures))
+    a.output.write_text(json.dumps({**report, **figures, "command": report["command"].removesuffix(" --more") + (" --more" if drawn is not None else "")}, indent=1) + "\n", "utf-8")
+    return 0
+
+
 def _write(a: argparse.Namespace, figures: dict[str, Any], good_ones: list[Record], records: list[Record], planned: int, seconds: float) -> None:
     a.output.parent.mkdir(parents=True, exist_ok=True)
-    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "doubles", "seed", "repairs", "searches") and v) + "".join(f" --{k}" for k in ("known", "packaged") if getattr(a, k))
+    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "doubles", "seed", "repairs", "searches") and v) + "".join(f" --{k}" for k in ("known", "packaged", "more") if getattr(a, k))
     report = {
         "command": f"python -m bench.verify.run {options}",
         "machine": f"{platform.machine()}, Python {platform.python_version()}",

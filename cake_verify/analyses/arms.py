@@ -21,6 +21,10 @@ _DECIDES = frozenset({"ld", "param", "field", "role_index", "cta_rank", "cta_id"
 """What besides the rounds of a loop may keep every run out of an arm."""
 
 
+_FAR = 8
+"""Arms for which settings are looked for once more."""
+
+
 class Arms:
     """One operation in every arm that arguments, tiles, members or memory decide about, and whether a run has come to it."""
 
@@ -44,8 +48,9 @@ class Arms:
             machine.steps[number] = _noted(self.met, number, step)
 
     def far(self, search: Settings) -> Iterator[Setting]:
-        """Settings for the arms that no run has come to yet."""
-        for (_, arm), (number, branch) in sorted(self.first.items(), key=lambda x: x[1][0]):
+        """Settings for the first few arms that no run has come to yet."""
+        missed = [x for x in sorted(self.first.items(), key=lambda x: x[1][0]) if x[1][0] not in self.met]
+        for (_, arm), (number, branch) in missed[:_FAR]:
             if number not in self.met:
                 role, cond = next((role, cond) for role, s, cond in trips.conditions(self.program) if s is branch)
                 setting = reaching(search, role, cond, arm)

@@ -15,6 +15,8 @@ from cake_verify.analyses.trips import NO_VALUE, linear
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
 
+MANY = 32
+"""Conditions of a program that are no longer each looked at with rounds in it."""
 PLENTY = 4096
 """More than any tile has: a count that lets everything through."""
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -48,7 +50,10 @@ def one_apart(branches: list[tuple[If, Expr]]) -> list[tuple[If, Expr]]:
             if abs(other[2] - least) == 1:
                 out.append((branch, Expr("ne", (other[1], c), {"apart": True}, c.type, c.span)))
             break
-    return out
+    return out if len(out) <= _PAIRS else []  # a ladder of numbers
+
+
+_PAIRS = 6
 
 
 def by_some_member(program: Program, role: str, cond: Expr, names: set[str]) -> Expr:

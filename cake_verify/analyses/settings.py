@@ -298,7 +298,7 @@ class Settings:
             if reached is None:
                 continue
             choice, counts, total = reached
-            for sides, side in zip(seen, self.sides_of(choice) if want or all(counts) else (), strict=False):
+            for sides, side in zip(seen, self.sides_of(choice) if want or all(counts) or len(seen) > read_guards.MANY else (), strict=False):
                 sides.add(side)  # which way a branch goes where nothing goes round shows too little
             most = [max(a, b) for a, b in zip(most, counts, strict=True)]
             setting = self.setting(goal, choice, counts, total)

@@ -8,9 +8,6 @@ from bench.verify.page import PAGE, RESULTS, page
 OWN_OUTPUT = ("running_sum/", "gemm_serial_k/")
 """Schedules that read what they write: whether a tensor holds something before the launch, and what its flags mean after it, no text says."""
 
-NOT_YET = {"drop-guard": 0.10}
-"""Classes that miss their bar of 4 %, and how much they may: what a branch on numbers in memory keeps out, of losses and tokens that nobody wants, only its author knows."""
-
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text("utf-8") == page(json.loads(RESULTS.read_text("utf-8")))
@@ -24,7 +21,7 @@ def test_the_recorded_run_meets_its_bars() -> None:
     for r in report["classes"]:
         if r["class"] not in VALUES and r["harmful"] >= 10:
             missed = [key for key in r["missed"] if not key.startswith(OWN_OUTPUT)]
-            assert len(missed) <= NOT_YET.get(r["class"], 0.04) * r["harmful"], (r["class"], r["missed"])
+            assert len(missed) <= 0.04 * r["harmful"], (r["class"], r["missed"])
     assert len(total["false_alarms"]) <= 0.005 * total["harmless"] and total["undecided"] <= 0.01 * (total["harmful"] + total["harmless"])
     assert total["primary"] >= 0.70 * total["caught"] and total["first_four"] >= 0.88 * total["caught"] and total["right_role"] >= 0.95 * total["role_known"]
     assert total["repairs"].get("good", 0) >= 0.60 * total["repairs_tried"] and total["searches"].get("good", 0) >= 0.75 * total["searches_tried"]

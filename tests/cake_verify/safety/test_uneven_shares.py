@@ -30,5 +30,5 @@ def test_what_a_block_takes_over_it_has_waited_for(good: str, bad: str) -> None:
 
 
 def test_a_flag_that_no_grid_comes_to_leaves_the_question_open() -> None:
-    verdict = verify_text(STREAM_K.replace("if end < (tile + 1) * kt:", "if end <= (tile + 1) * kt:"))
+    verdict = verify_text(STREAM_K.replace("if end < (tile + 1) * kt:", "if end < (tile + 2) * kt:"))
     assert verdict.verdict == "undecided" and any("comes to `lm.spin`" in d.message for d in verdict.diagnostics)
