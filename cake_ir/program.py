@@ -370,3 +370,18 @@ def op_of(stmt: Stmt) -> Op | None:
     if isinstance(stmt, Do):
         return stmt.op
     return stmt.value if isinstance(stmt, Assign) and isinstance(stmt.value, Op) else None
+
+
+def names_read(stmt: Stmt) -> set[str]:
+    """The names that a statement itself reads, without those inside it."""
+    op = op_of(stmt)
+    read: list[Expr | None] = []
+    if op is not None:
+        read = [e for o in op.operands.values() for e in (o if isinstance(o, tuple) else (o,))]
+    elif isinstance(stmt, For):
+        read = [stmt.lo, stmt.hi]
+    elif isinstance(stmt, If):
+        read = [stmt.cond]
+    elif isinstance(stmt, Assign) and isinstance(stmt.value, Expr):
+        read = [stmt.value]
+    return {str(n.attrs["name"]) for e in read if e is not None for n in e.parts() if n.op == "var"}

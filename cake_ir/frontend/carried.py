@@ -16,7 +16,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.frontend.arith import as_expr
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named
-from cake_ir.program import Assign, Expr, For, If, Stmt, op_of, statements
+from cake_ir.program import Assign, Expr, Stmt, names_read, statements
 from cake_ir.span import Span
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, Type
 
@@ -145,7 +145,7 @@ def _spread(el: Elaboration, name: str, old: Local, t: FragT, span: Span) -> Loc
     at = next((i for i in range(len(el.out) - 1, -1, -1) if isinstance(a := el.out[i], Assign) and a.targets == (old.ir_name,) and isinstance(a.value, Expr)), None)
     first = el.out[at].value if at is not None else None  # type: ignore[union-attr]  # an assignment, see above
     aliases = any(n != name and isinstance(v, Local) and v.ir_name == old.ir_name for n, v in el.env.items())
-    alone = at is not None and not aliases and not any(_names(s, old.ir_name) for s in statements(tuple(el.out[at + 1 :])))
+    alone = at is not None and not aliases and not any(old.ir_name in names_read(s) or (isinstance(s, Assign) and old.ir_name in s.targets) for s in statements(tuple(el.out[at + 1 :])))
     e = first if isinstance(first, Expr) else Expr("var", (), {"name": old.ir_name}, old.type, span)
     zero = Expr("const", (), {"value": 0 if DTYPES[t.dtype].is_integer else 0.0}, t, span)
     e = Expr(e.op, e.args, e.attrs, t, e.span) if e.args and e.op not in ("ld", "extent") else Expr("add", (zero, e), {}, t, e.span)
@@ -156,13 +156,6 @@ def _spread(el: Elaboration, name: str, old: Local, t: FragT, span: Span) -> Loc
     else:
         el.out.append(start)
     return Local(place, t, span)
-
-
-def _names(s: Stmt, name: str) -> bool:
-    """Whether a statement itself reads a name or binds it."""
-    op = op_of(s)
-    exprs: list[Any] = [x for o in op.operands.values() for x in (o if isinstance(o, tuple) else (o,))] if op is not None else [s.lo, s.hi] if isinstance(s, For) else [s.cond] if isinstance(s, If) else [s.value] if isinstance(s, Assign) else []
-    return (isinstance(s, Assign) and name in s.targets) or any(n.op == "var" and n.attrs["name"] == name for e in exprs if e is not None for n in e.parts())
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -11,7 +11,7 @@ from cake_verify.analyses import read_guards
 from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.count_text import compiled, texts
 from cake_verify.analyses.goals import Goal
-from cake_verify.analyses.later_tiles import TILES
+from cake_verify.analyses.later_tiles import TILES, last_tile
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.trips import NO_VALUE
 
@@ -41,7 +41,7 @@ def reaching(search: Settings, role: str, cond: Expr, arm: bool) -> Setting | No
             continue
         try:
             env = search.environment(choice)
-            env["tile"] = {f: n - 1 for f, n in zip(s.fields, search.counts(env), strict=True)}
+            env["tile"] = last_tile(search, env)
             if holds(env)[0] is arm:
                 return search.setting(Goal(got[0], 2), choice, got[1], got[0], last=True)
         except NO_VALUE:

@@ -67,7 +67,7 @@ def _longer(search: Settings, length: Any) -> Setting | None:
                     if got is None or not 0 < got[0] <= TILES:
                         continue
                     env = search.environment(trial)
-                    env["tile"] = {f: n - 1 for f, n in zip(s.fields, search.counts(env), strict=True)}
+                    env["tile"] = last_tile(search, env)
                     n = length(env)[0]
                     distance = abs(n - wanted) + (1000 if n < 2 else 0) + 0.01 * got[0]
                     if best is None or distance < best[0]:
@@ -79,6 +79,12 @@ def _longer(search: Settings, length: Any) -> Setting | None:
     if best is None or best[0] >= 1000:
         return None
     return search.setting(Goal(best[2], 2), best[1], best[3], best[2], last=True)
+
+
+def last_tile(search: Settings, env: dict[str, Any]) -> dict[str, int]:
+    """The fields of the tile that is last along every axis."""
+    assert search.scheduler is not None and search.counts is not None
+    return {f: n - 1 for f, n in zip(search.scheduler.fields, search.counts(env), strict=True)}
 
 
 def _least(search: Settings) -> dict[str, int]:

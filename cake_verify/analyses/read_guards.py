@@ -9,8 +9,9 @@ from cake_ir.program import Expr, If, Program
 from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.runs import at_least
 from cake_verify.analyses.tape import evaluate
-from cake_verify.analyses.trips import NO_VALUE, linear
+from cake_verify.analyses.trips import NO_VALUE
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -43,10 +44,8 @@ def one_apart(branches: list[tuple[If, Expr]]) -> list[tuple[If, Expr]]:
         for c in (cond, *(cond.args if cond.op == "or" else ())):
             if c.op not in ("lt", "le", "gt", "ge"):
                 continue
-            constant, terms = linear(Expr("sub", c.args[::-1] if c.op in ("lt", "le") else c.args))
-            least = (c.op in ("lt", "gt")) - constant
-            text = str(sorted(terms.items()))
-            other = found.setdefault(text, (branch, c, least))
+            least, terms = at_least(c.op, *c.args)
+            other = found.setdefault(str(sorted(terms.items())), (branch, c, least))
             if abs(other[2] - least) == 1:
                 out.append((branch, Expr("ne", (other[1], c), {"apart": True}, c.type, c.span)))
             break

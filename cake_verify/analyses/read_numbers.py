@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cake_ir.program import Expr, Program
+from cake_verify.analyses.rebound import substituted
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import canonical, resolver_of
 
@@ -29,11 +30,8 @@ def outside_reads(e: Expr, found: dict[int, Expr] | None = None) -> Iterable[Exp
 
 def with_number(e: Expr, number: Expr, value: int) -> Expr:
     """An expression in which a number from memory is known: `value` stands wherever the same element is read."""
-    text, known, made = canonical(number), Expr("const", (), {"value": value}, number.type), dict[int, Expr]()
-    for n in e.parts():  # operands first
-        args = tuple([made[id(a)] for a in n.args])
-        made[id(n)] = known if n.op == "ld" and canonical(n) == text else Expr(n.op, args, n.attrs, n.type, n.span)
-    return made[id(e)]
+    text, known = canonical(number), Expr("const", (), {"value": value}, number.type)
+    return substituted(e, lambda n: known if canonical(n) == text else n, "ld")
 
 
 __all__ = ["from_memory", "outside_reads", "with_number"]

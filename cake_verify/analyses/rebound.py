@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import is_
 from typing import Any
 
-from cake_ir.program import Assign, Do, Expr, For, If, Op, Stmt, statements
+from cake_ir.program import Assign, Do, Expr, For, If, Op, Stmt, names_read, statements
 from cake_ir.span import Span
 from cake_ir.types import I32
 
@@ -62,10 +62,10 @@ def _settled(body: tuple[Stmt, ...], stmts: tuple[Stmt, ...], name: str, at: lis
     if not isinstance(begin, Assign) or len(begin.targets) != 1 or isinstance(begin.value, Op) or _reads(begin.value, name):
         return None
     during, behind = statements(stmts[at[0] : at[-1] + 1]), statements(stmts[at[-1] + 1 :])
-    if any(name in _read(s) for s in during if not (isinstance(s, Assign) and name in s.targets)):
+    if any(name in names_read(s) for s in during if not (isinstance(s, Assign) and name in s.targets)):
         return None
     mine = {id(s) for s in (*during, *behind)}
-    if any(name in _read(s) for s in statements(body) if id(s) not in mine):
+    if any(name in names_read(s) for s in statements(body) if id(s) not in mine):
         return None
     return _Fold(name, twice)(tuple(stmts[i] for i in range(at[0], at[-1] + 1) if i in at))
 
@@ -145,26 +145,14 @@ class _Fold:
         return range(lo, hi)
 
 
-def substituted(e: Expr, of: Callable[[Expr], Expr]) -> Expr:
-    """An expression with what `of` gives in the place of each variable; parts that several share stay shared."""
+def substituted(e: Expr, of: Callable[[Expr], Expr], op: str = "var") -> Expr:
+    """An expression with what `of` gives in the place of each variable, or of each node of another `op`; parts that several share stay shared."""
     made: dict[int, Expr] = {}
     for n in e.parts():  # operands first
         args = tuple([made[id(a)] for a in n.args])
-        made[id(n)] = of(n) if n.op == "var" else n if all(map(is_, args, n.args)) else Expr(n.op, args, n.attrs, n.type, n.span)
+        made[id(n)] = of(n) if n.op == op else n if all(map(is_, args, n.args)) else Expr(n.op, args, n.attrs, n.type, n.span)
     return made[id(e)]
 
 
 def _reads(e: Any, name: str) -> bool:
     return any(n.op == "var" and n.attrs["name"] == name for n in e.parts())
-
-
-def _read(s: Stmt) -> set[str]:
-    """The names that a statement itself reads, without those inside it."""
-    if isinstance(s, For):
-        read: list[Any] = [s.lo, s.hi]
-    elif isinstance(s, If):
-        read = [s.cond]
-    else:
-        value = s.value if isinstance(s, Assign) else s.op
-        read = [x for o in value.operands.values() for x in (o if isinstance(o, tuple) else (o,))] if isinstance(value, Op) else [value]
-    return {str(n.attrs["name"]) for e in read if e is not None for n in e.parts() if n.op == "var"}

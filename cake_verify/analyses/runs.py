@@ -46,6 +46,12 @@ def compared(program: Program, role: str, e: Expr) -> Expr:
     return Expr(op, (a, b), {}, n.type, n.span) if denied else n
 
 
+def at_least(op: str, a: Expr, b: Expr) -> tuple[int, dict[str, int]]:
+    """`a < b`, `a <= b` and the like for whole numbers as a sum of terms that is at least a number: that number and the terms."""
+    constant, terms = linear(Expr("sub", (b, a) if op in ("lt", "le") else (a, b)))
+    return (op in ("lt", "gt")) - constant, terms
+
+
 def _run(program: Program, role: str, e: Expr, depth: int) -> tuple[Expr, FragT] | None:
     """The first number and the type of the numbers themselves, before another fragment gave them its shape."""
     e = defined(program, role, e)
@@ -134,4 +140,4 @@ def _least_of(e: Expr) -> list[Expr]:
     return [x for a in e.args for x in _least_of(a)] if e.op == "min" else [e]
 
 
-__all__ = ["compared", "defined", "elsewhere", "mask_ends", "run_of"]
+__all__ = ["at_least", "compared", "defined", "elsewhere", "mask_ends", "run_of"]

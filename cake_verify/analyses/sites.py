@@ -127,6 +127,12 @@ def boxed(op: Op, axis: int) -> int:
     return covered(op, axis)
 
 
+def extent_along(program: Program, op: Op, axis: int) -> str | int | None:
+    """The extent of the axis of its tensor that a coordinate of an access counts, innermost first; None where none is declared."""
+    tensor = program.tensors.get(str(op.attrs.get("tensor")))
+    return tensor.extents[len(tensor.extents) - 1 - axis] if tensor is not None and axis < len(tensor.extents) else None
+
+
 def constant_rounds(loop: For) -> int | None:
     """How many rounds a loop between two numbers has."""
     if loop.lo is None or loop.hi is None or loop.lo.op != "const" or loop.hi.op != "const":

@@ -272,6 +272,23 @@ def nearest(lm, X: LM.tma2d[LM.bf16], MU: LM.tma2d[LM.bf16], IDX: LM.gmem1d[LM.i
 '''
 """The best of many rows for each row: an argmax fused behind an MMA, with the filled columns masked."""
 
+FLAG = '''
+@cake.schedule(target="sm_90a")
+def first_above(lm, X: LM.gmem1d[LM.f32, "N"], limit: LM.f32, place: LM.gmem1d[LM.i32, 1], N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(N > 0)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(1,), names=("t",))
+    with work:
+        for t in lm.tiles(sched):
+            looking = 1
+            for i in lm.range(N):
+                if looking > 0:
+                    if lm.ld(X, i) > limit:
+                        looking = 0
+                        lm.store(place, i, coords=(0,))
+'''
+
 PLAN = COPY + '''
 
 @cake.plan()

@@ -12,7 +12,7 @@ from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.positions import declared_values
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, extent_along, sites
 from cake_verify.analyses.tile_origins import coordinate_along
 from cake_verify.analyses.trips import canonical, linear, resolver_of, rounded_up
 from cake_verify.rule import Page
@@ -80,7 +80,7 @@ def _reaches_past(program: Program, site: Site, e: Expr, extent: int) -> str | N
 def _axis_end(program: Program, site: Site, e: Expr) -> str | int | None:
     """The extent of the axis that a coordinate counts."""
     coords, tensor = site.op.operands["coords"], program.tensors[str(site.op.attrs["tensor"])]
-    return tensor.extents[len(coords) - 1 - next(k for k, c in enumerate(coords) if c is e)] if isinstance(coords, tuple) and len(coords) == len(tensor.extents) else None
+    return extent_along(program, site.op, next(k for k, c in enumerate(coords) if c is e)) if isinstance(coords, tuple) and len(coords) == len(tensor.extents) else None
 
 
 def _ahead_of_its_round(program: Program, site: Site, loop: For, by: int) -> bool:

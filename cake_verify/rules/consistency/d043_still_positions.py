@@ -14,7 +14,7 @@ from cake_ir.types import FragT
 from cake_verify.analyses.moving_tiles import Still
 from cake_verify.analyses.moving_tiles import still as still_in_products
 from cake_verify.analyses.runs import defined, mask_ends, run_of
-from cake_verify.analyses.sites import Site, covered, sites
+from cake_verify.analyses.sites import Site, covered, extent_along, sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d036_ragged_length import check as ragged_lengths
@@ -88,7 +88,7 @@ def _compared(program: Program, s: Site, n: Expr) -> Fault | None:
         return None
     resolve = resolver_of(program, role)
     ahead, live = linear(Expr("sub", (resolve(coords[axis]), run[0])))
-    if ahead and not live and ahead % covered(load.op, axis) == 0 and not _loaded_there(program, load, axis, run[0]) and _plain(resolve(n.args[1]), _extent(program, load, axis)):
+    if ahead and not live and ahead % covered(load.op, axis) == 0 and not _loaded_there(program, load, axis, run[0]) and _plain(resolve(n.args[1]), extent_along(program, load.op, axis)):
         tiles = abs(ahead) // covered(load.op, axis)
         message = f"these positions are those of the tile {tiles} {'before' if ahead > 0 else 'behind'} the one that was loaded, at `{spoken(coords[axis])}`"
         return Fault("D043", message, n.span if n.span.line else s.op.span, ((load.op.span, "loaded here"),), f"count from where the tile starts: `base={spoken(coords[axis])}`", (), {"role": role, "axis": axis})
@@ -185,7 +185,7 @@ def _masked(program: Program, s: Site) -> Fault | None:
 
 def _still(program: Program, load: Site, at: Expr, axis: int, base: Expr, other: Expr) -> str | None:
     """What moves the tile by its length while neither the positions nor what they are compared with depend on it; None where all is well."""
-    if not _plain(other, _extent(program, load, axis)) or base.op not in ("const", "param"):
+    if not _plain(other, extent_along(program, load.op, axis)) or base.op not in ("const", "param"):
         return None
     size = covered(load.op, axis)
     read = {n.attrs["name"] for n in other.parts() if n.op in ("var", "field")}
@@ -202,11 +202,6 @@ def _loaded_there(program: Program, load: Site, axis: int, base: Expr) -> bool:
     resolve = resolver_of(program, load.role.name)
     others = [s for s in sites(program).of("load") if s is not load and s.role is load.role and s.op.attrs.get("tensor") == load.op.attrs.get("tensor") and isinstance(s.op.operands.get("coords"), tuple)]
     return any(linear(Expr("sub", (resolve(s.op.operands["coords"][axis]), base))) == (0, {}) for s in others)  # type: ignore[index]  # a tuple, asked above
-
-
-def _extent(program: Program, load: Site, axis: int) -> str | int | None:
-    tensor = program.tensors.get(str(load.op.attrs.get("tensor")))
-    return tensor.extents[len(tensor.extents) - 1 - axis] if tensor is not None and axis < len(tensor.extents) else None
 
 
 def _several(loop: For | None) -> bool:

@@ -8,7 +8,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import around, declared_values
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, extent_along, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -56,7 +56,7 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         for axis, at, number in _numbers(program, site, bare):
             source = str(number.attrs["tensor"])
-            end = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else ".."
+            end = extent_along(program, site.op, axis) or ".."
             if source not in told:
                 told.add(source)
                 yield Fault("D061", f"nothing says which numbers `{source}` holds, and this access of `{tensor.name}` is placed by one", site.op.spans.get("coords", site.op.spans.get("i", site.op.span)),

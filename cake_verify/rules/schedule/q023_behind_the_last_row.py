@@ -13,7 +13,7 @@ from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.runs import compared, defined, run_of
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, extent_along, sites
 from cake_verify.analyses.tile_origins import Origin, origins
 from cake_verify.analyses.trips import canonical, linear, resolver_of
 from cake_verify.rule import Page
@@ -139,8 +139,7 @@ def _columns_first(program: Program, role: str, e: Expr) -> Expr:
 
 def _extent(program: Program, o: Origin) -> str | None:
     """The name of the extent of the axis that a load's coordinate counts."""
-    tensor = program.tensors.get(str(o.load.op.attrs.get("tensor")))
-    name = tensor.extents[len(tensor.extents) - 1 - o.axis] if tensor is not None and o.axis < len(tensor.extents) else None
+    name = extent_along(program, o.load.op, o.axis)
     return name if isinstance(name, str) else None
 
 

@@ -12,32 +12,15 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.sites import Binding, sites
 from cake_verify.analyses.trips import spoken, written
 from cake_verify.rule import Page
-from cake_verify.rules.examples import edit
-
-_FIRST = '''
-@cake.schedule(target="sm_90a")
-def first_above(lm, X: LM.gmem1d[LM.f32, "N"], limit: LM.f32, place: LM.gmem1d[LM.i32, 1], N: LM.i32):
-    lm.launch(grid="tiles")
-    lm.assume(N > 0)
-    work = lm.role(warps=[0])
-    sched = lm.scheduler(kind="grid", tiles=(1,), names=("t",))
-    with work:
-        for t in lm.tiles(sched):
-            looking = 1
-            for i in lm.range(N):
-                if looking > 0:
-                    if lm.ld(X, i) > limit:
-                        looking = 0
-                        lm.store(place, i, coords=(0,))
-'''
+from cake_verify.rules.examples import FLAG, edit
 
 PAGE = Page(
     code="Q030",
     title="a flag that nothing tells apart",
     statement="A scalar that is only ever set to fixed numbers, and to more than one, has both outcomes in every comparison with a number that a branch makes.",
     why="A flag says that a search has ended or that a request was refused. A condition that holds for all of its values, or for none, goes on as if nothing had happened, or never does what it guards.",
-    failing=edit(_FIRST, ("looking > 0", "looking >= 0")),
-    passing=_FIRST,
+    failing=edit(FLAG, ("looking > 0", "looking >= 0")),
+    passing=FLAG,
     limits="Names whose every assignment in their role is a number, an arm of `lm.where` that is one, or the name itself. Where a name has one value only nothing is said.",
 )
 

@@ -10,9 +10,9 @@ from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
-from cake_verify.analyses.runs import compared, run_of
+from cake_verify.analyses.runs import at_least, compared, run_of
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import linear, resolver_of, spoken
+from cake_verify.analyses.trips import resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -79,20 +79,14 @@ def _needed(program: Program, s: Site, mask: Expr) -> tuple[int, dict[str, int]]
         if run is None:
             return None
         ends.append(Expr("add", (run[0], Expr("const", (), {"value": run[1] - 1}))) if last else run[0])
-    return _at_least(m.op, ends[0], ends[1])
-
-
-def _at_least(op: str, a: Expr, b: Expr) -> tuple[int, dict[str, int]]:
-    """`a < b` and the like as a sum of terms that is at least a number."""
-    constant, terms = linear(Expr("sub", (b, a) if op in ("lt", "le") else (a, b)))
-    return (op in ("lt", "gt")) - constant, terms
+    return at_least(m.op, ends[0], ends[1])
 
 
 def _one_too_strict(program: Program, s: Site, c: Expr, needed: tuple[int, dict[str, int]]) -> bool:
     a, b = (resolver_of(program, s.role.name)(x) for x in c.args)
     if isinstance(a.type, FragT) or isinstance(b.type, FragT):
         return False
-    least, terms = _at_least(c.op, a, b)
+    least, terms = at_least(c.op, a, b)
     return bool(terms) and terms == needed[1] and least == needed[0] + 1
 
 
