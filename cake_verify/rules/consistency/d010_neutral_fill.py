@@ -95,12 +95,14 @@ def _ahead_of_its_round(program: Program, site: Site, loop: For, by: int) -> boo
 
 def _begins_inside(program: Program, site: Site, e: Expr, extent: int) -> bool:
     """Whether conditions around a copy hold the start of its tile, and no more, below the end of the axis: `b * 64 <= row` where `row < S`."""
-    size = _axis_end(program, site, e) if any(isinstance(x, If) for x in site.path) else None
-    resolve = resolver_of(program, site.role.name)
+    around = [c for branch, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True) for c in (conjuncts(branch.cond) if arm else ()) if c.op in ("lt", "le")]
+    if not around:  # as of most copies
+        return False
+    size, resolve = _axis_end(program, site, e), resolver_of(program, site.role.name)
     at = linear(resolve(e))
     if not isinstance(size, str) or at[0] or [*at[1].values()] != [extent] or ranges.of(program, None, Expr("param", (), {"name": size})).multiple_of(extent):
         return False
-    held = [(c.op, *(resolve(a) for a in c.args)) for branch, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True) for c in (conjuncts(branch.cond) if arm else ()) if c.op in ("lt", "le")]
+    held = [(c.op, *(resolve(a) for a in c.args)) for c in around]
     ends = [high for _, low, high in held if linear(low) == at]
     return any(canonical(x) == size or any(op == "lt" and canonical(low) == canonical(x) and canonical(high) == size for op, low, high in held) for x in ends)
 
