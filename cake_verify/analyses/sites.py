@@ -121,7 +121,7 @@ def boxed(op: Op, axis: int) -> int:
     """Elements of one whole box of an access along an axis, innermost first: `box=`, the view's, or what is covered; `rows=` takes nothing off."""
     box, view = op.attrs.get("box"), op.operands.get("view")
     if isinstance(box, tuple):
-        return int(box[axis])  # type: ignore[arg-type]  # integers by the option's kind
+        return int(box[axis]) if axis < len(box) else 1  # type: ignore[arg-type]  # integers by the option's kind; a box of too few is H003's
     if isinstance(view, Expr) and isinstance(view.type, ViewT):
         return view.type.cols if axis == 0 else view.type.rows if axis == 1 and view.type.rank == 2 else 1
     return covered(op, axis)

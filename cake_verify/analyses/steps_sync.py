@@ -118,9 +118,12 @@ def arrive(plan: Plan, op: Op, role: str) -> Step:
         bit = m.cur or open_epoch(m)
         known = m.K | m.E if alone else m.K | m.L | m.E
         if copies:
-            for group, _ in (*m.cp, *m.cp_open):
-                known |= group
-                m.tracked |= group
+            for groups in (m.cp_open, m.cp):  # newest first: an arrival follows all copies in front of it, so that what is older than a followed one is followed
+                for group, _ in reversed(groups):
+                    if not group & ~m.tracked:
+                        break
+                    m.tracked |= group
+            known |= m.tracked
         for r in targets[m.cta.rank]:
             give(m, m.world.ctas[r].bars[b][n % stages], units, known, bit, alone)
         m.cur = m.wcur = 0

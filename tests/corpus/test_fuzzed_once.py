@@ -96,6 +96,25 @@ def test_a_grid_of_a_million_tiles_is_not_walked() -> None:
     assert time.process_time() - started < 2.0
 
 
+CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
+
+
+def test_copies_that_nobody_waits_for_in_a_loop_of_millions_of_rounds_are_told_in_time() -> None:
+    text = (CORPUS / "gemm_int8_row_scales.py").read_text("utf-8")
+    assert "lm.assume(K > 0 and" in text
+    started = time.process_time()
+    verdict = verify_text(text.replace("lm.assume(K > 0 and", "lm.assume(K > 10**7 and"))
+    assert verdict.verdict == "undecided" and [d.code for d in verdict.diagnostics if d.code != "S090"] == []
+    assert time.process_time() - started < 2.0
+
+
+def test_a_box_of_too_few_entries_is_told_once() -> None:
+    text = (CORPUS / "decode_cluster_merge.py").read_text("utf-8")
+    old = "sv.tma_load(vc, coords=(0, t.h, page * PAGE), stage=s, barrier=landed, box=(D, 1, PAGE))"
+    assert text.count(old) == 1
+    assert [d.code for d in verify_text(text.replace(old, old.replace("(D, 1, PAGE)", "(1, PAGE)")), suggest=False).diagnostics] == ["H003"]
+
+
 def test_the_fuzzer_runs_and_finds_nothing_in_a_few_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fuzz.main(["--minutes", "0.1", "--seed", "11", "--found", str(tmp_path)]) == 0
     assert " 0 broken" in capsys.readouterr().out
