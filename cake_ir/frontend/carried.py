@@ -7,6 +7,7 @@ them. A number becomes a value of run time in front of the loop; whatever cannot
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from itertools import compress, islice
 from operator import is_not
@@ -100,7 +101,7 @@ def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) 
 
 def never_set(el: Elaboration, node: ast.If, skipped: list[ast.stmt]) -> None:
     """N068 for an arm that no round takes because of a number that only this arm would change."""
-    if not el.rounds or not skipped:
+    if not el.rounds or not skipped or not _in_both(el, el.source.through(node.test, node.test), el.source.through(skipped[0], skipped[-1])):
         return
     asked = [n for n in ast.walk(node.test) if isinstance(n, ast.Name) and n.id not in el.rounds[-1].bound and isinstance(el.env.get(n.id), (bool, int))]
     sets = {n.id for s in skipped for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} if asked else set()
@@ -109,6 +110,15 @@ def never_set(el: Elaboration, node: ast.If, skipped: list[ast.stmt]) -> None:
         span = el.span(node.test)
         el.faults.append(Fault("N068", f"`{name}` is {el.env[name]} in every round: what would change it is in the arm that this condition never takes", span,
                                help="compare with a value that the name has", facts={"name": name, "found": el.env[name]}))  # fmt: skip
+
+
+def _in_both(el: Elaboration, condition: str, arm: str) -> bool:
+    """Whether lines of an arm hold a word of its condition that is a compile-time number: most arms need no walk through their trees."""
+    env = el.env
+    return any([word in arm and isinstance(env.get(word), (bool, int)) for word in _WORD.findall(condition)])
+
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 def branchable(t: Type) -> str:

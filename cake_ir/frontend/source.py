@@ -69,6 +69,10 @@ class Source:
         line = self.lines[span.line - 1] if span.line <= len(self.lines) else ""
         return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else None]
 
+    def through(self, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr) -> str:
+        """The lines from where a node starts to where another ends."""
+        return "\n".join(self.lines[first.lineno - 1 : last.end_lineno])
+
 
 def valid_name(name: str) -> bool:
     """Whether a name is plain: ASCII letters, digits, underscores, at most 64 characters."""
