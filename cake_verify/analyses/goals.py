@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cake_ir.program import For, statements
 from cake_ir.record import record
 from cake_verify.analyses.read_guards import reads
-from cake_verify.analyses.trips import canonical, conditions
+from cake_verify.analyses.trips import arguments_of, canonical, conditions
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -46,7 +46,7 @@ def goals_of(search: Settings) -> list[Goal]:
     goals = [Goal(2 if tiled else 1, search.window), Goal(search.stages + 2 if tiled else 1, 1), Goal(3 if tiled else 1, 0)]
     if tiled:
         goals.append(Goal(3, 2))
-    if search.blocks:
+    if search.blocks and not _alike(search):
         goals += [Goal(1, 2, over=1), Goal(1, max(3, search.stages + 1), over=-1)]
     if search.read and tiled:
         goals.append(Goal(4, 2, mixed=True))
@@ -57,6 +57,26 @@ def goals_of(search: Settings) -> list[Goal]:
 
 _KINDS = 5
 """Tiles of a walk in which tiles of two kinds, that take different arms, both come."""
+
+
+def _alike(search: Settings) -> bool:
+    """Whether arguments that are no whole numbers of blocks give nothing that others do not: lengths of loops are of the same arguments only where
+    they are the same, and neither branches nor the rows of a copy are about arguments."""
+    if search.unknown:
+        return False
+    program, by = search.program, dict[str, frozenset[str]]()
+    for e in (e for each in search.lengths for e in each):
+        if (names := arguments_of([e])) is None:
+            return False
+        by[canonical(e)] = names
+    if sum([len(names) for names in by.values()]) > len(frozenset().union(*by.values())):
+        return False
+    if any(n.op in _OF_ARGUMENTS for _, _, c in conditions(program) for n in c.parts()):
+        return False
+    return not any(op.operands.get("rows") is not None for op in program.ops)
+
+
+_OF_ARGUMENTS = frozenset({"param", "field", "ld", "extent"})
 
 
 def _apart(search: Settings) -> list[tuple[int, ...]]:

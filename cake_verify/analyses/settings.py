@@ -120,7 +120,7 @@ class Settings:
             self.loops = [loop for loop, text in zip(self.loops, known, strict=True) if text is not None]
             lengths = [each for each, text in zip(lengths, known, strict=True) if text is not None]
             whole = outline(program, self.scheduler, assumed, lengths) if alone else ""
-        self._assumed, self._lengths = assumed, lengths
+        self._assumed, self.lengths = assumed, lengths
         self.lasting = None if self.dependents else trips.arguments_of(e for each in lengths for e in each)
         branches: list[tuple[If, Expr]] = []
         for role, branch, cond in trips.conditions(program):
@@ -149,7 +149,7 @@ class Settings:
 
     def trips(self, env: Env) -> tuple[Any, ...]:
         """The length of every loop for given arguments and the fields of a tile."""
-        self._all_trips = self._all_trips or compiled(rounds_of(self.program, self._lengths))[0]
+        self._all_trips = self._all_trips or compiled(rounds_of(self.program, self.lengths))[0]
         return self._all_trips(env)
 
     def _candidates(self) -> dict[str, list[int]]:

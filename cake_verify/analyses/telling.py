@@ -40,8 +40,8 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         less, more = ({**choice, name: choice[name] + by * search.units.get(name, 1)} for by in (-1, 1))
         if less[name] > 0 and search.profile(less) == search.profile(choice) != search.profile(more):
             choice = less
-        elif less[name] > 0 and _both_ways(search, less, choice, more):
-            choice = more  # what rounds down and what rounds up then part
+        elif less[name] > 0 and (search.profile(less) != search.profile(choice) == search.profile(more) or _both_ways(search, less, choice, more)):
+            choice = more  # what rounds down leaves something out then, and parts from what rounds up
     if s.kind == "grid" and search.read:
         choice, cluster = _at_work(search, setting, choice)
     else:
