@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cake_ir.program import For, statements
+from cake_ir.program import Expr, For, statements
 from cake_ir.record import record
 from cake_verify.analyses.read_guards import reads
-from cake_verify.analyses.trips import arguments_of, canonical, conditions
+from cake_verify.analyses.trips import arguments_of, canonical, conditions, linear, loops
 
 if TYPE_CHECKING:
     from cake_verify.analyses.settings import Settings
@@ -61,19 +61,30 @@ _KINDS = 5
 
 def _alike(search: Settings) -> bool:
     """Whether arguments that are no whole numbers of blocks give nothing that others do not: lengths of loops are of the same arguments only where
-    they are the same, and neither branches nor the rows of a copy are about arguments."""
-    if search.unknown:
+    they are the same, branches compare nothing but counters, tiles and these lengths, and no copy takes a number of rows."""
+    if search.unknown or any(op.operands.get("rows") is not None for op in search.program.ops):
         return False
-    program, by = search.program, dict[str, frozenset[str]]()
+    by = dict[str, frozenset[str]]()
     for e in (e for each in search.lengths for e in each):
         if (names := arguments_of([e])) is None:
             return False
         by[canonical(e)] = names
     if sum([len(names) for names in by.values()]) > len(frozenset().union(*by.values())):
         return False
-    if any(n.op in _OF_ARGUMENTS for _, _, c in conditions(program) for n in c.parts()):
+    every = loops(search.program)
+    bounds = {canonical(e) for loop in every for e in (loop.lo, loop.hi)} | {f"?{loop.stmt.var}" for loop in every}
+    return all(_counts(c, bounds) for _, _, c in conditions(search.program))
+
+
+def _counts(e: Expr, bounds: set[str]) -> bool:
+    """Whether a condition compares counters, tiles, numbers and bounds of loops."""
+    if e.op in ("and", "or", "not"):
+        return all([_counts(a, bounds) for a in e.args])
+    if not any(n.op in _OF_ARGUMENTS for n in e.parts()):
+        return True
+    if e.op not in ("lt", "le", "gt", "ge", "eq", "ne"):
         return False
-    return not any(op.operands.get("rows") is not None for op in program.ops)
+    return all([t in bounds or t.startswith("tile.") for t in linear(Expr("sub", e.args))[1]])
 
 
 _OF_ARGUMENTS = frozenset({"param", "field", "ld", "extent"})
