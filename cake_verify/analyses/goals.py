@@ -46,7 +46,7 @@ def goals_of(search: Settings) -> list[Goal]:
     goals = [Goal(2 if tiled else 1, search.window), Goal(search.stages + 2 if tiled else 1, 1), Goal(3 if tiled else 1, 0)]
     if tiled:
         goals.append(Goal(3, 2))
-    if search.blocks and not _alike(search):
+    if search.blocks:
         goals += [Goal(1, 2, over=1), Goal(1, max(3, search.stages + 1), over=-1)]
     if search.read and tiled:
         goals.append(Goal(4, 2, mixed=True))
@@ -59,7 +59,7 @@ _KINDS = 5
 """Tiles of a walk in which tiles of two kinds, that take different arms, both come."""
 
 
-def _alike(search: Settings) -> bool:
+def alike(search: Settings) -> bool:
     """Whether arguments that are no whole numbers of blocks give nothing that others do not: lengths of loops are of the same arguments only where
     they are the same, branches compare nothing but counters, tiles and these lengths, and no copy takes a number of rows."""
     if search.unknown or any(op.operands.get("rows") is not None for op in search.program.ops):

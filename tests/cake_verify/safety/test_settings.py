@@ -26,8 +26,23 @@ def test_assumptions_are_respected() -> None:
     assert all(s.args["K"] % 8 == 0 and s.args["N"] % 8 == 0 for s in settings)
 
 
+MATH = "            for k in lm.range(kt):\n                s = lm.step(ring)\n                lm.wait(full, stage=s)"
+
+
 def test_arguments_lie_on_and_on_both_sides_of_block_boundaries() -> None:
-    settings, _ = found(schedules.text("gemm_ws"))
+    settings, _ = found(edit(LOOP, (MATH, MATH.replace("lm.range(kt)", "lm.range((K + 63) // 64 + K // 1024)"))))
+    assert {s.args["K"] % 64 for s in settings} >= {0, 1, 63}
+
+
+@pytest.mark.parametrize("more", ["", "            if kt > 2:\n                lm.sync(own)\n"])
+def test_no_loop_differs_from_another_for_what_is_left_of_a_block(more: str) -> None:
+    """Then it is tried once, by the run that shows what values mean."""
+    settings, _ = found(edit(LOOP, (MATH, more + MATH)))
+    assert [s.telling for s in settings if s.args["K"] % 64] == [True]
+
+
+def test_branches_on_arguments_are_tried_on_both_sides_of_a_boundary() -> None:
+    settings, _ = found(edit(LOOP, (MATH, "            if K % 64 == 1:\n                lm.sync(own)\n" + MATH)))
     assert {s.args["K"] % 64 for s in settings} >= {0, 1, 63}
 
 
@@ -48,9 +63,6 @@ def test_guard_on_an_argument_is_tried_on_both_sides() -> None:
 def test_window_grows_with_depth_and_look_ahead() -> None:
     windows = [Settings(schedules.program(schedules.text("gemm_sm80"), STAGES=s)).window for s in (2, 4, 6)]
     assert windows == sorted(windows) and windows[0] < windows[-1]
-
-
-MATH = "            for k in lm.range(kt):\n                s = lm.step(ring)\n                lm.wait(full, stage=s)"
 
 
 @pytest.mark.parametrize("count", ["K // 64", "lm.cdiv(K + 1, 64)", "lm.cdiv(K, 64) + 1", "(K + 1) // 64", "lm.min(lm.cdiv(K, 64), 3)"])
