@@ -237,7 +237,7 @@ def _choices(program: Program, laid: Sequence[_Store]) -> list[bool]:
 
 def _stores(program: Program, branch: If, role: str, arm: bool) -> bool:
     """Whether an arm of a branch stores to global memory."""
-    return any(s.op.name in _STORING and any(p is branch and a is arm for p, a in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)) for s in sites(program).of_role(role))
+    return any(s.op.name in _STORING and any(p is branch and a is arm for p, a in s.branches()) for s in sites(program).of_role(role))
 
 
 _STORING = ("store", "tma_store", "bulk_store", "atomic", "tma_reduce")

@@ -47,7 +47,7 @@ def one_case(program: Program, stores: Sequence[Site], tensor: Param, outputs: C
 
 
 def _arm(s: Site, branch: If) -> bool:
-    return next(arm for p, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True) if p is branch)
+    return next(arm for p, arm in s.branches() if p is branch)
 
 
 def _numbers(e: Expr) -> bool:

@@ -130,7 +130,7 @@ def _coordinates(s: Site) -> list[Expr]:
 
 def left_out(program: Program, link: Link) -> LeftOut | None:
     """Tiles that do not wait although the tile before them on their axis raises its word."""
-    guards = [(s, arm) for s, arm in zip((p for p in link.spin.path if isinstance(p, If)), link.spin.arms, strict=True)]
+    guards = link.spin.branches()
     if len(guards) != 1 or any(isinstance(p, If) for p in link.signal.path):
         return None
     guard, arm = guards[0]
@@ -175,7 +175,7 @@ def tiles_along(program: Program, s: Site, field: str) -> Linear | None:
 
 def raised(program: Program, signal: Site, field: str) -> Linear | None:
     """How many tiles along a field raise their words, from the first on: as many as the axis has, or as the one condition around the signal lets through."""
-    guards = [(s, arm) for s, arm in zip((p for p in signal.path if isinstance(p, If)), signal.arms, strict=True)]
+    guards = signal.branches()
     if not guards:
         return tiles_along(program, signal, field)
     conds = stated(resolver_of(program, signal.role.name)(guards[0][0].cond))

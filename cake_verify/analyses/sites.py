@@ -27,6 +27,10 @@ class Site:
     number: int
     targets: tuple[str, ...] = ()
 
+    def branches(self) -> list[tuple[If, bool]]:
+        """The branches around it from the outside in, each with the arm that it is in."""
+        return [*zip((x for x in self.path if isinstance(x, If)), self.arms, strict=True)] if self.arms else []
+
 
 _NUMBER = attrgetter("number")
 

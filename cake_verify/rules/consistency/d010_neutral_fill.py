@@ -86,7 +86,7 @@ def _axis_end(program: Program, site: Site, e: Expr) -> str | int | None:
 def _ahead_of_its_round(program: Program, site: Site, loop: For, by: int) -> bool:
     """Whether a copy for a later round is issued for as long as the loop has that round."""
     resolve = resolver_of(program, site.role.name)
-    for branch, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True):
+    for branch, arm in site.branches():
         for c in conjuncts(branch.cond) if arm else ():
             if c.op == "lt" and linear(resolve(c.args[0])) == (by, {f"?{loop.var}": 1}) and loop.hi is not None and canonical(resolve(c.args[1])) == canonical(resolve(loop.hi)):
                 return True
@@ -95,7 +95,7 @@ def _ahead_of_its_round(program: Program, site: Site, loop: For, by: int) -> boo
 
 def _begins_inside(program: Program, site: Site, e: Expr, extent: int) -> bool:
     """Whether conditions around a copy hold the start of its tile, and no more, below the end of the axis: `b * 64 <= row` where `row < S`."""
-    around = [c for branch, arm in zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True) for c in (conjuncts(branch.cond) if arm else ()) if c.op in ("lt", "le")]
+    around = [c for branch, arm in site.branches() for c in (conjuncts(branch.cond) if arm else ()) if c.op in ("lt", "le")]
     if not around:  # as of most copies
         return False
     size, resolve = _axis_end(program, site, e), resolver_of(program, site.role.name)

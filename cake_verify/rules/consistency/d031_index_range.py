@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.derive.structure import TURNED, conjuncts
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, If, Param, Program
+from cake_ir.program import Expr, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions, valued
@@ -126,7 +126,7 @@ def _guarded(program: Program, site: Site, tensor: Param, axis: int, e: Expr) ->
     offset, terms = linear(Expr("sub", (e, reads[0])))
     extent, text = tensor.extents[len(tensor.extents) - 1 - axis], canonical(reads[0])
     resolve = resolver_of(program, site.role.name)
-    branches = [*zip((x for x in site.path if isinstance(x, If)), site.arms, strict=True)]
+    branches = site.branches()
     guards = [c for p, arm in branches if arm for c in conjuncts(p.cond)]
     for c in (*[c for c in guards if c.op == "eq"], *[p.cond for p, arm in branches if not arm and p.cond.op == "ne"]):
         if (fault := _equal(program, site, tensor, e, reads[0], c)) is not None:

@@ -174,7 +174,7 @@ class _Round:
 
 def _arms(s: Site) -> list[tuple[int, bool]]:
     """The branches around an operation, each with the arm that it stands in."""
-    return [(id(x), arm) for x, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)]
+    return [(id(x), arm) for x, arm in s.branches()]
 
 
 def _difference(e: Expr, taken: dict[str, tuple[set[str], Site]]) -> tuple[str, str] | None:

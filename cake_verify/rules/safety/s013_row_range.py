@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, If, Program
+from cake_ir.program import Expr, Program
 from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.scalar_operations import apply
 from cake_verify.rule import Page
@@ -32,10 +32,10 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         resolve = trips.resolver_of(program, s.role.name)
         own = trips.canonical(resolve(rows))
-        for cond, arm in zip((p.cond for p in s.path if isinstance(p, If)), s.arms, strict=True):
-            holds = _for_one(resolve(cond), own)
+        for branch, arm in s.branches():
+            holds = _for_one(resolve(branch.cond), own)
             if holds is not None and holds is not arm:
-                yield Fault("S013", "rows that stand alone are never stored: the condition around this store fails where a single row is left", cond.span, ((s.op.span, "stored here"),),
+                yield Fault("S013", "rows that stand alone are never stored: the condition around this store fails where a single row is left", branch.cond.span, ((s.op.span, "stored here"),),
                             "ask whether any row is left: `> 0`", (), {"role": s.role.name, "expected": 1, "found": 0})  # fmt: skip
                 break
 

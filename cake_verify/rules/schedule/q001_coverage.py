@@ -222,7 +222,7 @@ def _every_block(program: Program, s: Site) -> bool:
 def _let_through(program: Program, s: Site) -> list[int]:
     """The members that the conditions on the member around a store let through; none where something else decides as well."""
     resolve = resolver_of(program, s.role.name)
-    conds = [(resolve(c.cond), arm) for c, arm in zip((p for p in s.path if isinstance(p, If)), s.arms, strict=True)]
+    conds = [(resolve(c.cond), arm) for c, arm in s.branches()]
     if s.op.operands.get("mask") is not None or not conds or any(n.op not in ("role_index", "const", *_LOGIC) for c, _ in conds for n in c.parts()):
         return []
     return [i for i in range(s.role.members) if all(bool(Position(program, {}, {}, i).value(c)) is arm for c, arm in conds)]

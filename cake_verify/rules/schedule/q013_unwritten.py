@@ -66,7 +66,7 @@ def _part(program: Program, tensor: Param, what: str) -> Fault | None:
     message = f"nothing writes element ({at}) of `{tensor.name}`, {what}{when}{f', for {given}' if given else ''}"
     s = found.nearest
     span, related = s.op.span, []
-    for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True):
+    for p, arm in s.branches():
         other = p.orelse if arm else p.then
         if found.round is not None and other:
             last = other[-1].span

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.derive.structure import OPPOSITE, conjuncts
 from cake_ir.fault import Fault
-from cake_ir.program import AssumeValues, Expr, If, Program
+from cake_ir.program import AssumeValues, Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.positions import declared_values
@@ -48,7 +48,7 @@ def check(program: Program) -> Iterator[Fault]:
     any_stated = any(isinstance(d, AssumeValues) for d in program.decls)
     told: set[int] = set()
     for s in sites(program).of("load", "store", "atomic", "ld", "cp_async", "tma_load", "tma_store", "tma_reduce"):
-        for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True):
+        for p, arm in s.branches():
             conds = conjuncts(p.cond) if arm else _denied(p.cond)
             for c in conds if any_stated or len(conds) > 1 else ():
                 once = id(c if arm else p.cond)  # what is denied is made anew

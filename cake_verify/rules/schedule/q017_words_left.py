@@ -90,7 +90,7 @@ def _ends(program: Program, spin: Site, signal: Site, loop: For, field: str) -> 
 def _begun(program: Program, spin: Site) -> Fault | None:
     """A wait that is left out where the loop of the own share has begun behind its first round."""
     resolve = resolver_of(program, spin.role.name)
-    for branch, arm in zip((p for p in spin.path if isinstance(p, If)), spin.arms, strict=True):
+    for branch, arm in spin.branches():
         if not arm:
             continue
         for cond in stated(resolve(branch.cond)):

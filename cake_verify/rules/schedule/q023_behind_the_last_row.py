@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import TURNED, conjuncts, nodes
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, If, Program
+from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.left_out import without_offset
@@ -160,7 +160,7 @@ def _below(program: Program, s: Site, e: Expr, extent: str) -> int | None:
     """How far a number of one row may lie behind the last row: a condition around, or its tiles, hold what it is counted from below the extent."""
     constant, live = linear(e)
     resolve = resolver_of(program, s.role.name)
-    for branch, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True):
+    for branch, arm in s.branches():
         for c in conjuncts(branch.cond) if arm else ():
             low, high = (c.args if c.op == "lt" else c.args[::-1]) if c.op in ("lt", "gt") else (None, None)
             if low is None or high is None or canonical(resolve(high)) != extent:

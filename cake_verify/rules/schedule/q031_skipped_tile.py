@@ -55,7 +55,7 @@ def check(program: Program) -> Iterator[Fault]:
         return
     told: set[int] = set()
     for s in sites(program).ops:
-        guards = [(p, c) for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True) if arm for c in conjuncts(p.cond) if c.op in _LOOSER and id(c) not in told]
+        guards = [(p, c) for p, arm in s.branches() if arm for c in conjuncts(p.cond) if c.op in _LOOSER and id(c) not in told]
         value = s.op.operands.get("value") if guards else None
         for m in value.parts() if isinstance(value, Expr) else ():
             for mask in conjuncts(m.args[0]) if m.op == "where" else ():
