@@ -61,15 +61,12 @@ _KINDS = 5
 
 def alike(search: Settings) -> bool:
     """Whether arguments that are no whole numbers of blocks give nothing that others do not: lengths of loops are of the same arguments only where
-    they are the same, branches compare nothing but counters, tiles and these lengths, and no copy takes a number of rows."""
+    they are the same but for a number, branches compare nothing but counters, tiles and these lengths, and no copy takes a number of rows."""
     if search.unknown or any(op.operands.get("rows") is not None for op in search.program.ops):
         return False
-    by = dict[str, frozenset[str]]()
-    for e in (e for each in search.lengths for e in each):
-        if (names := arguments_of([e])) is None:
-            return False
-        by[canonical(e)] = names
-    if sum([len(names) for names in by.values()]) > len(frozenset().union(*by.values())):
+    by = {frozenset(linear(e)[1].items()): e for each in search.lengths for e in each}  # what a number is added to stays as many rounds apart
+    names = [arguments_of([e]) for e in by.values()]
+    if None in names or sum([len(n or ()) for n in names]) > len(frozenset().union(*[n or () for n in names])):
         return False
     every = loops(search.program)
     bounds = {canonical(e) for loop in every for e in (loop.lo, loop.hi)} | {f"?{loop.stmt.var}" for loop in every}
