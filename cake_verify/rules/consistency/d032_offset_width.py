@@ -43,6 +43,7 @@ PAGE = Page(
 _LO, _HI = -(2**31), 2**31 - 1
 _Ends = tuple[float, float]
 _ANY: _Ends = (-math.inf, math.inf)
+_PLAIN = frozenset({"const", "field", "param"})
 _AT = taking("coords", "i", "offset")
 
 
@@ -52,9 +53,11 @@ def check(program: Program) -> Iterator[Fault]:
     for site in ranges.live(program, *_AT):
         coords = site.op.operands.get("coords")
         for entry in (*(coords if isinstance(coords, tuple) else ()), site.op.operands.get("i"), site.op.operands.get("offset")):
-            if not isinstance(entry, Expr) or entry.op in ("const", "field", "param") or not isinstance(entry.type, ScalarT):
+            if not isinstance(entry, Expr) or entry.op in _PLAIN or not isinstance(entry.type, ScalarT):
                 continue
             e = resolver_of(program, site.role.name)(entry)
+            if e.op in _PLAIN:
+                continue
             wide = _wraps(program, site, e, known.setdefault((site.role.name, site.path), {}))
             if wide is not None and spoken(wide[0]) not in told:
                 told.add(spoken(wide[0]))
