@@ -11,6 +11,7 @@ from bench.verify.mutate import VALUES
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results" / "verify-mutation.json"
+DOUBLES = ROOT / "bench" / "results" / "verify-doubles.json"
 PAGE = ROOT / "docs" / "verifier.md"
 
 HEAD = """# How well the verifier finds mistakes
@@ -40,8 +41,8 @@ def row(r: dict[str, Any], name: str = "") -> str:
     return "| " + " | ".join(str(c) for c in cells) + " |"
 
 
-def page(report: dict[str, Any]) -> str:
-    """The page's text."""
+def page(report: dict[str, Any], doubles: dict[str, Any]) -> str:
+    """The page's text; `doubles` is a run over mutants with two changes."""
     flagged = [g["subject"] for g in report["schedules"] if g["verdict"] != "pass"]
     values = {r["class"] for r in report["classes"]} & VALUES
     total = report["total"]
@@ -68,6 +69,16 @@ def page(report: dict[str, Any]) -> str:
         *(row(r) for r in report["classes"] if r["class"] in values),
         row(report["values"], "**all**"),
         "",
+        "## Two mistakes at once",
+        "",
+        f"Mutants of mutants, drawn at random, whose changes lie apart: one may hide what the other does. (A first fix mends one of them.) Run: `{doubles['command']}`; not caught: "
+        + (", ".join(f"`{key}`" for key in doubles["total"]["missed"]) or "none")
+        + ".",
+        "",
+        "| " + " | ".join(COLUMNS) + " |",
+        "|---|" + "--:|" * (len(COLUMNS) - 1),
+        row(doubles["total"], "two changes"),
+        "",
         "## Harmful and not caught",
         "",
         ", ".join(f"`{key}`" for r in report["classes"] for key in r["missed"] if r["class"] not in values) or "None outside the values.",
@@ -81,7 +92,7 @@ def page(report: dict[str, Any]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
-    PAGE.write_text(page(json.loads(Path(arguments[0] if arguments else RESULTS).read_text("utf-8"))), "utf-8")
+    PAGE.write_text(page(json.loads(Path(arguments[0] if arguments else RESULTS).read_text("utf-8")), json.loads(DOUBLES.read_text("utf-8"))), "utf-8")
     return 0
 
 

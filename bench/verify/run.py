@@ -153,7 +153,7 @@ def _again(a: argparse.Namespace, drawn: set[str] | None) -> int:
 
 def _write(a: argparse.Namespace, figures: dict[str, Any], good_ones: list[Record], records: list[Record], planned: int, seconds: float) -> None:
     a.output.parent.mkdir(parents=True, exist_ok=True)
-    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "doubles", "seed", "repairs", "searches") and v) + "".join(f" --{k}" for k in ("known", "packaged", "more") if getattr(a, k))
+    options = " ".join(f"--{k} {v}" for k, v in vars(a).items() if k in ("minutes", "workers", "each", "doubles", "seed", "repairs", "searches") and v) + "".join(f" --{k} {' '.join(v)}" for k, v in vars(a).items() if k in ("subjects", "classes") and v) + "".join(f" --{k}" for k in ("known", "packaged", "more") if getattr(a, k))
     report = {
         "command": f"python -m bench.verify.run {options}",
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
