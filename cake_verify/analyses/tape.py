@@ -140,7 +140,7 @@ _SIGNS: dict[Callable[[Any, Any], Any], str] = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%", operator.lt: "<", operator.le: "<=",
     operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
 }  # fmt: skip
-OFTEN = 40
+OFTEN = 120
 """Runs after which a tape is worth compiling."""
 
 
