@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cake_ir.scheduler import TileOrder, cta_tile
 from cake_verify.analyses.blocks import LENGTH
+from cake_verify.analyses.fixed_scalars import put
 from cake_verify.analyses.read_guards import reads
 from cake_verify.analyses.trips import NO_VALUE, resolver_of
 
@@ -23,7 +24,7 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     resolve = resolver_of(search.program, "")
     several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
     for k, e in enumerate(s.tiles):
-        names = [str(n.attrs["name"]) for n in resolve(e).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
+        names = [str(n.attrs["name"]) for n in (put(resolve(e), search.defined) if search.defined else resolve(e)).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
         least = several * (s.cluster[k] if k < 2 else 1)
         several = 2
         larger = [(n, v) for n in names for v in sorted(search.candidates[n]) if v > choice[n]] if _count(search, choice, k) < least else []

@@ -161,6 +161,11 @@ class _Flow:
         loads = [s for s in sites(program).of("load") if s.role.name == role and "tensor" in s.op.attrs]
         # What a masked or clipped load brings is the fill beyond the end: a comparison with it leaves out what lies there.
         self.positions |= {t for s in loads if s.op.attrs.get("clip") or (isinstance(mask := s.op.operands.get("mask"), Expr) and self.by_position(mask)) for t in s.targets}
+        # A mask under a name, also one that is made of other masks.
+        masks = [(targets, value) for targets, value in computed if isinstance(value, Expr) and isinstance(value.type, FragT) and value.type.dtype == "bool"]
+        for targets, value in masks:
+            if self.by_position(value):
+                self.positions.update(targets)
         self.infinite = {t for targets, value in computed for t in targets if isinstance(value, Expr) and value.op == "where" and self.by_position(value.args[0])}
 
     def run(self, body: tuple[Stmt, ...], loops: tuple[str, ...] = ()) -> list[Fault]:
