@@ -20,6 +20,8 @@ from cake_verify.analyses.trips import resolver_of
 
 CHOICES = 4
 """Sets of arguments that are tried for one access."""
+FURTHER = 24
+"""Further ones, as long as the conditions around it have kept it from running: `if t.p > 0` where K is too short for two parts."""
 
 _OTHER = {"lt": "<=", "le": "<", "gt": ">=", "ge": ">"}
 _STRICTER = {"le": "lt", "ge": "gt"}
@@ -67,11 +69,17 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     ends: tuple[bool | str, ...] = (False, True) if len(told) == 1 else (False, *_apart(site, resolve, conds, told))  # the greatest numbers of two tensors need not come together
     stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e), any(n.op == "ld" for n in e.parts())) for k, e in masked])
     near = turning(conds)
-    for args in arguments(program, names, (2,), CHOICES + sum(map(len, near.values())), near=near):
+    few = CHOICES + sum(map(len, near.values()))
+    ran, tried = False, 0
+    for args in arguments(program, names, (2,), few if not conds else few + FURTHER, near=near):
+        tried += 1
+        if ran and tried > few:
+            break
         for high in ends:
             found = _first(program, site, stands, extents, args, names, high)
-            if found is not None:
+            if isinstance(found, Outside):
                 return found
+            ran = ran or found
     return None
 
 
@@ -98,17 +106,21 @@ class _Laid:
     masked: list[tuple[int, Callable[[Position], Any], bool]]
 
 
-def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool | str) -> Outside | None:
+def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool | str) -> Outside | bool:
+    """The first execution outside; else whether there is one at all."""
     sizes = [e if isinstance(e, int) else args.get(e) for e in extents]
     bad: list[tuple[Position, int, int, int]] = []
+    ran = False
     try:
         for p in positions(program, site, args, high, free=True):
-            if p.inside and (wrong := _past(laid, sizes, p)) is not None:
-                bad.append((p, *wrong))
+            if p.inside:
+                ran = True
+                if (wrong := _past(laid, sizes, p)) is not None:
+                    bad.append((p, *wrong))
     except TooMany:
-        return None
+        return True
     if not bad:
-        return None
+        return ran
     p, axis, last, extent = bad[0]
     guard, loose, tighter = _loose(program, site, [p for p, *_ in bad])
     return Outside(axis, last, extent, _given(p, site, names), guard, loose, tighter)

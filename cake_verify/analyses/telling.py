@@ -28,11 +28,7 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         least = several * (s.cluster[k] if k < 2 else 1)
         several = 2
         larger = [(n, v) for n in names for v in sorted(search.candidates[n]) if v > choice[n]] if _count(search, choice, k) < least else []
-        for name, value in larger:
-            trial = {**choice, name: value}
-            if _count(search, trial, k) >= least and (p := search.profile(trial)) is not None and p[1] == setting.trips:
-                choice = trial
-                break
+        choice = _more_tiles(search, setting, choice, [{**choice, name: value} for name, value in larger], k, least)
         for name in names:  # one less than whole tiles, where that changes nothing else
             trial = {**choice, name: choice[name] - search.units.get(name, 1)}
             if trial[name] > 0 and search.profile(trial) == search.profile(choice):
@@ -43,6 +39,9 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
             choice = less
         elif less[name] > 0 and _both_ways(search, less, choice, more):
             choice = more  # what rounds down and what rounds up then part
+    ragged = _ragged_ends(search, setting, choice)
+    if ragged != choice:
+        choice, setting = ragged, replace(setting, lengths=search.lengths_of(ragged, search.environment(ragged)))
     if s.kind == "grid" and search.read:
         choice, cluster = _at_work(search, setting, choice)
     else:
@@ -63,6 +62,22 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     return replace(setting, args=args, clusters=clusters, cluster=0 if s.raster == "heavy_first" else min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
 
 
+def _more_tiles(search: Settings, setting: Setting, choice: dict[str, int], trials: list[dict[str, int]], k: int, least: int) -> dict[str, int]:
+    """The first trial with so many tiles along an axis and the same rounds; where tiles share out the rounds, the first that leaves two of them, or does with another argument larger, too."""
+    shared = []
+    for trial in trials:
+        if _count(search, trial, k) >= least and (p := search.profile(trial)) is not None:
+            if p[1] == setting.trips:
+                return trial
+            shared.append(trial)
+    for trial in shared:
+        for other in (trial, *({**trial, name: value} for name, values in search.candidates.items() for value in values if value > trial[name] == choice[name])):
+            p = search.profile(other)
+            if p is not None and len(p[1]) == len(setting.trips) and all(x >= min(2, y) for x, y in zip(p[1], setting.trips, strict=True)):
+                return other
+    return choice
+
+
 def _both_ways(search: Settings, less: dict[str, int], choice: dict[str, int], more: dict[str, int]) -> bool:
     """Whether some loops round an argument down and others round it up."""
     below, here, above = (p[1] if (p := search.profile(x)) is not None else () for x in (less, choice, more))
@@ -70,6 +85,17 @@ def _both_ways(search: Settings, less: dict[str, int], choice: dict[str, int], m
         return False
     changed = [(a != b, b != c) for a, b, c in zip(below, here, above, strict=True)]
     return (True, True) not in changed and (True, False) in changed and (False, True) in changed
+
+
+def _ragged_ends(search: Settings, setting: Setting, choice: dict[str, int]) -> dict[str, int]:
+    """Short sequences, with something to do for the last tile, where nothing but branches asks how long they are: in long ones no tile meets an end."""
+    if setting.mixed or not search.prefix:
+        return choice
+    counted = {str(n.attrs["tensor"]) for x in search.loops for e in (x.lo, x.hi) for n in e.parts() if n.op == "ld" and "tensor" in n.attrs}
+    for name in (LENGTH + t for t in search.read if t in search.prefix and t not in counted and t != search.scheduler.offsets):  # type: ignore[union-attr]  # there is one, see above
+        shorter = (v for v in sorted(search.candidates[name]) if 0 < v < choice[name])
+        choice = next((trial for v in islice(shorter, LENGTHS) if _works(search, setting, trial := {**choice, name: v}, -1)), choice)
+    return choice
 
 
 LENGTHS, MOST = 12, 64
