@@ -12,7 +12,7 @@ from typing import Any
 
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
-from cake_ir.types import FragT
+from cake_ir.types import FragT, TileT
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, turning, valued
 from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
@@ -56,8 +56,9 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     conds = around(site, program)
     if any(isinstance(n.type, FragT) for e in (*at, *conds) for n in e.parts()):
         return None
-    if any(n.op == "ld" and not memory_alone(c) for e in conds for c in conjuncts(e) for n in c.parts()):
-        return None  # what is read may be what keeps the coordinates inside
+    kept = {t for e in conds for c in conjuncts(e) if not memory_alone(c) and any(n.op == "ld" for n in c.parts()) for t in _moved(c)}
+    if kept:  # what is read may be what keeps the coordinates inside that move with what it is compared with
+        at = [Expr("read") if not kept.isdisjoint(_moved(e)) else e for e in at]
     read = [e.op == "read" or (e.op != "const" and any(n.op == "ld" for n in e.parts())) for e in at]
     if all(read):
         return None
@@ -81,6 +82,11 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
                 return found
             ran = ran or found
     return None
+
+
+def _moved(e: Expr) -> set[str]:
+    """The fields of tiles, the rounds and the member that an expression looks at, whatever else is in it."""
+    return {f"{n.op}.{n.attrs.get('name', '')}" for n in e.parts() if n.op in ("field", "var", "role_index", "cta_rank", "cta_id") and not isinstance(n.type, TileT)}
 
 
 def _apart(site: Site, resolve: Callable[[Expr], Expr], conds: Sequence[Expr], told: set[str]) -> list[str]:

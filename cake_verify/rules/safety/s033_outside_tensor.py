@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import gcd
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Operand, Param, Program
 from cake_ir.types import FragT
@@ -59,6 +60,9 @@ def check(program: Program) -> Iterator[Fault]:
             if not grouped or op.name == "load":  # whose rows a grouped store writes is for Q001
                 yield from _masked(program, site, tensor, entries, through)
             continue
+        if grouped and op.name == "load" and (group := _past_group(program, site, tensor, entries)) is not None:
+            yield group
+            continue
         bounds = {n.op for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts()}
         told = "ld" in bounds
         if grouped or told or "field" in bounds or any(isinstance(s, If) for s in site.path):  # rounds counted from the tile keep accesses inside as a branch does
@@ -83,6 +87,20 @@ def check(program: Program) -> Iterator[Fault]:
             if placed and not any(isinstance(s, If) for s in site.path) and op.name != "bulk_store" and (found := outside(program, site, tensor)) is not None:
                 _gather(through, site, tensor, found)
     yield from through.values()
+
+
+def _past_group(program: Program, site: Site, tensor: Param, entries: Sequence[Operand | None]) -> Fault | None:
+    """A whole tile of rows from a group's tile on, in a text that asks elsewhere how many of them the group has: the last tile of the last group has fewer, and so has the tensor."""
+    if not any(n.attrs["name"] == "rows" for n in mentions(program).get("field", ())):
+        return None
+    resolve = resolver_of(program, site.role.name)
+    for axis, e in enumerate(entries):
+        if isinstance(e, Expr) and not isinstance(e.type, FragT) and axis < len(tensor.extents) and isinstance(tensor.extents[len(tensor.extents) - 1 - axis], str) and covered(site.op, axis) > 1:
+            constant, terms = linear(resolve(e))
+            if terms.get("tile.row0") == 1 and constant >= 0 and all(t == "tile.row0" or t.startswith("role_index") for t in terms):
+                return Fault("S033", f"the last tile of the last group has fewer than {covered(site.op, axis)} rows, this reads as many of `{tensor.name}`", site.op.span, ((tensor.span, "declared here"),),
+                             "mask the access by `t.rows`, or use `clip=True`", (edits.add_argument(site.op.span, "clip=True"),), {"role": site.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
+    return None
 
 
 def _held(program: Program, site: Site, entries: Sequence[Operand | None]) -> bool:
