@@ -71,10 +71,9 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e), any(n.op == "ld" for n in e.parts())) for k, e in masked])
     near = turning(conds)
     few = CHOICES + sum(map(len, near.values()))
-    ran, tried = False, 0
-    for args in arguments(program, names, (2,), few if not conds else few + FURTHER, near=near):
-        tried += 1
-        if ran and tried > few:
+    ran = False
+    for tried, args in enumerate(arguments(program, names, (2,), few if not conds else few + FURTHER, near=near)):
+        if ran and tried >= few:
             break
         for high in ends:
             found = _first(program, site, stands, extents, args, names, high)

@@ -99,6 +99,8 @@ class Bounds:
             return lambda m, v: self.positions.get((m.number, name))
         if e.op == "iota":
             axis, base = int(e.attrs["axis"]), self.scalar(e.args[1] if len(e.args) > 1 else None)  # type: ignore[call-overload]  # an axis number
+            if isinstance(e.type, FragT) and e.type.rank == 1:
+                axis = 1  # elements of a line, of which every access has the innermost run
             return lambda m, v: (axis, base(m, v))
         if e.op in ("add", "sub") and len(e.args) == 2:  # `b + lm.iota(..)`
             x, by = e.args if e.op == "sub" or isinstance(e.args[1].type, ScalarT) else e.args[::-1]

@@ -157,3 +157,24 @@ def two(lm, Y: LM.gmem2d[LM.f32, 1, 2]):
         lm.store(Y, lm.where(lm.iota(two, 1) == 0, two, 1.0), coords=(0, 0))
 """
     assert codes(text) == ["D026"]
+
+
+@pytest.mark.parametrize("mask, good", [
+    ("lm.iota(total, 0) < N - i * 128", True), ("lm.iota(total, 0, base=i * 128) < N", True), ("i * 128 + lm.iota(total, 0) < N", True), ("lm.iota(total, 0, base=i * 128) <= N", False),
+])  # fmt: skip
+def test_numbers_of_a_line_mask_its_elements_whatever_the_tensor(mask: str, good: bool) -> None:
+    text = f"""
+@cake.schedule(target="sm_80")
+def rows(lm, X: LM.gmem2d[LM.f32, "R", "N"], Y: LM.gmem1d[LM.f32, "R"], R: LM.i32, N: LM.i32):
+    lm.launch(grid="tiles")
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(R,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            total = lm.frag(shape=(128,), dtype=lm.f32, form="vec", init=0.0)
+            for i in lm.range(lm.cdiv(N, 128)):
+                x = lm.load(X, coords=(i * 128, t.r), shape=(128,), form="vec", mask={mask})
+                total = total + x
+            lm.store(Y, lm.reduce(total, "add", axis=0), coords=(t.r,))
+"""
+    assert codes(text) == ([] if good else ["S033"])

@@ -96,7 +96,7 @@ def _shifted(program: Program, x: Sum) -> bool:
                 continue
             if any(m.op == "var" and m.attrs["name"] in names for m in n.args[0].parts()) and not any(m.op == "abs" for m in n.args[0].parts()):
                 return True
-        if value.op in ("where", "mul", "cast", "sub") and any(m.op == "var" and m.attrs["name"] in names for m in value.parts()):
+        if value.op in ("where", "mul", "cast", "add", "sub") and any(m.op == "var" and m.attrs["name"] in names for m in value.parts()):
             names |= set(s.targets)
     return False
 

@@ -36,7 +36,7 @@ PAGE = Page(
     "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and on an H200 every store and reduction that had one along any axis was an illegal instruction.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
     passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 512]")),
-    limits="Decided where the access certainly leaves the tensor for some arguments, or behind the last of the sequences that offsets in memory mark off, where `lm.assume_values` says that these reach its end. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
+    limits="Decided where the access certainly leaves the tensor for some arguments, or behind the last of the sequences that offsets in memory mark off, where `lm.assume_values` says that these reach its end; a whole tile of rows of a group is told where the text asks elsewhere how many the group has (`t.rows`). A condition on memory is taken to keep in what moves with it, and nothing else. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
 )
 
 
