@@ -35,7 +35,8 @@ def check(program: Program) -> Iterator[Fault]:
 
 
 def _check(program: Program) -> Iterator[Fault]:
-    yield from early_rounds(program)
+    early = list(early_rounds(program))
+    yield from early
     unwritten = list(unwritten_tails(program))
     yield from unwritten
     told = {fault.span for fault in unwritten}  # what is too low for the stores is for the loads, too
@@ -43,4 +44,6 @@ def _check(program: Program) -> Iterator[Fault]:
     yield from unread
     if not unwritten and not unread:
         down = list(rounded_down(program))
-        yield from down or dead_ends(program)
+        yield from down
+        if not early and not down:
+            yield from dead_ends(program)
