@@ -103,6 +103,7 @@ def _counted(program: Program, s: Site, name: str) -> Expr | None:
     if not isinstance(start, Expr) or start.op != "const" or not isinstance(n := start.attrs["value"], int) or n < 0 or not isinstance(step, Expr) or step.op != "add":
         return None
     for own, added in (step.args, step.args[::-1]):
+        added = defined(program, s.role.name, added)
         if own.op == "var" and own.attrs["name"] == name and added.op == "reduce" and added.attrs.get("op") == "add":
             return added.args[0]
     return None
@@ -111,10 +112,12 @@ def _counted(program: Program, s: Site, name: str) -> Expr | None:
 def _picks(program: Program, role: str, ones: Expr, mask: Expr) -> bool:
     """Whether a mask lets through only what is one in a fragment of ones and zeros."""
     e = defined(program, role, ones)
-    if e.op != "where" or [a.attrs.get("value") for a in e.args[1:]] != [1, 0]:
+    values = [a.attrs.get("value") for a in e.args[1:]] if e.op == "where" else []
+    if values not in ([1, 0], [0, 1]):
         return False
-    wanted = canonical(defined(program, role, e.args[0]))
-    return any(canonical(defined(program, role, c)) == wanted for c in conjuncts(defined(program, role, mask)))
+    one = e.args[0] if values[0] else Expr("not", e.args[:1], {}, e.args[0].type)
+    wanted = canonical(compared(program, role, one))
+    return any(canonical(compared(program, role, c)) == wanted for c in conjuncts(defined(program, role, mask)))
 
 
 def _stays(program: Program, p: _Place) -> bool:
