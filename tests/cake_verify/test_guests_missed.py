@@ -88,3 +88,12 @@ def test_a_row_that_stands_alone_may_be_looked_after_in_the_other_arm() -> None:
     text = CASES["beam_gather_kv"].text().replace("left > 0", "left > 1")
     copied = text[text.index("                source =") :]
     assert "S013" not in [d.code for d in verify_text(text + "            else:\n" + copied).diagnostics]
+
+
+@pytest.mark.parametrize("name, old, new, code", [
+    ("ring_attention_step", "                total = total * fix + lm.reduce(p, \"add\", axis=1)\n", "", "D040"),
+    ("lse_merge_parts", "                total = total * old + now\n", "", "D040"),
+    ("layernorm_bwd_ring", "db = lm.frag(shape=(D,), dtype=lm.f32, form=\"vec\", like=gamma, init=0.0)", "db = lm.frag(shape=(D,), dtype=lm.f32, form=\"vec\", like=gamma, init=1.0)", "D069"),
+])  # fmt: skip
+def test_numbers_that_stay_and_numbers_that_every_block_adds_are_told(name: str, old: str, new: str, code: str) -> None:
+    assert set(codes(name, (old, new))) == {code}
