@@ -6,10 +6,12 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
+from cake_ir.program import Expr, Program
 from cake_ir.scheduler import TileOrder, cta_tile
 from cake_verify.analyses.blocks import LENGTH
 from cake_verify.analyses.fixed_scalars import put
 from cake_verify.analyses.read_guards import reads
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import NO_VALUE, resolver_of
 
 if TYPE_CHECKING:
@@ -22,10 +24,11 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     if s is None or search.counts is None or s.kind == "grouped":
         return replace(setting, telling=True)
     resolve = resolver_of(search.program, "")
+    turns = _turns(search.program)
     several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
     for k, e in enumerate(s.tiles):
         names = [str(n.attrs["name"]) for n in (put(resolve(e), search.defined) if search.defined else resolve(e)).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
-        least = several * (s.cluster[k] if k < 2 else 1)
+        least = (3 if s.fields[k] in turns else several) * (s.cluster[k] if k < 2 else 1)
         several = 2
         larger = [(n, v) for n in names for v in sorted(search.candidates[n]) if v > choice[n]] if _count(search, choice, k) < least else []
         choice = _more_tiles(search, setting, choice, [{**choice, name: value} for name, value in larger], k, least)
@@ -62,16 +65,22 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     return replace(setting, args=args, clusters=clusters, cluster=0 if s.raster == "heavy_first" else min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
 
 
+def _turns(program: Program) -> set[str]:
+    """The fields of tiles that count what flags are raised to: who waits for the wrong turn is only told by a third one."""
+    values = [resolver_of(program, s.role.name)(e) for s in sites(program).of("spin", "signal") if isinstance(e := s.op.operands.get("value"), Expr)]
+    return {str(n.attrs["name"]) for e in values for n in e.parts() if n.op == "field"}
+
+
 def _more_tiles(search: Settings, setting: Setting, choice: dict[str, int], trials: list[dict[str, int]], k: int, least: int) -> dict[str, int]:
     """The first trial with so many tiles along an axis and the same rounds; where tiles share out the rounds, the first that leaves two of them, or does with another argument larger, too."""
     shared = []
     for trial in trials:
-        if _count(search, trial, k) >= least and (p := search.profile(trial)) is not None:
-            if p[1] == setting.trips:
+        if _count(search, trial, k) >= least:
+            if (p := search.profile(trial)) is not None and p[1] == setting.trips:
                 return trial
             shared.append(trial)
     for trial in shared:
-        for other in (trial, *({**trial, name: value} for name, values in search.candidates.items() for value in values if value > trial[name] == choice[name])):
+        for other in (trial, *({**trial, name: value} for name, values in search.candidates.items() for value in (*values, *(least * v for v in values)) if value > trial[name] == choice[name])):
             p = search.profile(other)
             if p is not None and len(p[1]) == len(setting.trips) and all(x >= min(2, y) for x, y in zip(p[1], setting.trips, strict=True)):
                 return other
