@@ -31,7 +31,7 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         least = (3 if s.fields[k] in turns else several) * (s.cluster[k] if k < 2 else 1)
         several = 2
         larger = [(n, v) for n in names for v in sorted(search.candidates[n]) if v > choice[n]] if _count(search, choice, k) < least else []
-        choice = _more_tiles(search, setting, choice, [{**choice, name: value} for name, value in larger], k, least)
+        choice = _more_tiles(search, setting, choice, [{**choice, name: value} for name, value in larger], k, least, bool(turns))
         for name in names:  # one less than whole tiles, where that changes nothing else
             trial = {**choice, name: choice[name] - search.units.get(name, 1)}
             if trial[name] > 0 and search.profile(trial) == search.profile(choice):
@@ -71,15 +71,15 @@ def _turns(program: Program) -> set[str]:
     return {str(n.attrs["name"]) for e in values for n in e.parts() if n.op == "field"}
 
 
-def _more_tiles(search: Settings, setting: Setting, choice: dict[str, int], trials: list[dict[str, int]], k: int, least: int) -> dict[str, int]:
-    """The first trial with so many tiles along an axis and the same rounds; where tiles share out the rounds, the first that leaves two of them, or does with another argument larger, too."""
+def _more_tiles(search: Settings, setting: Setting, choice: dict[str, int], trials: list[dict[str, int]], k: int, least: int, handed_on: bool) -> dict[str, int]:
+    """The first trial with so many tiles along an axis and the same rounds; where tiles that hand on by flags share out the rounds, the first that leaves two of them, or does with another argument larger, too."""
     shared = []
     for trial in trials:
         if _count(search, trial, k) >= least:
             if (p := search.profile(trial)) is not None and p[1] == setting.trips:
                 return trial
             shared.append(trial)
-    for trial in shared:
+    for trial in shared if handed_on else ():
         for other in (trial, *({**trial, name: value} for name, values in search.candidates.items() for value in (*values, *(least * v for v in values)) if value > trial[name] == choice[name])):
             p = search.profile(other)
             if p is not None and len(p[1]) == len(setting.trips) and all(x >= min(2, y) for x, y in zip(p[1], setting.trips, strict=True)):
