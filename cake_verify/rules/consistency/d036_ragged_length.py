@@ -147,7 +147,9 @@ class _Flow:
         if dealt is not None:
             return dealt
         if hi.op == "cdiv" and (lo.op != "const" or lo.attrs["value"] != 0):
-            return None
+            start = self.resolve(lo)  # a window begins in the tile of its first column
+            if start.op != "floordiv" or start.args[1].attrs.get("value") != hi.args[1].attrs.get("value"):
+                return None
         for e in _least(hi):
             tiles, before = (e.args if e.op == "sub" else (e, None))
             tile = tiles.args[1].attrs.get("value") if tiles.op == "cdiv" else None
