@@ -41,6 +41,15 @@ def codes(name: str, *changes: tuple[str, str]) -> list[str]:
     ("swa_sink_paged", "KC, coords=(0, t.h // group, 0, page)", "KC, coords=(t.h // group, 0, 0, page)", "H024"),
     # one row again and again, under a condition on the round
     ("embedding_bwd_reduce", "buf[s].rows(i, 1)", "buf[s].rows(0, 1)", "S028"),
+    ("knn_topk_ring", "smem_q[q].rows(64 * math.index, 64)", "smem_q[q].rows(64 * (1 - math.index), 64)", "Q018"),
+    # a number of a table along an axis that it is none of; an argument's worth of elements along a whole axis
+    ("csr_spmm", "coords=(t.d * 128, lm.ld(COL, i))", "coords=(lm.ld(COL, i), t.d * 128)", "D035"),
+    ("paged16_decode", "lm.load(Q, coords=(0, t.h * group, t.b)", "lm.load(Q, coords=(t.h * group, 0, t.b)", "D035"),
+    # a window's columns
+    ("swa_sink_paged", "lm.where(key <= pos and key > pos - WINDOW, acc * (scale * 1.44269504), -lm.inf)", "acc * (scale * 1.44269504)", "D036"),
+    ("swa_sink_paged", "key <= pos and", "key <= pos + 1 and", "D045"),
+    # weights under a scale a column
+    ("int8_kv_decode", "                o = o * fix\n", "", "D041"),
     # a mask or a minimum for a round that the count leaves out
     ("radix_select_keys", "for c in lm.range(lm.cdiv(N, chunk)):\n                    keys", "for c in lm.range(N // chunk):\n                    keys", "Q012"),
     ("splitk_reduce_add", "lm.cdiv(kt, KPART)", "kt // KPART", "Q012"),

@@ -30,7 +30,7 @@ PAGE = Page(
     why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
     failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
     passing=CARRY,
-    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where a tile's field counts tiles of the other axis and a sum stands there, where another access of the tensor has the same coordinate along the other axis (of copies: with a number of the same table along this one), and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
+    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where `lm.assume_values` says that a number of a table is one along another axis, where a tile's field counts tiles of the other axis and a sum stands there, where another access of the tensor has the same coordinate along the other axis (of copies: with a number of the same table along this one), and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
     "of the other axis's extent. Coordinates that are fragments are read where they are consecutive numbers (`base + lm.iota(x, axis)`); of others only the axis is looked at.",
 )
 
