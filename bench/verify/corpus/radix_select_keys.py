@@ -1,4 +1,4 @@
-@cake.schedule(target=("sm_90a", "sm_121a"))
+@cake.schedule(target=("sm_121a", "sm_90a"))
 def radix_select_keys(lm, KEYS: LM.gmem2d[LM.u32, "R", "N"], KTH: LM.gmem1d[LM.u32, "R"], OUT: LM.gmem2d[LM.u32, "R", "N"], R: LM.i32, N: LM.i32, TOP: LM.i32, *, WARPS=8):
     """The TOP largest keys of each row survive, the others become 0: the key in place TOP is found byte by byte from histograms."""
     lm.launch(grid="persistent", ctas_per_sm=2)
