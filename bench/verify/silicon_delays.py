@@ -84,7 +84,8 @@ def delayed(text: str, boxes: Mapping[str, int] | None = None, room: bool = True
         code = line.partition("//")[0].strip()
         pragma = [out.pop()] if out and out[-1].strip().startswith("#pragma") else []  # it belongs to the loop that follows
         before = next((x.partition("//")[0].strip() for x in reversed(out) if x.strip()), "")
-        whole = code.endswith(";") and before.endswith(("{", "}", ";"))
+        loop = code.startswith("for (") and code.endswith("}") and code.count("{") == code.count("}")  # with its body behind it
+        whole = (code.endswith(";") or loop) and before.endswith(("{", "}", ";"))
         if not CALLS.search(code):
             if whole and ACCESSES.search(code) and not ACCESSES.search(before):
                 out.append(f"{line[: len(line) - len(line.lstrip())]}cake_stall({stalls}u);")

@@ -6,7 +6,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault, FaultError
 from cake_ir.forms_table import cast_form, depth
 from cake_ir.ops.spec import Call, OpSpec, P
-from cake_ir.ops.vectors import COLUMNS_OF_VEC, follows
+from cake_ir.ops.vectors import COLUMNS_OF_VEC, follows, owners
 from cake_ir.program import Expr
 from cake_ir.span import Span
 from cake_ir.types import FragT, ScalarT, Type
@@ -65,6 +65,9 @@ def _check_pair(name: str, best: Expr, t: FragT, a: Expr, span: Span) -> None:
     elif u.form == "colvec":
         if t.form == "vec":
             raise FaultError(Fault("D002", f"`{name}` combines a `vec` with a column vector of `{u.parent or 'acc'}`, whose columns other threads own", span, note(), help=COLUMNS_OF_VEC))
+        if owners(u) != owners(t):
+            raise FaultError(Fault("D002", f"`{name}` combines `{t.form}` with a column vector of `{u.parent or 'acc'}`, whose columns other threads own", span, note(),
+                                   help=f"make the vector from a fragment like the `{t.form}`", facts={"expected": t.form, "found": u.parent or "acc"}))  # fmt: skip
         if t.form != "rowvec" and u.cols != t.cols:
             raise FaultError(Fault("D001", f"a column vector of {u.cols} columns meets {t.cols} columns", span, note(), facts={"expected": t.cols, "found": u.cols}))
     elif u.form != t.form:

@@ -45,7 +45,15 @@ def follows(vector: FragT, t: FragT) -> bool:
     """Whether every thread holds the value of `vector` for each row that it has of `t`."""
     if t.form == "vec":
         return vector.parent == "vec" and vector.rows * (vector.chunk or 1) * (t.chunk or 1) == t.rows * t.cols
-    return vector.parent != "vec" or t.form == "rowvec"
+    if t.form == "colvec" and vector.parent == "vec":
+        return False
+    return owners(vector) == owners(t)
+
+
+def owners(t: FragT) -> str:
+    """What decides which threads have which rows and columns: a thread a row (`rows`), runs (`vec`), or the tiles of matrix instructions."""
+    form = t.parent if t.form in ("rowvec", "colvec") else t.form
+    return form if form in ("rows", "vec") else "acc"
 
 
 def rows_placed(coords: object) -> bool:

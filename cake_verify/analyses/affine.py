@@ -8,7 +8,8 @@ from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
 from cake_verify.analyses import ranges
-from cake_verify.analyses.sites import sites
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.tensors import written_tensors
 from cake_verify.analyses.trips import resolver_of
 
 _DEPTH = 16
@@ -141,10 +142,17 @@ def _variable(program: Program, role: str, name: str, depth: int, known: _Forms)
         return Affine(0, {name: 1})
     if len(bindings) == 1 and not results:
         return _form(program, role, bindings[0].value, depth - 1, known)
+    if len(results) == 1 and not bindings and _lasting(program, results[0]):  # the same wherever the same element is read
+        return _moving([_form(program, role, results[0].op.operands["i"], depth - 1, known)])  # type: ignore[arg-type]  # reads have one index
     if results and not bindings:  # read anew in every round of the loops around
         around = [p for s in results for p in s.path if isinstance(p, For)]
         return Affine(open=True, blurred=frozenset(t for loop in around for t in _terms_of(program, role, loop)))
     return Affine(open=True, blurred=_everything(program, role))
+
+
+def _lasting(program: Program, s: Site) -> bool:
+    """Whether this is a read of a number from a tensor that the launch does not write."""
+    return s.op.name == "ld" and "tensor" in s.op.attrs and str(s.op.attrs["tensor"]) not in written_tensors(program)
 
 
 def _moving(forms: list[Affine]) -> Affine:

@@ -24,6 +24,8 @@ Choice = dict[str, int]
 COMBINED = 400
 """Combinations of arguments that are tried where assumptions tie several."""
 DOUBLINGS = 26
+SLIDES = 6
+"""Doublings of what lengths have in common, where no number of them gives a whole window."""
 SUGGESTED = 2000
 """Values of one argument that remainders suggest: each of them gives two more for every value there was."""
 
@@ -38,7 +40,7 @@ def go_farther(search: Settings, reached: list[Choice], most: list[int]) -> bool
         return False
     found = [] if reached else [start]
     for i in short:
-        found += _longer(search, start, i)
+        found += _longer(search, start, i, most[i])
     search.starts += found
     for choice in found:
         for name, value in choice.items():
@@ -106,8 +108,9 @@ def _test(search: Settings, conditions: list[Expr]) -> Callable[[dict[str, float
 # ------------------------------------------------------------------ running longer
 
 
-def _longer(search: Settings, start: Choice, i: int) -> Iterator[Choice]:
-    """Arguments with which a loop runs through a window: one of them more than at the start, or several together."""
+def _longer(search: Settings, start: Choice, i: int, so_far: int) -> Iterator[Choice]:
+    """Arguments with which a loop runs through a window: one of them more than at the start, or several together; where the text holds the loop
+    shorter (the keys of a sliding window), those with which it runs longest."""
     names = list(search.candidates)
     wanted = min(search.window, _bound(search, i))
     alike = math.lcm(*(_block(search, n) for n in names)) if names else 1
@@ -120,6 +123,11 @@ def _longer(search: Settings, start: Choice, i: int) -> Iterator[Choice]:
 
         high = next((1 << k for k in range(DOUBLINGS) if _trips(search, at(1 << k), i) >= wanted), 0)
         if not high:
+            longest, k = max((_trips(search, at(1 << k), i), -k) for k in range(SLIDES))
+            choice = at(1 << -k)
+            if longest > so_far and all(choice[n] % size == 0 for n, (size, _) in search.blocks.items()) and search.profile(choice) is not None:
+                so_far = longest
+                yield choice
             continue
         low = high // 2
         while high - low > 1:

@@ -17,6 +17,7 @@ from cake_verify.analyses.grid_cells import FLAG, ONE_THREAD, READ, UPDATE, WRIT
 from cake_verify.analyses.labels import boxed
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.read_numbers import from_memory
+from cake_verify.analyses.row_meetings import heard
 from cake_verify.analyses.sites import covered, sites
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.tensors import written_tensors
@@ -38,7 +39,8 @@ Where = Callable[[Member, tuple[Any, ...]], Box | None]
 class Touching:
     """How one operation touches a tensor; `engine` names what does it, empty for ordinary accesses; `sure`: the box is exact; `told`: memory
     or a fragment says where, and is believed to give each of its executions elements of its own; `entry`: as different entries of a table do; `inner`: the
-    box itself where memory only decides whether the access happens, and `where` gives all that another tile may touch in its place."""
+    box itself where memory only decides whether the access happens, and `where` gives all that another tile may touch in its place; `heard`: loads that the
+    lanes of a row have all finished with before the value that it stores exists."""
 
     op: Op
     tensor: str
@@ -50,6 +52,7 @@ class Touching:
     told: bool = False
     entry: Entry | None = None
     inner: Where | None = None
+    heard: frozenset[int] = frozenset()
 
 
 @fact
@@ -137,7 +140,8 @@ def touching(plan: Plan, op: Op, bounds: Bounds, extents: dict[tuple[str, int], 
             found.append((first, first + n))
         return _clip(tuple(found), sizes)
 
-    return Touching(op, tensor, kind, engine, exact, where, _lanes(op))
+    lanes = _lanes(op)
+    return Touching(op, tensor, kind, engine, exact, where, lanes, heard=heard(plan.program).get(op.id, frozenset()) if lanes is None and op.name == "store" else frozenset())
 
 
 def _entry(plan: Plan, op: Op, told: Sequence[int]) -> Entry | None:

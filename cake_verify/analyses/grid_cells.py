@@ -27,7 +27,7 @@ _AGAINST = {READ: (WRITE, UPDATE, FLAG), WRITE: (READ, WRITE, UPDATE, FLAG), UPD
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them, and whether memory says which (`told`), by which entry of which table where that is known; `inner`: its own box, of which `box` is what may be touched in its place."""
+    """One access that may still matter: its bit, who made it where, and whether the elements are known (`sure`) or only a box around them, and whether memory says which (`told`), by which entry of which table where that is known; `inner`: its own box, of which `box` is what may be touched in its place; `heard`: reads that all lanes of a row have done before what it writes exists."""
 
     kind: str
     bit: int
@@ -42,6 +42,7 @@ class Access:
     told: bool = False
     entry: tuple[tuple[str, ...], tuple[Any, ...]] | None = None
     inner: Box | None = None
+    heard: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -182,6 +183,8 @@ class Cells:
         writes of one place, of which one is lost."""
         if old.lanes == now.lanes == ONE_THREAD and (old.tile == now.tile or not now.told):
             return old.member is now.member and bool(old.bit & old.member.L)
+        if old.op in now.heard and old.member is now.member and old.box == now.box and old.tile == now.tile and old.bit & old.member.L:
+            return True
         if now.told and old.kind == now.kind:
             return False
         return old.member is now.member and old.lanes is not None and old.lanes == now.lanes and old.box == now.box and bool(old.bit & old.member.L)

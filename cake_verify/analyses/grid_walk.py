@@ -164,7 +164,7 @@ class _State:
         tile = tuple(scope.get(loop.var) for loop in self.plan.sites[t.op.id].loops if loop.kind == "tiles")
         lanes = (*t.lanes[:-1], tuple([scope.get(var) for var in t.lanes[-1]])) if isinstance(t.lanes, tuple) and t.lanes[0] == BY_NAME else t.lanes
         entry = None if t.entry is None else (t.entry[0], tuple([scope[var][k] for var, k in t.entry[1]]))
-        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, lanes, (scope["#cta"], tile), t.told, entry, t.inner(m, v) if t.inner is not None else None)
+        return Access(t.kind, bit, m, t.op.id, scope, box, t.sure, plain, lanes, (scope["#cta"], tile), t.told, entry, t.inner(m, v) if t.inner is not None else None, t.heard)
 
     def access(self, t: Touching) -> Step:
         """Ordinary accesses, those of cp.async, and bulk stores."""

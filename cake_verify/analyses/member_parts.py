@@ -13,7 +13,7 @@ from cake_ir.derive.structure import nodes
 from cake_ir.program import Expr, For, If, Op, Program
 from cake_ir.record import record
 from cake_ir.span import Span
-from cake_ir.types import FragT, ViewT
+from cake_ir.types import FragT, ListT, PairT, ViewT
 from cake_verify.analyses.affine import steps
 from cake_verify.analyses.sites import Site, sites
 
@@ -27,6 +27,8 @@ _NAMES = 4
 """Names of names that are followed."""
 _NOTHING: Value = ({}, {}, {})
 _REDUCES = frozenset({"reduce", "reduce_across", "sum"})
+_SELECTS = frozenset({"topk", "argmin", "argmax"})
+"""What is kept of each row, whatever the columns."""
 _PLAIN = frozenset({"load", "ldmatrix", "ld", "compute", "reduce", "mma", "sum", "finish"})
 """Operations that give all members the same where their operands are the same."""
 _PLACED = frozenset({"iota", "in_bounds"})
@@ -101,7 +103,7 @@ class MemberParts:
             value = self._place(op)
         else:
             value = _NOTHING
-            for e in (e for k, e in op.operands.items() if isinstance(e, Expr) and isinstance(e.type, FragT) and k != "like"):
+            for e in (e for k, e in op.operands.items() if isinstance(e, Expr) and isinstance(e.type, (FragT, PairT, ListT)) and k != "like"):
                 value = self._joined(value, self._of(e, op, met), met)
             if op.name in _REDUCES:
                 value = _reduced(value, op.attrs.get("axis"))
@@ -276,7 +278,7 @@ class MemberParts:
                 value = _NOTHING
                 for a in n.args:
                     value = self._joined(value, known[id(a)], met)
-                known[id(n)] = _reduced(value, n.attrs.get("axis")) if n.op in _REDUCES else value
+                known[id(n)] = _reduced(value, n.attrs.get("axis")) if n.op in _REDUCES else _reduced(value, 1) if n.op in _SELECTS else value
         return known[id(e)]
 
     def _bounds(self, e: Expr, op: Op) -> Value:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
-from cake_ir.types import FragT
+from cake_ir.types import FragT, TileT
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, turning, valued
 from cake_verify.analyses.runs import mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
@@ -20,6 +20,8 @@ from cake_verify.analyses.trips import resolver_of
 
 CHOICES = 4
 """Sets of arguments that are tried for one access."""
+FURTHER = 24
+"""Further ones, as long as the conditions around it have kept it from running: `if t.p > 0` where K is too short for two parts."""
 
 _OTHER = {"lt": "<=", "le": "<", "gt": ">=", "ge": ">"}
 _STRICTER = {"le": "lt", "ge": "gt"}
@@ -54,8 +56,9 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     conds = around(site, program)
     if any(isinstance(n.type, FragT) for e in (*at, *conds) for n in e.parts()):
         return None
-    if any(n.op == "ld" and not memory_alone(c) for e in conds for c in conjuncts(e) for n in c.parts()):
-        return None  # what is read may be what keeps the coordinates inside
+    kept = {t for e in conds for c in conjuncts(e) if not memory_alone(c) and any(n.op == "ld" for n in c.parts()) for t in _moved(c)}
+    if kept:  # what is read may be what keeps the coordinates inside that move with what it is compared with
+        at = [Expr("read") if not kept.isdisjoint(_moved(e)) else e for e in at]
     read = [e.op == "read" or (e.op != "const" and any(n.op == "ld" for n in e.parts())) for e in at]
     if all(read):
         return None
@@ -67,12 +70,22 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     ends: tuple[bool | str, ...] = (False, True) if len(told) == 1 else (False, *_apart(site, resolve, conds, told))  # the greatest numbers of two tensors need not come together
     stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e), any(n.op == "ld" for n in e.parts())) for k, e in masked])
     near = turning(conds)
-    for args in arguments(program, names, (2,), CHOICES + sum(map(len, near.values())), near=near):
+    few = CHOICES + sum(map(len, near.values()))
+    ran = False
+    for tried, args in enumerate(arguments(program, names, (2,), few if not conds else few + FURTHER, near=near)):
+        if ran and tried >= few:
+            break
         for high in ends:
             found = _first(program, site, stands, extents, args, names, high)
-            if found is not None:
+            if isinstance(found, Outside):
                 return found
+            ran = ran or found
     return None
+
+
+def _moved(e: Expr) -> set[str]:
+    """The fields of tiles, the rounds and the member that an expression looks at, whatever else is in it."""
+    return {f"{n.op}.{n.attrs.get('name', '')}" for n in e.parts() if n.op in ("field", "var", "role_index", "cta_rank", "cta_id") and not isinstance(n.type, TileT)}
 
 
 def _apart(site: Site, resolve: Callable[[Expr], Expr], conds: Sequence[Expr], told: set[str]) -> list[str]:
@@ -98,17 +111,21 @@ class _Laid:
     masked: list[tuple[int, Callable[[Position], Any], bool]]
 
 
-def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool | str) -> Outside | None:
+def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool | str) -> Outside | bool:
+    """The first execution outside; else whether there is one at all."""
     sizes = [e if isinstance(e, int) else args.get(e) for e in extents]
     bad: list[tuple[Position, int, int, int]] = []
+    ran = False
     try:
         for p in positions(program, site, args, high, free=True):
-            if p.inside and (wrong := _past(laid, sizes, p)) is not None:
-                bad.append((p, *wrong))
+            if p.inside:
+                ran = True
+                if (wrong := _past(laid, sizes, p)) is not None:
+                    bad.append((p, *wrong))
     except TooMany:
-        return None
+        return True
     if not bad:
-        return None
+        return ran
     p, axis, last, extent = bad[0]
     guard, loose, tighter = _loose(program, site, [p for p, *_ in bad])
     return Outside(axis, last, extent, _given(p, site, names), guard, loose, tighter)

@@ -12,6 +12,7 @@ from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Access, Box
 from cake_verify.analyses.grid_walk import GridRun
+from cake_verify.analyses.running_places import apart
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.trips import written
 from cake_verify.analyses.words import call
@@ -34,10 +35,14 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
         for spin, update in run.open[:1]:
             if not doubts:
                 doubts.append(_unclear(run, spin, update))
-        for tensor, old, now in run.doubts[:1]:
-            if not doubts:
-                doubts.append(_open(run, tensor, old, now))
+        if not doubts:
+            doubts += [_open(run, *doubt) for doubt in _open_ones(run)[:1]]
     return faults[:1], [] if faults else doubts[:1]
+
+
+def _open_ones(run: GridRun) -> list[tuple[str, Access, Access]]:
+    """The pairs of which nothing tells that they are apart."""
+    return [(tensor, old, now) for tensor, old, now in run.doubts if not apart(run.plan.program, old.op, now.op, old.tile == now.tile)]
 
 
 def _setting(run: GridRun) -> str:

@@ -172,7 +172,7 @@ def _finite_factor(program: Program, x: Sum, factor: Expr) -> bool:
         init = value.attrs.get("init")
         return isinstance(init, (int, float)) and init > _LOW
     numbers = [v for n in value.parts() for v in (n.attrs.get("value"), n.attrs.get("init")) if isinstance(v, (int, float))]
-    return min(numbers, default=0) > _LOW and any(n.op in STARTS for n in value.parts())
+    return min(numbers, default=0) > _LOW and all(map(isfinite, numbers)) and any(n.op in STARTS for n in value.parts())
 
 
 def _made(program: Program, role: str, e: Expr) -> Expr | None:

@@ -17,7 +17,12 @@ _ALL = frozenset(range(5))
 def run_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
     """The first number of a run (resolved) and how many there are; None for a fragment that is no run."""
     run = _run(program, role, e, _DEPTH) if isinstance(e.type, FragT) else None
-    return None if run is None else (run[0], run[1].rows if run[1].form == "rowvec" else run[1].cols)
+    return None if run is None else (run[0], run[1].rows if counts_rows(run[1], run[2]) else run[1].cols)
+
+
+def counts_rows(t: FragT, axis: object) -> bool:
+    """Whether numbers along an axis count rows: a row vector does, and those of a `vec` of rows, which has no row vector of numbers, along axis 0."""
+    return t.form == "rowvec" or (t.form != "colvec" and t.rank == 2 and axis == 0)
 
 
 def defined(program: Program, role: str, e: Expr) -> Expr:
@@ -52,21 +57,21 @@ def at_least(op: str, a: Expr, b: Expr) -> tuple[int, dict[str, int]]:
     return (op in ("lt", "gt")) - constant, terms
 
 
-def _run(program: Program, role: str, e: Expr, depth: int) -> tuple[Expr, FragT] | None:
-    """The first number and the type of the numbers themselves, before another fragment gave them its shape."""
+def _run(program: Program, role: str, e: Expr, depth: int) -> tuple[Expr, FragT, object] | None:
+    """The first number, the type of the numbers themselves, before another fragment gave them its shape, and the axis that they run along."""
     e = defined(program, role, e)
     resolve = resolver_of(program, role)
     if e.op == "iota" and isinstance(e.type, FragT):
-        return resolve(e.args[1]) if len(e.args) > 1 else Expr("const", (), {"value": 0}), e.type
+        return resolve(e.args[1]) if len(e.args) > 1 else Expr("const", (), {"value": 0}), e.type, e.attrs.get("axis")
     if not depth or e.op not in ("add", "sub") or len(e.args) != 2:
         return None
     left, right = e.args
     if not isinstance(right.type, FragT) or _nothing(program, role, right):
         run = _run(program, role, left, depth - 1)
-        return run if run is None or isinstance(right.type, FragT) else (Expr(e.op, (run[0], resolve(right)), {}, right.type), run[1])
+        return run if run is None or isinstance(right.type, FragT) else (Expr(e.op, (run[0], resolve(right)), {}, right.type), *run[1:])
     if e.op == "add" and (not isinstance(left.type, FragT) or _nothing(program, role, left)):
         run = _run(program, role, right, depth - 1)
-        return run if run is None or isinstance(left.type, FragT) else (Expr("add", (resolve(left), run[0]), {}, left.type), run[1])
+        return run if run is None or isinstance(left.type, FragT) else (Expr("add", (resolve(left), run[0]), {}, left.type), *run[1:])
     return None
 
 
@@ -106,9 +111,9 @@ def mask_ends(program: Program, s: Site) -> tuple[list[tuple[int, Expr]], frozen
         m = defined(program, role, part)
         if m.op == "in_bounds":
             out += [(down, resolve(m.args[1])), (right, resolve(m.args[2]))]
-        elif m.op in ("lt", "le") and not isinstance(m.args[1].type, FragT) and (run := run_of(program, role, m.args[0])) is not None:
+        elif m.op in ("lt", "le") and not isinstance(m.args[1].type, FragT) and (run := _run(program, role, m.args[0], _DEPTH)) is not None:
             end = Expr("sub", (resolve(m.args[1]), run[0]), {}, run[0].type)
-            rows = isinstance(m.args[0].type, FragT) and m.args[0].type.form == "rowvec"
+            rows = counts_rows(run[1], run[2])
             out.append((down if rows else right, Expr("add", (end, Expr("const", (), {"value": 1}))) if m.op == "le" else end))
         else:
             form = m.type.form if isinstance(m.type, FragT) else ""

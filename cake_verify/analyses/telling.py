@@ -6,9 +6,12 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
+from cake_ir.program import Expr, Program
 from cake_ir.scheduler import TileOrder, cta_tile
 from cake_verify.analyses.blocks import LENGTH
+from cake_verify.analyses.fixed_scalars import put
 from cake_verify.analyses.read_guards import reads
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import NO_VALUE, resolver_of
 
 if TYPE_CHECKING:
@@ -21,17 +24,14 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     if s is None or search.counts is None or s.kind == "grouped":
         return replace(setting, telling=True)
     resolve = resolver_of(search.program, "")
+    turns = _turns(search.program)
     several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
     for k, e in enumerate(s.tiles):
-        names = [str(n.attrs["name"]) for n in resolve(e).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
-        least = several * (s.cluster[k] if k < 2 else 1)
+        names = [str(n.attrs["name"]) for n in (put(resolve(e), search.defined) if search.defined else resolve(e)).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
+        least = (3 if s.fields[k] in turns else several) * (s.cluster[k] if k < 2 else 1)
         several = 2
         larger = [(n, v) for n in names for v in sorted(search.candidates[n]) if v > choice[n]] if _count(search, choice, k) < least else []
-        for name, value in larger:
-            trial = {**choice, name: value}
-            if _count(search, trial, k) >= least and (p := search.profile(trial)) is not None and p[1] == setting.trips:
-                choice = trial
-                break
+        choice = _more_tiles(search, setting, choice, [{**choice, name: value} for name, value in larger], k, least, bool(turns))
         for name in names:  # one less than whole tiles, where that changes nothing else
             trial = {**choice, name: choice[name] - search.units.get(name, 1)}
             if trial[name] > 0 and search.profile(trial) == search.profile(choice):
@@ -42,6 +42,9 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
             choice = less
         elif less[name] > 0 and (search.profile(less) != search.profile(choice) == search.profile(more) or _both_ways(search, less, choice, more)):
             choice = more  # what rounds down leaves something out then, and parts from what rounds up
+    ragged = _ragged_ends(search, setting, choice)
+    if ragged != choice:
+        choice, setting = ragged, replace(setting, lengths=search.lengths_of(ragged, search.environment(ragged)))
     if s.kind == "grid" and search.read:
         choice, cluster = _at_work(search, setting, choice)
     else:
@@ -62,6 +65,28 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
     return replace(setting, args=args, clusters=clusters, cluster=0 if s.raster == "heavy_first" else min(1, clusters - 1), tiles=-(-total // clusters), telling=True)
 
 
+def _turns(program: Program) -> set[str]:
+    """The fields of tiles that count what flags are raised to: who waits for the wrong turn is only told by a third one."""
+    values = [resolver_of(program, s.role.name)(e) for s in sites(program).of("spin", "signal") if isinstance(e := s.op.operands.get("value"), Expr)]
+    return {str(n.attrs["name"]) for e in values for n in e.parts() if n.op == "field"}
+
+
+def _more_tiles(search: Settings, setting: Setting, choice: dict[str, int], trials: list[dict[str, int]], k: int, least: int, handed_on: bool) -> dict[str, int]:
+    """The first trial with so many tiles along an axis and the same rounds; where tiles that hand on by flags share out the rounds, the first that leaves two of them, or does with another argument larger, too."""
+    shared = []
+    for trial in trials:
+        if _count(search, trial, k) >= least:
+            if (p := search.profile(trial)) is not None and p[1] == setting.trips:
+                return trial
+            shared.append(trial)
+    for trial in shared if handed_on else ():
+        for other in (trial, *({**trial, name: value} for name, values in search.candidates.items() for value in (*values, *(least * v for v in values)) if value > trial[name] == choice[name])):
+            p = search.profile(other)
+            if p is not None and len(p[1]) == len(setting.trips) and all(x >= min(2, y) for x, y in zip(p[1], setting.trips, strict=True)):
+                return other
+    return choice
+
+
 def _both_ways(search: Settings, less: dict[str, int], choice: dict[str, int], more: dict[str, int]) -> bool:
     """Whether some loops round an argument down and others round it up."""
     below, here, above = (p[1] if (p := search.profile(x)) is not None else () for x in (less, choice, more))
@@ -69,6 +94,17 @@ def _both_ways(search: Settings, less: dict[str, int], choice: dict[str, int], m
         return False
     changed = [(a != b, b != c) for a, b, c in zip(below, here, above, strict=True)]
     return (True, True) not in changed and (True, False) in changed and (False, True) in changed
+
+
+def _ragged_ends(search: Settings, setting: Setting, choice: dict[str, int]) -> dict[str, int]:
+    """Short sequences, with something to do for the last tile, where nothing but branches asks how long they are: in long ones no tile meets an end."""
+    if setting.mixed or not search.prefix:
+        return choice
+    counted = {str(n.attrs["tensor"]) for x in search.loops for e in (x.lo, x.hi) for n in e.parts() if n.op == "ld" and "tensor" in n.attrs}
+    for name in (LENGTH + t for t in search.read if t in search.prefix and t not in counted and t != search.scheduler.offsets):  # type: ignore[union-attr]  # there is one, see above
+        shorter = (v for v in sorted(search.candidates[name]) if 0 < v < choice[name])
+        choice = next((trial for v in islice(shorter, LENGTHS) if _works(search, setting, trial := {**choice, name: v}, -1)), choice)
+    return choice
 
 
 LENGTHS, MOST = 12, 64

@@ -96,13 +96,15 @@ def _decided(plan: Plan, op: Op) -> bool:
     """Whether which part an operation reads, and that it does, follows from constants, members and loops of a fixed length."""
     site = plan.sites[op.id]
     fixed = {s.var for s in site.loops if s.lo is not None and s.hi is not None and s.lo.op == "const" and s.hi.op == "const"} | {"member"}
+    taken: set[str] = set()
     for x in slices(plan, op):
         if x.form is None or not set(x.form.terms) <= fixed:
             return False
+        taken.update(x.form.terms)
     if op.name == "ld" and not _known(plan, site.role, op.operands.get("i"), fixed):
         return False
     resolve = trips.resolver_of(plan.program, site.role)
-    return all(not isinstance(s, If) or by_member(s.cond) or not _varies(resolve(s.cond), fixed) for s, _ in site.around)
+    return all(not isinstance(s, If) or by_member(s.cond) or not _varies(resolve(s.cond), fixed if op.name == "ld" else taken) for s, _ in site.around)
 
 
 def _known(plan: Plan, role: str, e: object, fixed: set[str]) -> bool:

@@ -28,7 +28,7 @@ class Bounds:
 
     def __init__(self, plan: Plan, args: dict[str, Any]) -> None:
         self.plan, self.args = plan, args
-        self.positions: dict[tuple[int, str], tuple[int, int]] = {}
+        self.positions: dict[tuple[int, str], tuple[int, int] | None] = {}
         self.masks: dict[tuple[int, str], Limit | None] = {}
         self.found: list[tuple[Op, Member, int, int, int]] = []
 
@@ -40,11 +40,11 @@ class Bounds:
         if tree is None or len(targets) != 1:
             return None
         name = targets[0]
-        if tree.op == "iota":
-            axis, base = int(tree.attrs["axis"]), self.scalar(tree.args[1] if len(tree.args) > 1 else None)  # type: ignore[call-overload]  # an axis number
+        at = self.position(tree) if tree.op in ("iota", "add", "sub") else None
+        if at is not None:
 
             def position(m: Member, v: tuple[Any, ...]) -> None:
-                self.positions[m.number, name] = (axis, base(m, v))
+                self.positions[m.number, name] = at(m, v)
 
             return position
         limit = self.limit(tree)
@@ -99,7 +99,13 @@ class Bounds:
             return lambda m, v: self.positions.get((m.number, name))
         if e.op == "iota":
             axis, base = int(e.attrs["axis"]), self.scalar(e.args[1] if len(e.args) > 1 else None)  # type: ignore[call-overload]  # an axis number
+            if isinstance(e.type, FragT) and e.type.rank == 1:
+                axis = 1  # elements of a line, of which every access has the innermost run
             return lambda m, v: (axis, base(m, v))
+        if e.op in ("add", "sub") and len(e.args) == 2:  # `b + lm.iota(..)`
+            x, by = e.args if e.op == "sub" or isinstance(e.args[1].type, ScalarT) else e.args[::-1]
+            start = self.position(x) if isinstance(by.type, ScalarT) and by.op in ("dyn", "const") else None
+            return None if start is None else _shifted(start, self.scalar(by), -1 if e.op == "sub" else 1)
         return None
 
     @staticmethod
@@ -217,6 +223,14 @@ def _padded(program: Program) -> bool:
     """Whether a scheduler hands out tiles beyond the last one, so that all CTAs of a cluster have one."""
     resolve = trips.resolver_of(program, "")
     return any(c > 1 and not ranges.of(program, None, resolve(n)).multiple_of(c) for d in program.schedulers.values() for n, c in zip(d.tiles, d.cluster or (), strict=False))
+
+
+def _shifted(start: Read, by: Read, sign: int) -> Read:
+    def shifted(m: Member, v: tuple[Any, ...]) -> tuple[int, int] | None:
+        at, n = start(m, v), by(m, v)
+        return None if at is None or not isinstance(at[1], int) or not isinstance(n, int) else (at[0], at[1] + sign * n)
+
+    return shifted
 
 
 def _covered(op: Op) -> tuple[int, int]:

@@ -27,7 +27,7 @@ EDITS = [
     ("shipped_kmeans", "axis=1, base=k * BN, into=best", "axis=1, base=0, into=best", "S034"),
     ("attention_causal", "base=(n - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc", "base=(n - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0) + 1, sc", "D045"),
     ("attention_causal", "lm.where(lm.iota(sc, axis=1, base=(n - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0), sc, -lm.inf)", "sc", "D037"),
-    ("attention_window", "col <= row and", "col <= row + 1 and", "D037"),
+    ("attention_window", "col <= row and", "col <= row + 1 and", "D045"),
     ("retrieve_topk", "base=j * BN) < NK, acc", "base=j * BN) < NK + 1, acc", "D010"),
     ("attention_paged_decode", "if work.index == 0:", "if work.index != 0:", "Q001"),
     ("vocab_lse", "lm.iota(z, 1, base=v * VB)", "lm.iota(z, 1, base=v)", "D010"),

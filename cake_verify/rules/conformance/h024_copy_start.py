@@ -11,6 +11,7 @@ from cake_ir.types import ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import steps
 from cake_verify.analyses.sites import Site
+from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -24,7 +25,7 @@ PAGE = Page(
     "A copy off it ends the kernel with an illegal instruction (every such start tried on an H200, in maps of one to three axes, in and out), which neither the assembler nor the encoder of the map sees.",
     failing=edit(LOOP, ("a.tma_load(A, coords=(k * 64, t.m * 64)", "a.tma_load(A, coords=(k * 60, t.m * 64)")),
     passing=LOOP,
-    limits="Decided from constants, congruences, and what a loop, a tile axis or a member adds from one to the next. A run-time argument in the coordinate is the caller's.",
+    limits="Decided from constants, congruences, and what a loop, a tile axis or a member adds from one to the next, also to what is divided by a number (`t.h // group`). A run-time argument in the coordinate is the caller's.",
     sources=("HW043",),
 )
 
@@ -61,4 +62,9 @@ def _found(program: Program, site: Site, e: Expr, per: int) -> tuple[int, str] |
     for name, step in sorted(steps(program, site.role.name, e).items()):
         if step % per:  # two copies that are a step apart cannot both be aligned, whatever the rest of the coordinate is
             return abs(step), f"after the one before along `{name}`"
+    quotient = resolver_of(program, site.role.name)(e)
+    if quotient.op == "floordiv":  # `t.h // group`: one more from group to group
+        name = next((n for n, step in sorted(steps(program, site.role.name, quotient.args[0]).items()) if abs(step) == 1), None)
+        if name is not None:
+            return 1, f"after one of those before along `{name}`"
     return None

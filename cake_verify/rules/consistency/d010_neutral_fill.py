@@ -28,7 +28,7 @@ PAGE = Page(
     failing=edit(NEAREST, ("lm.where(lm.iota(acc, axis=1, base=k * 128) < NK, acc, -lm.inf)", "acc * 1.0")),
     passing=NEAREST,
     limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B) (or the least of E and another number), or from a number that conditions hold below E, or for those that a table names which `lm.assume_values` states to hold all of them, E no known multiple of B. A mask "
-    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it), `lm.in_bounds` or what a masked or clipped load brought on the way "
+    "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it, or a mask made of it), `lm.in_bounds` or what a masked or clipped load brought on the way "
     "counts as one that is right.",
     sources=("HW048",),
 )
@@ -161,6 +161,11 @@ class _Flow:
         loads = [s for s in sites(program).of("load") if s.role.name == role and "tensor" in s.op.attrs]
         # What a masked or clipped load brings is the fill beyond the end: a comparison with it leaves out what lies there.
         self.positions |= {t for s in loads if s.op.attrs.get("clip") or (isinstance(mask := s.op.operands.get("mask"), Expr) and self.by_position(mask)) for t in s.targets}
+        # A mask under a name, also one that is made of other masks.
+        masks = [(targets, value) for targets, value in computed if isinstance(value, Expr) and isinstance(value.type, FragT) and value.type.dtype == "bool"]
+        for targets, value in masks:
+            if self.by_position(value):
+                self.positions.update(targets)
         self.infinite = {t for targets, value in computed for t in targets if isinstance(value, Expr) and value.op == "where" and self.by_position(value.args[0])}
 
     def run(self, body: tuple[Stmt, ...], loops: tuple[str, ...] = ()) -> list[Fault]:

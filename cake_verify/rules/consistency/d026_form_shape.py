@@ -30,7 +30,7 @@ _TYPE = attrgetter("type")
 
 
 def check(program: Program) -> Iterator[Fault]:
-    told: set[tuple[FragT, int]] = set()
+    told: set[tuple[str, int, int, int]] = set()  # what is computed from a fragment has its shape, in other types
     seen: dict[int, set[int]] = {}  # the same by identity, which is quicker: most nodes share the type of a name
     of_role = {name: (r.member_warps, seen.setdefault(r.member_warps, set())) for name, r in program.roles.items()}
     found = nodes(program)
@@ -46,8 +46,8 @@ def check(program: Program) -> Iterator[Fault]:
             if isinstance(t, PairT):
                 t = t.value
             problem = _problem(t, warps) if isinstance(t, FragT) else None
-            if problem and isinstance(t, FragT) and (t, warps) not in told and t not in accumulators(program):  # H004 judges the shapes of accumulators
-                told.add((t, warps))
+            if problem and isinstance(t, FragT) and (t.form, t.rows, t.cols, warps) not in told and t not in accumulators(program):  # H004 judges the shapes of accumulators
+                told.add((t.form, t.rows, t.cols, warps))
                 yield Fault("D026", problem, e.span if e is not None else site.op.span, ((site.role.span, f"a member of `{site.role.name}` has {warps} warps"),),
                             help="one element is a number: read it with `lm.ld(tensor, i)`, of a tensor with one axis" if e is None and site.op.name == "load" and t.rows * t.cols == 1 else "",
                             facts={"form": t.form, "rows": t.rows, "cols": t.cols, "warps": warps})  # fmt: skip

@@ -30,7 +30,7 @@ PAGE = Page(
     why="Coordinates are innermost first and extents outermost first, so that two are easily exchanged. A copy out of bounds is filled with zeros, and nothing else shows it.",
     failing=edit(CARRY, ("lm.load(X, coords=(0, t.g), shape=(512,))", "lm.load(X, coords=(t.g, 0), shape=(512,))")),
     passing=CARRY,
-    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where a tile's field counts tiles of the other axis and a sum stands there, where another access of the tensor has the same coordinate along the other axis (of copies: with a number of the same table along this one), and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
+    limits="Decided for pairs of axes along which an access covers different numbers of elements, where exchanged coordinates would fit both, where one access covers a whole fixed axis and moves along it, where `lm.assume_values` says that a number of a table is one along another axis, where a tile's field counts tiles of the other axis and a sum stands there, where another access of the tensor has the same coordinate along the other axis (of copies: with a number of the same table along this one), and for square tiles where what moves along both axes, fields, rounds or numbers of a table, counts tiles "
     "of the other axis's extent. Coordinates that are fragments are read where they are consecutive numbers (`base + lm.iota(x, axis)`); of others only the axis is looked at.",
 )
 
@@ -57,7 +57,9 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         steps = [_steps(form) for form in forms]
         pair = next((p for p in combinations(range(len(coords)), 2) if _exchanged(program, site, tensor, forms, steps, sizes, *p)), None)
-        if pair is not None:
+        if pair is None and (named := _by_range(program, tensor, forms)) is not None:
+            yield _fault(site, tensor, tuple(at), *named)
+        elif pair is not None:
             yield _vector(site, tensor, coords, pair[1]) if _of_its_own(program, site, tensor, forms, *pair) else _fault(site, tensor, coords, *pair)
         elif (axis := _outside(program, site, tensor, coords, forms, sizes)) is not None:
             still = next((k for k, (form, e) in enumerate(zip(forms, coords, strict=True)) if form == (0, {}) and tensor.extents[len(coords) - 1 - k] != tensor.extents[len(coords) - 1 - axis] and not isinstance(e.type, FragT)), None)
@@ -117,6 +119,21 @@ def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     return isinstance(extent, int) and extent <= sizes[a] and not any(forms[b][1].values()) and not forms[b][0]
 
 
+def _by_range(program: Program, tensor: Param, forms: list[_Form]) -> tuple[int, int] | None:
+    """A number that a table gives, of which `lm.assume_values` says that it is one along another axis of the tensor, where no table names anything."""
+    extents = tensor.extents[::-1]
+    for a, (constant, terms) in enumerate(forms):
+        name = next(iter(terms), "")
+        stated = declared_values(program, name.partition("[")[0]) if not constant and len(terms) == 1 and "[" in name and terms[name] == 1 else None
+        if stated is None or len(extents) != len(forms):
+            continue
+        end = linear(resolver_of(program, "")(stated.hi))
+        b = next((k for k, extent in enumerate(extents) if isinstance(extent, str) and end == linear(Expr("param", (), {"name": extent}))), a)
+        if b != a and isinstance(extents[a], str) and extents[a] != extents[b] and extents.count(extents[b]) == 1 and forms[b][1] and not any("[" in t for t in forms[b][1]):
+            return min(a, b), max(a, b)
+    return None
+
+
 _NUMBERS = Expr("read")
 """Stands for a fragment of numbers that are not consecutive."""
 
@@ -130,6 +147,8 @@ def _outside(program: Program, site: Site, tensor: Param, coords: tuple[Expr, ..
         if any((abs(c) >= extent or "." in name) and name != "member" and _several(program, site, name) for name, c in affine_steps(program, site.role.name, e).items()):
             return axis
         if any(abs(c) > 1 and "[" in name for name, c in terms.items()):  # a block whose number a table gives
+            return axis
+        if any(name.startswith("mul(") and "tile." in name for name in terms):  # so many a tile as an argument says
             return axis
     return None
 

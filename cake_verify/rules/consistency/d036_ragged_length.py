@@ -63,7 +63,7 @@ PAGE = Page(
     why="A tile of a page holds what somebody left there, and no value of an operand is neutral for a maximum of products: one key too many changes every row.",
     failing=edit(_SCORES, ("lm.where(lm.iota(acc, axis=1, base=j * 128) < n, acc, -lm.inf)", "acc * 1.0")),
     passing=_SCORES,
-    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, a part of them that ends at an `lm.min` of it, or every so many of them from one's own on, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
+    limits="Decided for `lm.cdiv(n, B)` rounds from 0 with n read from memory, a part of them that ends at an `lm.min` of it or begins in a tile of as many columns, or every so many of them from one's own on, over accumulators that start from zero in the loop and whose columns are B, or B over the role's members. "
     "Any mask other than `lm.iota(x, axis=1, base=b) < m` (or `b + lm.iota(x, axis=1) < m`) counts as one that is right, and so does one by another number.",
 )
 
@@ -147,7 +147,9 @@ class _Flow:
         if dealt is not None:
             return dealt
         if hi.op == "cdiv" and (lo.op != "const" or lo.attrs["value"] != 0):
-            return None
+            start = self.resolve(lo)  # a window begins in the tile of its first column
+            if start.op != "floordiv" or start.args[1].attrs.get("value") != hi.args[1].attrs.get("value"):
+                return None
         for e in _least(hi):
             tiles, before = (e.args if e.op == "sub" else (e, None))
             tile = tiles.args[1].attrs.get("value") if tiles.op == "cdiv" else None

@@ -79,7 +79,8 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         use = next((s for s in after if _behind_a_loop(began, s, after) and (_given(s, name) or (kind != "list" and _left_over(began, s, after, name)) or (kind != "vector" and s.op.name == "reduce_across" and _reduced(s, name)) or any(_computed(e, name) if kind == "vector" else _in_vain(e, name, kind) for e in _operands(s)))), None)
         if use is not None:
-            holds = "is the empty list that it started as" if kind == "list" else f"holds {start.attrs['init']}, with which it started" if "init" in start.attrs else "is zero, as it started"
+            number = start.attrs["init"] if "init" in start.attrs else _offset(start)
+            holds = "is the empty list that it started as" if kind == "list" else f"holds {number}, with which it started" if number is not None else "is zero, as it started"
             yield Fault("D040", f"`{name}` never changes: wherever it is read it {holds}", use.op.span, ((began.op.span, "started here, and nothing else is assigned to it"),),
                         f"bring it up to date in the loop, `{name} = ..`, or write the number", (), {"name": name, "role": role})  # fmt: skip
 
@@ -125,10 +126,22 @@ def _kind(start: Expr) -> str:
         return "vector"
     if start.op == "topk_list":
         return "list"
+    if _offset(start) is not None:
+        return "vector"
     if start.op == "mul":
         return "zeros" if any(a.op == "const" and a.attrs["value"] == 0 for a in start.args) else ""
     init = start.attrs.get("init") if start.op == "frag" else None
     return "" if init is None else "tile" if init else "zeros"
+
+
+def _offset(start: Expr) -> float | None:
+    """The number that a vector of one number and another number make, `lm.rowvec(x, init=0.0) + 1.0`."""
+    if start.op not in ("add", "sub") or start.args[0].op not in _STARTS or start.args[1].op != "const":
+        return None
+    init, more = start.args[0].attrs.get("init"), start.args[1].attrs["value"]
+    if not isinstance(init, (int, float)) or not isinstance(more, (int, float)):
+        return None
+    return init + more if start.op == "add" else init - more
 
 
 def _given(s: Site, name: str) -> bool:

@@ -157,6 +157,8 @@ class _Round:
             return self._less(e, False)
         if e.op in ("reduce", "sum", "finish", "cast"):
             return self._relative(e.args[0], weights)
+        if e.op == "mul":  # a scale a column, of values in a narrow type
+            return next((r for x, scale in (e.args, e.args[::-1]) if (not isinstance(scale.type, FragT) or scale.type.form == "colvec") and (r := self._relative(x, weights))), "")
         return self._relative(e.args[1], weights) if e.op == "where" else ""
 
     def _factor(self, e: Expr, factors: dict[str, str]) -> str:

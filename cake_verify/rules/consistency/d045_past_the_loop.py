@@ -52,7 +52,7 @@ PAGE = Page(
     failing=edit(_CAUSAL, ("<= lm.iota(s, 0, base=t.m * 64)", "<= lm.iota(s, 0, base=t.m * 64) + 1")),
     passing=_CAUSAL,
     limits="Decided for `columns <= rows` and `columns < rows` in choices (`lm.where`), with columns that start at a multiple of the round, where the loop ends at `lm.cdiv(n, B)`, `lm.min` of such or the like, and the difference of n and what the mask lets "
-    "the last row see is a number. Another part of the mask that ends where the loop does counts.",
+    "the last row see is a number. Another part of the mask that ends where the loop does counts; where a window of columns begins does not.",
 )
 
 
@@ -85,7 +85,8 @@ def _past(program: Program, s: Site, choice: Expr) -> Fault | None:
             return None
         last = resolve(p.args[1]) if rows is None else Expr("add", (rows[0], Expr("const", (), {"value": rows[1] - 1})))
         ends.append((Expr("add", (last, Expr("const", (), {"value": 1}))) if p.op == "le" else last, loop, p))
-    if len(parts) > len(bounds) or not ends or any(loop is not ends[0][1] for _, loop, _ in ends):
+    window = [p for p in parts if p.op in ("gt", "ge") and isinstance(p.args[0].type, FragT) and p.args[0].type.form != "rowvec" and run_of(program, role, p.args[0]) is not None]
+    if len(parts) > len(bounds) + len(window) or not ends or any(loop is not ends[0][1] for _, loop, _ in ends):
         return None
     loop = ends[0][1]
     for length in _lengths(resolve(loop.hi), run_of(program, role, bounds[0].args[0])[1]) if loop.hi is not None else ():  # type: ignore[index]  # a run, see above

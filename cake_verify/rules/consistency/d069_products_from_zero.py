@@ -35,7 +35,7 @@ def gemm(lm, A: LM.gmem2d[LM.bf16, "M", "K"], B: LM.gmem2d[LM.bf16, "N", "K"], C
 PAGE = Page(
     code="D069",
     title="terms added to a number",
-    statement="A fragment that products are added to starts from zero, from a product or from what was loaded or computed, not from another number; so does a tile that a loop adds terms to, a row's or column's sum of what was picked out of it or of exponentials less a maximum, and so do bins in shared memory whose counts are added to those of other CTAs.",
+    statement="A fragment that products are added to starts from zero, from a product or from what was loaded or computed, not from another number; so does a tile that a loop adds terms to, a row's or column's sum of what was picked out of it or of exponentials less a maximum, and so do bins in shared memory whose counts, and sums in registers which, are added to those of other CTAs.",
     why="What a sum starts with is part of it: every element is too large by that number, or by it times what the sum is scaled with. Rounding of a narrow output can hide it.",
     failing=edit(_GEMM, ("init=0.0", "init=1.0")),
     passing=_GEMM,
@@ -63,11 +63,22 @@ def check(program: Program) -> Iterator[Fault]:
             term = _term(program, x)
         elif _shifted(program, x):
             continue
+        if term is None and (part := _part(program, x)) is not None:
+            yield Fault("D069", f"`{written(x.name)}` starts from {x.number}, and every block adds it to `{part.op.attrs.get('tensor')}` with that: the sum has the number once a block", x.start.op.span, ((part.op.span, "added here"),),
+                        "start from zero", (), {"role": x.role, "name": x.name})  # fmt: skip
         if term is not None:
             told.add((x.role, x.name))
             yield Fault("D069", f"`{written(x.name)}` starts from {x.number}, and {what} to that: the sum is too large by what it starts with", x.start.op.span, ((term.op.span, "added here"),),
                         "start from zero, and add the number where the sum is used", (), {"role": x.role, "name": x.name})  # fmt: skip
     yield from _bins(program)
+
+
+def _part(program: Program, x: Sum) -> Site | None:
+    """Where a sum to which nothing but terms was added is itself added to memory, as other blocks add theirs."""
+    if x.factors:
+        return None
+    return next((s for s in sites(program).of("atomic") if s.role.name == x.role and s.order > x.start.order and s.op.attrs.get("op", "add") == "add" and "tensor" in s.op.attrs
+                 and isinstance(e := s.op.operands.get("x"), Expr) and e.op == "var" and e.attrs["name"] == x.name), None)  # fmt: skip
 
 
 def _offset(program: Program, x: Sum) -> bool:
@@ -96,7 +107,7 @@ def _shifted(program: Program, x: Sum) -> bool:
                 continue
             if any(m.op == "var" and m.attrs["name"] in names for m in n.args[0].parts()) and not any(m.op == "abs" for m in n.args[0].parts()):
                 return True
-        if value.op in ("where", "mul", "cast", "sub") and any(m.op == "var" and m.attrs["name"] in names for m in value.parts()):
+        if value.op in ("where", "mul", "cast", "add", "sub") and any(m.op == "var" and m.attrs["name"] in names for m in value.parts()):
             names |= set(s.targets)
     return False
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import gcd
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Operand, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
+from cake_verify.analyses.dead_values import unused_results
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.positions import arguments, declared_values, parameters
@@ -35,7 +37,7 @@ PAGE = Page(
     "The copy engine clips what it writes at the far end only: the CUDA programming guide forbids a negative first coordinate for writes (reads may have one), and on an H200 every store and reduction that had one along any axis was an illegal instruction.",
     failing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 256]")),
     passing=edit(COPY, ("Y: LM.gmem1d[LM.f32]", "Y: LM.gmem1d[LM.f32, 512]")),
-    limits="Decided where the access certainly leaves the tensor for some arguments, or behind the last of the sequences that offsets in memory mark off, where `lm.assume_values` says that these reach its end. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
+    limits="Decided where the access certainly leaves the tensor for some arguments, or behind the last of the sequences that offsets in memory mark off, where `lm.assume_values` says that these reach its end; a whole tile of rows of a group is told where the text asks elsewhere how many the group has (`t.rows`). A condition on memory is taken to keep in what moves with it, and nothing else. Without declared extents the launcher compares the box that the grid can touch with the real tensor.",
 )
 
 
@@ -58,6 +60,9 @@ def check(program: Program) -> Iterator[Fault]:
         if op.operands.get("mask") is not None:
             if not grouped or op.name == "load":  # whose rows a grouped store writes is for Q001
                 yield from _masked(program, site, tensor, entries, through)
+            continue
+        if grouped and op.name == "load" and (group := _past_group(program, site, tensor, entries)) is not None:
+            yield group
             continue
         bounds = {n.op for loop in site.loops for e in (loop.lo, loop.hi) if e is not None for n in resolver_of(program, site.role.name)(e).parts()}
         told = "ld" in bounds
@@ -82,7 +87,22 @@ def check(program: Program) -> Iterator[Fault]:
             placed = any(isinstance(e, Expr) and isinstance(e.type, FragT) for e in entries)
             if placed and not any(isinstance(s, If) for s in site.path) and op.name != "bulk_store" and (found := outside(program, site, tensor)) is not None:
                 _gather(through, site, tensor, found)
-    yield from through.values()
+    idle = {f.facts.get("role") for f in unused_results(program) if "mask" in f.message} if through else set()  # what an unused mask was to keep out is told there
+    yield from (f for f in through.values() if f.facts.get("role") not in idle)
+
+
+def _past_group(program: Program, site: Site, tensor: Param, entries: Sequence[Operand | None]) -> Fault | None:
+    """A whole tile of rows from a group's tile on, in a text that asks elsewhere how many of them the group has: the last tile of the last group has fewer, and so has the tensor."""
+    if not any(n.attrs["name"] == "rows" for n in mentions(program).get("field", ())):
+        return None
+    resolve = resolver_of(program, site.role.name)
+    for axis, e in enumerate(entries):
+        if isinstance(e, Expr) and not isinstance(e.type, FragT) and axis < len(tensor.extents) and isinstance(tensor.extents[len(tensor.extents) - 1 - axis], str) and covered(site.op, axis) > 1:
+            constant, terms = linear(resolve(e))
+            if terms.get("tile.row0") == 1 and constant >= 0 and all(t == "tile.row0" or t.startswith("role_index") for t in terms):
+                return Fault("S033", f"the last tile of the last group has fewer than {covered(site.op, axis)} rows, this reads as many of `{tensor.name}`", site.op.span, ((tensor.span, "declared here"),),
+                             "mask the access by `t.rows`, or use `clip=True`", (edits.add_argument(site.op.span, "clip=True"),), {"role": site.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
+    return None
 
 
 def _held(program: Program, site: Site, entries: Sequence[Operand | None]) -> bool:

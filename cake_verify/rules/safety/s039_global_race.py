@@ -21,8 +21,8 @@ PAGE = Page(
     failing=edit(CHAIN, ("                lm.spin(FLAGS, t.g - 1, 1)\n", "")),
     passing=CHAIN,
     limits="All blocks of a few small grids are walked, with coordinates as numbers. Where memory or a mask that compares no positions decides which elements are touched, what may meet is said as not decided; "
-    "different entries of one table that the launch only reads, numbered by a field of the tile, are taken to name different places. "
-    "Updates (`lm.atomic`, `tma_reduce`) do not conflict with each other. Two parameters are taken to lie apart, unless a plan binds them to one tensor. "
+    "different entries of one table that the launch only reads, numbered by a field of the tile, are taken to name different places. Places that a running count hands out (`base + seen + lm.scan(m, \"add\") - 1` under m) lie in front of those from the count on. "
+    "A row's new value that a reduction along the row gives is taken to come behind what its lanes read for that row. Updates (`lm.atomic`, `tma_reduce`) do not conflict with each other. Two parameters are taken to lie apart, unless a plan binds them to one tensor. "
     "An arrival at another block's barrier is taken to order tensors as it orders shared memory.",
     sources=("HW070",),
 )
