@@ -83,9 +83,9 @@ def _crosswise(program: Program, p: Product) -> Fault | None:
 
 def _against(program: Program, p: Product, other: Product) -> Fault | None:
     """Two products into one accumulator of which one has another axis along the rows or columns."""
-    for axis, (mine, over), (theirs, _), name in ((0, p.a, other.a, "a"), (1, p.b, other.b, "b")):
-        if not mine or not over or not theirs:
-            continue
+    for axis, (mine, over), (theirs, their_over), name in ((0, p.a, other.a, "a"), (1, p.b, other.b, "b")):
+        if not mine or not over or not theirs or _same(mine, their_over):
+            continue  # each sums over the rows of the other: two halves of something symmetric
         if (_named(theirs, over) and _differ(program, theirs, mine)) or (theirs & over and not _tensors(theirs) & _tensors(mine)):
             side = ("rows", "columns")[axis]
             message = f"{call(p.site.op)} sums over {_words(over)} in `{name}`, where another product gives the accumulator its {side}, and its own {side} run along {_words(mine)}"
