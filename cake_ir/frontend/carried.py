@@ -16,7 +16,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.frontend.arith import as_expr
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named
-from cake_ir.frontend.standing import standing
+from cake_ir.frontend.standing import bound_names, standing
 from cake_ir.program import Assign, Expr, Stmt, names_read, statements
 from cake_ir.span import Span
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, Type
@@ -104,10 +104,10 @@ def never_set(el: Elaboration, node: ast.If, skipped: list[ast.stmt]) -> None:
     if not el.rounds:
         return
     asked = [n for n in ast.walk(node.test) if isinstance(n, ast.Name) and n.id not in el.rounds[-1].bound and isinstance(el.env.get(n.id), (bool, int))]
-    sets = {n.id for s in skipped for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} if asked else set()
+    sets = set(bound_names(skipped)) if asked and skipped else ()
     name = next((n.id for n in asked if n.id in sets), None)
     if name is None:
-        standing(el, [n for n in ast.walk(node.test) if isinstance(n, ast.Name)], node.test, "this branch always goes one way")
+        standing(el, [n for n in (ast.walk(node.test) if isinstance(node.test, ast.Compare) else ()) if isinstance(n, ast.Name)], node.test, "this branch always goes one way")
     else:
         span = el.span(node.test)
         el.faults.append(Fault("N068", f"`{name}` is {el.env[name]} in every round: what would change it is in the arm that this condition never takes", span,

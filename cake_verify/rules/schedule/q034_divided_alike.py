@@ -10,7 +10,7 @@ from cake_ir.program import Expr, For, If, Program, Stmt
 from cake_ir.record import record
 from cake_ir.span import Span
 from cake_verify.analyses import edits
-from cake_verify.analyses.trips import linear, resolver_of, spoken
+from cake_verify.analyses.trips import conditions, linear, resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -66,6 +66,8 @@ YIELDS = True
 
 
 def check(program: Program) -> Iterator[Fault]:
+    if sum([bool(s.orelse) for _, s, _ in conditions(program)]) < 2:
+        return
     groups: list[list[_Line]] = []
     for block in program.body:
         _groups(program, block.role, block.body, None, groups)
