@@ -21,6 +21,11 @@ def test_a_loop_that_ends_before_what_it_brings(was: str, now: str) -> None:
     assert codes(text) == ([] if "i + 1" in was else ["Q036"])
 
 
+@pytest.mark.parametrize("guard", ["i + 1 <= n", "i + 1 < n + 1", "i < n"])
+def test_a_tile_more_that_is_brought_costs_a_copy_only(guard: str) -> None:
+    assert "Q036" not in codes(GOOD.replace("i + 1 < n", guard))
+
+
 def test_a_last_round_that_is_peeled_passes() -> None:
     last = """            lm.cp_wait(pending=0)
             lm.sync(all_)

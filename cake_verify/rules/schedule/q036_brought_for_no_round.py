@@ -59,7 +59,7 @@ PAGE = Page(
     why="The guard says how many tiles there are. Where the loop has fewer rounds, the last tile is fetched and never used, and every sum lacks it.",
     failing=edit(_AHEAD, ("lm.range(n)", "lm.range(n - 1)")),
     passing=_AHEAD,
-    limits="Decided for copies into shared memory that the loop itself reads, under comparisons of the loop's variable and a number that is added to it with a bound that differs from the loop's by a number, where nothing behind the loop reads what was brought.",
+    limits="Decided for copies into shared memory that the loop itself reads, under comparisons of the loop's variable and a number that is added to it with a bound from which the loop's own takes a number off, where nothing behind the loop reads what was brought. A guard that lets a tile more through than the loop has rounds costs a copy only.",
 )
 YIELDS = True
 
@@ -102,7 +102,8 @@ def _bound(program: Program, s: Site, loop: For, c: Expr) -> tuple[Expr, int] | 
     if ahead < 1 or terms != {f"?{loop.var}": 1} or loop.hi is None:
         return None
     (end, names), (hi, mine) = linear(resolve(right)), linear(resolve(loop.hi))
-    return (right, end + (op == "le") - hi) if names == mine else None
+    end += op == "le"
+    return (right, end - hi) if names == mine and names and hi < 0 and abs(end) < -hi else None
 
 
 def _reads(x: Site, view: str) -> bool:
