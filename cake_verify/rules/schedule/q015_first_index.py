@@ -67,7 +67,7 @@ def check(program: Program) -> Iterator[Fault]:
                     stated = declared_values(program, str(index.attrs["tensor"]))
                     why = f"none is a negative `{name}`" if stated is not None else f"the check lets every other index of it through, and nothing says that 0 is none: `lm.assume_values({index.attrs['tensor']}, 0, ..)`"
                     what = f"index 0 of `{s.op.attrs.get('tensor')}`" if position is None else "position 0"
-                    yield Fault("Q015", f"`{spoken(c if arm else p.cond)}` {f'leaves out {what}' if arm else f'takes {what} for none'}: {why}", c.span if c.span.line else p.head,
+                    yield Fault("Q015", f"`{spoken(c if arm else p.cond)}` {'leaves out' if arm else 'takes for none'} {what}: {why}", c.span if c.span.line else p.head,
                                 ((s.op.span, f"{call(s.op)} does not come to it" if s.op.name != "compute" else "made zero here"), *(((position, "compared with positions here"),) if position is not None else ()), *(((stated.span, "these values are assumed"),) if stated is not None else ())),
                                 "let 0 through", (edits.replace(c.span, f"{name} >= 0" if arm else f"{name} < 0"),) if c.span.line else (), {"role": s.role.name, "tensor": s.op.attrs.get("tensor")})  # fmt: skip
 
