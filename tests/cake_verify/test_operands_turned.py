@@ -69,3 +69,34 @@ def syr2k(lm, A: LM.gmem2d[LM.bf16, "N", 64], B: LM.gmem2d[LM.bf16, "N", 64], C:
 def test_both_halves_of_a_symmetric_product_pass() -> None:
     assert "Q033" not in codes(SYMMETRIC)
     assert "Q033" not in codes(SYMMETRIC.replace('"N", 64]', "64, 64]"))
+
+
+BLOCKS = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def blocks(lm, X: LM.gmem2d[LM.bf16, "T", "D"], W: LM.gmem2d[LM.bf16, "D", 64], Y: LM.gmem2d[LM.f32, "T", "D"], Z: LM.gmem2d[LM.f32, "T", "D"], T: LM.i32, D: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(D % 64 == 0)
+    pool = lm.smem(16384)
+    x = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    w = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    work = lm.role(warps=range(0, 4))
+    own = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(T, 64), D // 64), names=("m", "g"))
+    with work:
+        for t in lm.tiles(sched):
+            x.cp_async(X, coords=(t.g * 64, t.m * 64))
+            w.cp_async(W, coords=(0, t.g * 64))
+            lm.cp_commit()
+            lm.cp_wait(pending=0)
+            lm.sync(own)
+            y = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            z = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            lm.mma(y, x.ldmatrix(form="a"), w.ldmatrix(form="b"), init=True)
+            lm.mma(z, x.ldmatrix(form="a"), w.T.ldmatrix(form="b"), init=True)
+            lm.store(Y, y, coords=(t.g * 64, t.m * 64), clip=True)
+            lm.store(Z, z, coords=(t.g * 64, t.m * 64), clip=True)
+"""
+
+
+def test_blocks_on_a_diagonal_are_summed_over_a_stretch_of_an_axis() -> None:
+    assert "Q033" not in codes(BLOCKS)

@@ -74,8 +74,8 @@ def _crosswise(program: Program, p: Product) -> Fault | None:
     if not over_a or not over_b or not _differ(program, over_a, over_b):
         return None
     turned = "b" if _same(over_a, b) else "a" if _same(a, over_b) else ""
-    if not turned:
-        return None
+    if not turned or (_loaded(a, over_a) and not (_named(over_a, over_a) and _named(over_b, over_b))):
+        return None  # a stretch of an axis may be one of several: blocks on a diagonal
     message = f"{call(p.site.op)} sums over {_words(over_a)} in `a` and over {_words(over_b)} in `b`, and `{turned}` has {_words(b if turned == 'b' else a)} the other way"
     help_text = "transpose it (`.T`), or exchange the operands of the product that it comes from"
     return Fault("Q033", message, span_of(p.site.op, turned), ((p.site.op.span, "multiplied here"),), help_text, (), {"role": p.site.role.name}, cause="operand turned")
@@ -86,7 +86,7 @@ def _against(program: Program, p: Product, other: Product) -> Fault | None:
     for axis, (mine, over), (theirs, their_over), name in ((0, p.a, other.a, "a"), (1, p.b, other.b, "b")):
         if not mine or not over or not theirs or _same(mine, their_over):
             continue  # each sums over the rows of the other: two halves of something symmetric
-        if (_named(theirs, over) and _differ(program, theirs, mine)) or (theirs & over and not _tensors(theirs) & _tensors(mine)):
+        if (_named(theirs, over) and _named(mine, mine) and _differ(program, theirs, mine)) or (theirs & over and not _tensors(theirs) & _tensors(mine)):
             side = ("rows", "columns")[axis]
             message = f"{call(p.site.op)} sums over {_words(over)} in `{name}`, where another product gives the accumulator its {side}, and its own {side} run along {_words(mine)}"
             return _fault(p, other, name, message)
@@ -108,6 +108,11 @@ def _either(one: Site, other: Site) -> bool:
 def _fault(p: Product, other: Product, operand: str, message: str) -> Fault:
     return Fault("Q033", message, span_of(p.site.op, operand), ((p.site.op.span, "multiplied here"), (other.site.op.span, "the other product")),
                  "exchange `a` and `b` of one of the products, or transpose an operand: `.T`", (), {"role": p.site.role.name}, cause="operand turned")  # fmt: skip
+
+
+def _loaded(rows: Along, cols: Along) -> bool:
+    """Whether an operand is a part of one tensor, and not made by a product."""
+    return not _tensors(rows).isdisjoint(_tensors(cols))
 
 
 def _tensors(x: Along) -> set[str]:
