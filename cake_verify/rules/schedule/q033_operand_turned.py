@@ -86,7 +86,7 @@ def _against(program: Program, p: Product, other: Product) -> Fault | None:
     for axis, (mine, over), (theirs, their_over), name in ((0, p.a, other.a, "a"), (1, p.b, other.b, "b")):
         if not mine or not over or not theirs or _same(mine, their_over):
             continue  # each sums over the rows of the other: two halves of something symmetric
-        if (_named(theirs, over) and _named(mine, mine) and _differ(program, theirs, mine)) or (theirs & over and not _tensors(theirs) & _tensors(mine)):
+        if (_named(theirs, over) and (_named(mine, mine) or not _loaded(*p.a)) and _differ(program, theirs, mine)) or (theirs & over and not _tensors(theirs) & _tensors(mine)):
             side = ("rows", "columns")[axis]
             message = f"{call(p.site.op)} sums over {_words(over)} in `{name}`, where another product gives the accumulator its {side}, and its own {side} run along {_words(mine)}"
             return _fault(p, other, name, message)
