@@ -37,3 +37,8 @@ def test_a_last_round_that_is_peeled_passes() -> None:
 
 def test_a_list_whose_places_have_one_name_in_and_before_the_loop_moves_rows_as_it_likes() -> None:
     assert codes(GOOD) == []
+
+
+def test_a_loop_over_pairs_of_neighbours_has_one_round_less() -> None:
+    pairs = GOOD.replace("lm.range(n)", "lm.range(n - 1)").replace('a[s.prev()].ldmatrix(form="a"), b[s.prev()]', 'a[s.prev()].ldmatrix(form="a"), a[s]')
+    assert "Q036" not in codes(pairs)

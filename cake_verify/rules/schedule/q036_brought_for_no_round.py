@@ -10,7 +10,7 @@ from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import linear, resolver_of, spoken
+from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -59,7 +59,7 @@ PAGE = Page(
     why="The guard says how many tiles there are. Where the loop has fewer rounds, the last tile is fetched and never used, and every sum lacks it.",
     failing=edit(_AHEAD, ("lm.range(n)", "lm.range(n - 1)")),
     passing=_AHEAD,
-    limits="Decided for copies into shared memory that the loop itself reads, under comparisons of the loop's variable and a number that is added to it with a bound from which the loop's own takes a number off, where nothing behind the loop reads what was brought. A guard that lets a tile more through than the loop has rounds costs a copy only.",
+    limits="Decided for copies into shared memory of which the loop itself reads one slot a round, under comparisons of the loop's variable and a number that is added to it with a bound from which the loop's own takes a number off, where nothing behind the loop reads what was brought. A guard that lets a tile more through than the loop has rounds costs a copy only.",
 )
 YIELDS = True
 
@@ -117,7 +117,13 @@ def _view(s: Site) -> str:
 
 
 def _used_in(program: Program, s: Site, loop: For) -> bool:
-    return any(loop in x.loops and _reads(x, _view(s)) for x in sites(program).of_role(s.role.name))
+    """Whether a loop reads one slot of what was brought in each round: who reads two has one round less than tiles."""
+    slots: set[str] = set()
+    for x in sites(program).of_role(s.role.name):
+        if loop in x.loops and _reads(x, _view(s)):
+            found = [canonical(n.args[1]) for e in x.op.operands.values() if isinstance(e, Expr) for n in e.parts() if n.op == "stage" and isinstance(n.args[0].type, ViewT) and n.args[0].type.view == _view(s)]
+            slots.update(found or [""])
+    return len(slots) == 1
 
 
 def _used_behind(program: Program, s: Site, loop: For) -> bool:
