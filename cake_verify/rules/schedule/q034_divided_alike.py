@@ -42,7 +42,7 @@ PAGE = Page(
     why="The tile beside the line then takes the arm of one kind in one branch and of the other kind in the next: the first value head is treated as a query head, and stored as a value.",
     failing=edit(_LAYERS, ("            if t.h < HQ:\n                y = y * lm.rsqrt", "            if t.h < HQ + 1:\n                y = y * lm.rsqrt")),
     passing=_LAYERS,
-    limits="Compared are branches with two arms in loops over one scheduler's tiles, in all roles. A line that two of them share is one that is meant, so three kinds of which one is a single tile pass; so do a bound that is a number below 4, and conditions on loops, members or memory.",
+    limits="Compared are branches with two arms in loops over one scheduler's tiles, in all roles. A line that two of them share is one that is meant, so three kinds of which one is a single tile pass; so do bounds that are numbers, the last tile of a kind (`t.h < HQ - 1`), and conditions on loops, members or memory.",
 )
 
 _AT = {"lt": 0, "le": 1, "gt": 1, "ge": 0}
@@ -75,12 +75,13 @@ def check(program: Program) -> Iterator[Fault]:
         for other in groups[i + 1 :]:
             found = next(((x, y) for x in one for y in other if _apart(x, y) and not _has(other, x) and not _has(one, y)), None)
             if found is not None:
-                yield _fault(*sorted(found, key=lambda x: (sum(_has(g, x) for g in groups), x.first == 0)))
+                yield _fault(*sorted(found, key=lambda x: -x.first))
                 return
 
 
 def _apart(one: _Line, other: _Line) -> bool:
-    return one.meant and other.meant and one.key == other.key and abs(one.first - other.first) == 1
+    """Whether one of two lines is drawn at a bound and the other a tile further; a tile sooner lies the last tile of a kind, which may have an arm of its own."""
+    return one.meant and other.meant and one.key == other.key and {one.first, other.first} == {0, 1}
 
 
 def _has(group: list[_Line], line: _Line) -> bool:
@@ -88,7 +89,7 @@ def _has(group: list[_Line], line: _Line) -> bool:
 
 
 def _fault(line: _Line, other: _Line) -> Fault:
-    message = f"`{spoken(line.cond)}` draws the line between two kinds of tiles one tile {'further' if line.first > other.first else 'sooner'} than `{spoken(other.cond)}`"
+    message = f"`{spoken(line.cond)}` draws the line between two kinds of tiles one tile further than `{spoken(other.cond)}`"
     fixes = (edits.replace(line.cond.span, spoken(other.cond)),) if line.cond.span.line and line.role == other.role and line.cond.span.line == line.cond.span.end_line else ()
     return Fault("Q034", message, line.span, ((other.span, "divided here, too"),), "divide the tiles alike", fixes, {"role": line.role})
 
@@ -129,7 +130,7 @@ def _line(program: Program, role: str, c: Expr, tiles: For, two: bool, s: If) ->
     turned = terms.pop(fields[0]) < 0
     bound = tuple(sorted((t, n if turned else -n) for t, n in terms.items()))
     first = constant if turned else -constant
-    if not bound and abs(first) < 4:
+    if not bound:
         return []
     key = (f"{tiles.scheduler}.{fields[0]}", bound)
     span = c.span if c.span.line else s.head
