@@ -17,6 +17,7 @@ from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.frontend.arith import as_expr
 from cake_ir.frontend.scope import Elaboration, Local, Lost, Named
+from cake_ir.frontend.standing import bound_names, standing
 from cake_ir.program import Assign, Expr, Stmt, names_read, statements
 from cake_ir.span import Span
 from cake_ir.types import FragT, ListT, PairT, ScalarT, SlotT, Type
@@ -100,13 +101,16 @@ def joined(el: Elaboration, node: ast.If, a: dict[str, Any], b: dict[str, Any]) 
 
 
 def never_set(el: Elaboration, node: ast.If, skipped: list[ast.stmt]) -> None:
-    """N068 for an arm that no round takes because of a number that only this arm would change."""
-    if not el.rounds or not skipped or not _in_both(el, el.source.through(node.test, node.test), el.source.through(skipped[0], skipped[-1])):
+    """N068 for an arm that no round takes because of a number that only this arm would change; N069 for a number that nothing changes."""
+    if not el.rounds:
         return
-    asked = [n for n in ast.walk(node.test) if isinstance(n, ast.Name) and n.id not in el.rounds[-1].bound and isinstance(el.env.get(n.id), (bool, int))]
-    sets = {n.id for s in skipped for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} if asked else set()
-    name = next((n.id for n in asked if n.id in sets), None)
-    if name is not None:
+    name = None
+    if skipped and _in_both(el, el.source.through(node.test, node.test), el.source.through(skipped[0], skipped[-1])):
+        sets = set(bound_names(skipped))
+        name = next((n.id for n in ast.walk(node.test) if isinstance(n, ast.Name) and n.id in sets and n.id not in el.rounds[-1].bound and isinstance(el.env.get(n.id), (bool, int))), None)
+    if name is None:
+        standing(el, [n for n in (ast.walk(node.test) if isinstance(node.test, ast.Compare) else ()) if isinstance(n, ast.Name)], node.test, "this branch always goes one way")
+    else:
         span = el.span(node.test)
         el.faults.append(Fault("N068", f"`{name}` is {el.env[name]} in every round: what would change it is in the arm that this condition never takes", span,
                                help="compare with a value that the name has", facts={"name": name, "found": el.env[name]}))  # fmt: skip

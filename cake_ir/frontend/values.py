@@ -14,6 +14,7 @@ from cake_ir.frontend import arith
 from cake_ir.frontend.arith import as_expr, combine, gathered, is_const
 from cake_ir.frontend.carried import note_read
 from cake_ir.frontend.scope import MAX_ELEMENTS, MAX_STEPS, DTypeName, Elaboration, Local, Lost, Named, Poisoned
+from cake_ir.frontend.standing import nothing_added
 from cake_ir.ops.elementwise import elementwise_type
 from cake_ir.program import Barrier, Expr, NamedBarrier, Param, Pipeline, Role, Scheduler, SmemPool, Tmem, Turns, View
 from cake_ir.span import Span
@@ -148,6 +149,8 @@ def _binop(el: Elaboration, node: ast.BinOp) -> Any:
         v = arith.EXACT[name](a, b)
         if v.bit_length() <= 63:
             return v
+    if (type(b) is float and b == 0.0 and type(node.right) is ast.Name) or (type(a) is float and a == 0.0 and type(node.left) is ast.Name):
+        nothing_added(el, node)
     return combine(el, name, (a, b), el.span(node))
 
 

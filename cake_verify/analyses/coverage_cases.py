@@ -20,7 +20,7 @@ from cake_verify.analyses.trips import resolver_of
 
 @record(eq=False)
 class OneCase:
-    """A store that runs only where `branch` takes its arm `arm`, and a store of another output, which runs whatever it takes."""
+    """A store that runs only where `branch` takes its arm `arm`, and a store of another output, which runs whatever it takes, or in the other arm where this one has one, too."""
 
     store: Site
     branch: If
@@ -39,7 +39,9 @@ def one_case(program: Program, stores: Sequence[Site], tensor: Param, outputs: C
                 continue
             arm = _arm(s, branch)
             others = [x for x in stores if branch not in x.path or _arm(x, branch) is not arm]
-            always = next((x for x in sites(program).of("store", "tma_store", "bulk_store") if _beside(program, x, s, branch, depth) and str(x.op.attrs["tensor"]) in outputs), None)
+            always = next((x for x in sites(program).of("store", "tma_store", "bulk_store") if str(x.op.attrs["tensor"]) in outputs and _beside(program, x, s, branch, depth)), None)
+            if always is None:
+                always = _in_the_other(program, s, branch, depth, outputs)
             if always is None or not _both(program, cond) or (others and hole(program, others, tensor) is None):
                 continue
             return OneCase(s, branch, arm, always)
@@ -67,6 +69,26 @@ def _beside(program: Program, x: Site, s: Site, branch: If, depth: int) -> bool:
         return False
     moving = _moving(program, s)
     return bool(moving) and moving <= _moving(program, x) and not _from_memory(program, x)
+
+
+def _in_the_other(program: Program, s: Site, branch: If, depth: int, outputs: Container[str]) -> Site | None:
+    """A store of another output in the arm that `s` is not in, where its own arm stores that, too: the author means both cases to leave results."""
+    arms: dict[str, dict[bool, Site]] = {}
+    moving = _moving(program, s)
+    for x in sites(program).of("store", "tma_store", "bulk_store"):
+        tensor = str(x.op.attrs["tensor"])
+        if x.role is not s.role or tensor == s.op.attrs["tensor"] or tensor not in outputs or x.path[: depth + 1] != s.path[: depth + 1]:
+            continue
+        if moving and not any(isinstance(p, If) for p in x.path[depth + 1 :]) and not _from_memory(program, x) and moving <= _moving(program, x):
+            arms.setdefault(tensor, {})[_arm(x, branch)] = x
+    own = _arm(s, branch)
+    return next((found[not own] for found in arms.values() if len(found) == 2 and not all(_number(x) for x in found.values())), None)
+
+
+def _number(s: Site) -> bool:
+    """Whether a store writes a number of the text: two of them tell readers which case it is."""
+    x = s.op.operands.get("x")
+    return isinstance(x, Expr) and x.op == "const"
 
 
 def _moving(program: Program, s: Site) -> set[str]:

@@ -11,6 +11,7 @@ from cake_verify.analyses import edits
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.counted_terms import LOADS, counted
 from cake_verify.analyses.positions import arguments, parameters
+from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.short_rounds import Short, short_rounds
 from cake_verify.analyses.sites import Site, boxed, constant_rounds, sites
 from cake_verify.analyses.tape import plain_tape
@@ -68,8 +69,8 @@ def _early(program: Program, s: Site, tensor: Param, early: set[int], others: li
     coords = s.op.operands.get("coords")
     if not isinstance(coords, tuple) or len(tensor.extents) != len(coords):
         return None
-    guards = [p for p in s.path if isinstance(p, If)]
-    for axis in range(len(coords)):
+    for axis, extent in enumerate(reversed(tensor.extents)):
+        guards = [p for p in s.path if isinstance(p, If) and not _chooses(program, p, s, extent)]
         found = _rounds_of(program, s, tensor, axis, early) if not guards else None
         peeled = found is None and others and (found := _behind_first(program, s, tensor, axis, early, others)) is not None
         if found is None:
@@ -77,13 +78,19 @@ def _early(program: Program, s: Site, tensor: Param, early: set[int], others: li
         loop, missing = found
         if not missing or (not peeled and others and not (_sums_up(program, s, loop) and all(_whole_alone(program, o, tensor, axis) for o in others))):
             continue
-        extent = tensor.extents[len(tensor.extents) - 1 - axis]
         rest = "nothing reads the rest of it" if not others or peeled else "what it sums lacks the rest, which is read elsewhere"
         ever, declared = (f", whatever `{extent}` is", f"`{extent}` is declared here") if isinstance(extent, str) else ("", f"it has {extent} there")
         message = f"this loop ends {missing} round{'s' if missing > 1 else ''} before `{tensor.name}` does{ever}: {rest}"
         return Fault("Q012", message, loop.head, ((s.op.span, "read here"), (tensor.span, declared)), "go on to the last tile", _whole(loop.hi),
                      {"role": s.role.name, "missing": missing, "axis": axis})  # fmt: skip
     return None
+
+
+def _chooses(program: Program, branch: If, s: Site, extent: str | int) -> bool:
+    """Whether a branch stands around the last loop of a load and says nothing of how long the axis is: whoever takes it goes round as often as that loop does."""
+    inside = s.path[s.path.index(branch) :]
+    names = {n.attrs["name"] for n in outside_reads(resolver_of(program, s.role.name)(branch.cond)) if n.op == "param"}
+    return s.loops[-1] in inside and extent not in names
 
 
 def _rounds_of(program: Program, s: Site, tensor: Param, axis: int, among: set[int] | None = None) -> tuple[For, int] | None:

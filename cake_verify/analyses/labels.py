@@ -16,6 +16,7 @@ from cake_verify.analyses import trips
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.runs import run_of
+from cake_verify.analyses.sites import sites
 
 Label = tuple[str, int, int] | tuple[()] | None
 """(axis, first element, operation that read it); None says nothing (a constant), the empty tuple that nothing is known."""
@@ -121,8 +122,22 @@ def _looked_up(program: Program, role: str, e: Expr) -> bool:
     """Whether a coordinate comes from a table in memory: any order of tiles may be meant."""
     if e.op == "const" or e.op == "param":
         return False
-    read = [n.attrs.get("tensor") for n in trips.resolver_of(program, role)(e).parts() if n.op == "ld"]
+    read: list[object] = []
+    for n in trips.resolver_of(program, role)(e).parts():
+        if n.op == "ld":
+            read.append(n.attrs.get("tensor"))
+        elif n.op == "var":  # bound more than once, as what is looked up in front of a loop and again in it
+            read += _read_by_name(program, role, str(n.attrs["name"]))
     return bool(read) and not prefix_tensors(program).issuperset(read)
+
+
+def _read_by_name(program: Program, role: str, name: str) -> list[object]:
+    """The tensors that assignments to a name read numbers from."""
+    found, resolve = sites(program), trips.resolver_of(program, role)
+    read: list[object] = [s.op.attrs.get("tensor") for s in found.results.get((role, name), ()) if s.op.name == "ld"]
+    for b in found.bindings.get((role, name), ()):
+        read += [n.attrs.get("tensor") for n in resolve(b.value).parts() if n.op == "ld"]
+    return read
 
 
 def run_along(plan: Plan, op: Op) -> tuple[int, str] | None:

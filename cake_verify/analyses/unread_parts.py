@@ -335,7 +335,8 @@ class Parts:
         writers = {f.by for f in w.fills if f.place in dead}
         again &= len(dead) > 1
         inclusive = {m for m in own & others if all(m != x.number for x in writers)}
-        if not again and not inclusive:
+        posted = op.name == "send" and bool(own) and own.isdisjoint(m.number for m in writers)  # who reads its own part alone was sent the others' for nothing
+        if not again and not inclusive and not posted:
             return None
         members = tuple(sorted({x.cta.rank if self.plan.ranks > 1 and op.name == "send" else x.index for x in writers}))
         return self._told(op, t, w, dead, live, members, again)

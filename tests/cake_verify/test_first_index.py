@@ -43,3 +43,36 @@ def test_the_other_arm_of_a_check_and_places_counted_from_the_index() -> None:
     (error,) = verdict_of(text.replace("if slot < 0:", "if slot <= 0:"), "delta_rule_step")[0].errors
     assert error.code == "Q015" and error.message.startswith("`slot <= 0` takes for none index 0 of `POOL`")
     assert [e.text for e in error.fixes[0].edits] == ["slot < 0"]
+
+
+LOSS = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def loss(lm, X: LM.gmem2d[LM.f32, "B", 256], LABEL: LM.gmem1d[LM.i32, "B"], LOSS: LM.gmem1d[LM.f32, "B"], G: LM.gmem2d[LM.f32, "B", 256], B: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume_values(LABEL, -100, 256)
+    work = lm.role(warps=range(0, 1))
+    space = lm.scheduler(kind="grid", tiles=(B,), names=("b",))
+    with work:
+        for t in lm.tiles(space):
+            label = lm.ld(LABEL, t.b)
+            x = lm.load(X, coords=(0, t.b), shape=(256,), form="vec")
+            hit = lm.iota(x, 0) == label
+            if label >= 0:
+                lm.store(LOSS, lm.reduce(lm.where(hit, x, 0.0), "add", axis=None), coords=(t.b,))
+            else:
+                lm.store(LOSS, 0.0, coords=(t.b,))
+            g = lm.where(hit, x - 1.0, x)
+            if label < 0:
+                g = g * 0.0
+            lm.store(G, g, coords=(0, t.b))
+"""
+
+
+def test_a_label_that_positions_are_compared_with_is_an_index() -> None:
+    def codes(text: str) -> list[str]:
+        return [d.code for d in verify_text(text, suggest=False).errors]
+
+    assert codes(LOSS) == []
+    for was, now in (("if label >= 0:", "if label > 0:"), ("if label < 0:", "if label <= 0:"), ("if label < 0:", "if label < 1:"), ("if label >= 0:", "if 1 <= label:")):
+        assert codes(LOSS.replace(was, now)) == ["Q015"], now
+    assert codes(LOSS.replace("-100, 256", "0, 256").replace("if label >= 0:", "if label > 0:")) == []  # class 0 is none

@@ -97,6 +97,24 @@ def test_a_case_whose_output_keeps_what_it_held_says_so() -> None:
     assert lacking(WITHOUT, {"LOSS": "an output"}) == []  # where nothing else is asked for, it may be that nothing is meant
 
 
+ARMS = PICKED.replace("            lm.store(G, x - total, coords=(0, t.b))\n", "").replace("                lm.store(LOSS, total, coords=(t.b,))\n", """                lm.store(LOSS, total, coords=(t.b,))
+                lm.store(G, x - total, coords=(0, t.b))
+""").replace("                lm.store(LOSS, 0.0, coords=(t.b,))\n", """                lm.store(LOSS, 0.0, coords=(t.b,))
+                lm.store(G, x * 0.0, coords=(0, t.b))
+""")
+
+
+def test_an_output_that_one_arm_leaves_out_while_both_store_another() -> None:
+    assert lacking(ARMS, BOTH) == []
+    for line, tensor in (("lm.store(LOSS, 0.0, coords=(t.b,))", "LOSS"), ("lm.store(LOSS, total, coords=(t.b,))", "LOSS"), ("lm.store(G, x * 0.0, coords=(0, t.b))", "G")):
+        assert lacking(ARMS.replace(line, "pass"), BOTH) == [tensor], line
+
+
+def test_an_output_that_tells_which_case_it_is_leaves_the_other_open() -> None:
+    told = ARMS.replace("lm.store(LOSS, total,", "lm.store(LOSS, 1.0,").replace("total = lm.reduce(x, \"add\", axis=None)", "total = 2.0")
+    assert lacking(told.replace("                lm.store(G, x * 0.0, coords=(0, t.b))\n", ""), BOTH) == []
+
+
 FEW = """
 @cake.schedule(target=("sm_80", "sm_90a"))
 def few(lm, X: LM.gmem2d[LM.f32, "M", 256], Y: LM.gmem2d[LM.f32, "M", 256], M: LM.i32):

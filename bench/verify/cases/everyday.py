@@ -52,7 +52,8 @@ def _decode(rng: np.random.Generator, x: Axes) -> Filled:
     b, hk, pages, most, splits = x["B"], x["HK"], x["PAGES"], x["MAXP"], x["S"]
     hq, scale = 16 * hk, float(LOG2E / np.sqrt(128))
     q, k, v = normal(rng, b, hq, 128), normal(rng, pages * 16, hk, 128), normal(rng, pages * 16, hk, 128)
-    table, length = rng.integers(0, pages, (b, most)).astype(np.int32), rng.integers(1, most * 16 + 1, b).astype(np.int32)
+    # A part of its own for each split where there can be: the maximum of none, -1e30, would hide what the sums beside it are.
+    table, length = rng.integers(0, pages, (b, most)).astype(np.int32), rng.integers(16 * (splits - 1) + 1 if most >= splits else 1, most * 16 + 1, b).astype(np.int32)
     o, ml = np.zeros((splits, b, hq, 128)), np.zeros((splits, b, hq, 2))
     for i, n in enumerate(map(int, length)):
         used = -(-n // 16)
@@ -97,7 +98,7 @@ def _norm_back(rng: np.random.Generator, x: Axes) -> Filled:
 def _loss(rng: np.random.Generator, x: Axes) -> Filled:
     b, v = x["B"], x["V"]
     a, y = normal(rng, b, v), rng.integers(0, v, b).astype(np.int32)
-    y[b // 2] = -100
+    y[b // 2], y[0] = -100, 0
     z, rows, kept = f64(a), np.arange(b), y >= 0
     lse = np.log(np.exp(z).sum(1))
     grad = np.exp(z - lse[:, None])

@@ -27,7 +27,7 @@ PAGE = Page(
     passing=TILE,
     limits="An output of which only a part is written is refused where its extents are declared, it is neither read nor `.inout` nor `.zeroed`, stores alone write it, and no execution of any of them, tried on small arguments that keep every `lm.assume`, "
     "covers an element; conditions, coordinates and counts that depend on memory are taken to cover most. Where a condition is about what moves the stores, which places are written is the author's choice: then only places of which another store covers a part are asked for, unless both of its arms store and "
-    "`lm.assume` says what the extent is. A case of what memory holds is asked for where another output is stored outside of the condition at places of the same tile. Outputs come with the request, or from its task; a tensor that nothing names is otherwise a warning (Q003). Said where nothing else is wrong, of texts with one schedule and no plan.",
+    "`lm.assume` says what the extent is. A case of what memory holds is asked for where another output is stored outside of the condition, or in both of its arms and not just a number in each, at places of the same tile. Outputs come with the request, or from its task; a tensor that nothing names is otherwise a warning (Q003). Said where nothing else is wrong, of texts with one schedule and no plan.",
 )
 
 
@@ -87,6 +87,7 @@ def _case(program: Program, tensor: Param, what: str, outputs: Mapping[str, str]
         return None
     s, cond, other = found.store, spoken(found.branch.cond), str(found.always.op.attrs["tensor"])
     message = f"nothing writes `{tensor.name}`, {what}, of a tile for which `{cond}` is {'false' if found.arm else 'true'}, and `{other}` is written for it"
-    related = ((found.branch.head, "under this condition"), (found.always.op.span, f"{call(found.always.op)} stands outside of it"), (tensor.span, f"`{tensor.name}` is declared here"))
+    where = "is in the other arm" if found.branch in found.always.path else "stands outside of it"
+    related = ((found.branch.head, "under this condition"), (found.always.op.span, f"{call(found.always.op)} {where}"), (tensor.span, f"`{tensor.name}` is declared here"))
     return Fault("Q013", message, s.op.span, related, f"store to `{tensor.name}` in the other case too, or declare it `.inout` where it keeps what it held", (),
                  {"role": s.role.name, "tensor": tensor.name, "condition": cond})  # fmt: skip

@@ -1,0 +1,125 @@
+"""D080: what a tile reads from the state is weighed by how far its rows lie behind the state, as what it reads from its own chunk is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_ir.derive.mentions import mentions
+from cake_ir.fault import Fault
+from cake_ir.program import Expr, Program
+from cake_ir.types import FragT
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import canonical, written
+from cake_verify.analyses.words import call
+from cake_verify.rule import Page
+from cake_verify.rules.examples import edit
+
+_CHUNK = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def chunk(lm, Q: LM.gmem2d[LM.bf16, "T", 64], K: LM.gmem2d[LM.bf16, "T", 64], V: LM.gmem2d[LM.bf16, "T", 64], S: LM.gmem3d[LM.bf16, "N", 64, 64], G: LM.gmem1d[LM.f32, "T"],
+          Y: LM.gmem2d[LM.bf16, "T", 64], T: LM.i32, N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(T == N * 64)
+    pool = lm.smem(4 * 8192)
+    q = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    k = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    v = pool.view(offset=16384, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    st = pool.view(offset=24576, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    work = lm.role(warps=range(0, 4))
+    own = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(N,), names=("c",))
+    with work:
+        for t in lm.tiles(sched):
+            q.cp_async(Q, coords=(0, t.c * 64))
+            k.cp_async(K, coords=(0, t.c * 64))
+            v.cp_async(V, coords=(0, t.c * 64))
+            st.cp_async(S, coords=(0, 0, t.c))
+            lm.cp_commit()
+            lm.cp_wait(pending=0)
+            lm.sync(own)
+            z = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            y = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            row = lm.load(G, coords=(t.c * 64,), shape=(64,), form="rowvec", like=z)
+            col = lm.load(G, coords=(t.c * 64,), shape=(64,), form="colvec", like=z)
+            lm.mma(z, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)
+            lm.mma(y, q.ldmatrix(form="a"), st.ldmatrix(form="b"), init=True)
+            p = lm.where(lm.iota(z, 1) <= lm.iota(z, 0), z * lm.exp(row - col), 0.0)
+            y = y * lm.exp(row)
+            lm.mma(y, lm.cast(p, lm.bf16, form="a"), v.T.ldmatrix(form="b"))
+            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.c * 64))
+'''
+
+PAGE = Page(
+    code="D080",
+    title="a part that is not weighed",
+    statement="Where a tile is multiplied with another one of its chunk, weighed by the exponential of what lies between row and column (`lm.exp(row - col)`), and with a state into the same accumulator, "
+    "the state's part is weighed by the rows, too, before the other is added.",
+    why="The state stands in front of the chunk: to a row it has decayed by all that lies before the row. Without the factor old and new are added on different scales, and only the first rows of a chunk look right.",
+    failing=edit(_CHUNK, ("            y = y * lm.exp(row)\n", "")),
+    passing=_CHUNK,
+    limits="Decided in registers, for two products in a row into one accumulator of which the first has the operand `a` of the product that the second one's operand was made of. Any scaling of the accumulator between the two counts as the one that is right.",
+)
+
+_EXPONENTIALS = ("exp", "exp2", "exp2_fma")
+
+
+def check(program: Program) -> Iterator[Fault]:
+    said = mentions(program)
+    if not any(_between(n) for op in _EXPONENTIALS for n in said.get(op, ())):
+        return
+    products = [s for s in sites(program).of("mma") if _name(s.op.operands["acc"])]
+    for later in products:
+        init = later.op.operands.get("init")
+        if isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"]):
+            continue
+        name, role = _name(later.op.operands["acc"]), later.role.name
+        first = next((s for s in reversed(products) if s.number < later.number and s.role is later.role and s.path == later.path and _name(s.op.operands["acc"]) == name), None)
+        if first is None or any(first.order < b.order < later.order for b in sites(program).results.get((role, name), ())):
+            continue
+        weighed = next(_weighed(program, later, products), None)
+        a = first.op.operands["a"]
+        if weighed is not None and isinstance(a, Expr) and weighed[0] == _tile(program, role, a):
+            exponential = weighed[1]
+            message = f"`{written(name)}` adds up what is weighed by the exponential of row less column and, unweighed, what the same rows read here"
+            at = exponential.span if exponential.span.line else later.op.span
+            yield Fault("D080", message, first.op.span, ((at, "weighed here"), (later.op.span, f"{call(later.op)} adds it")), f"weigh it first: `{written(name)} = {written(name)} * lm.exp(..)` of the rows", (),
+                        {"role": role, "name": name})  # fmt: skip
+            return
+
+
+def _between(n: Expr) -> bool:
+    """Whether an exponential is one of a row's number less a column's."""
+    return any(x.op == "sub" and [a.type.form for a in x.args if isinstance(a.type, FragT)] == ["rowvec", "colvec"] for x in n.args[0].parts())
+
+
+def _name(acc: object) -> str:
+    return str(acc.attrs["name"]) if isinstance(acc, Expr) and acc.op == "var" and isinstance(acc.type, FragT) else ""
+
+
+def _tile(program: Program, role: str, e: Expr) -> str:
+    """An operand as text, a matrix that was loaded from shared memory as that part of it."""
+    bound = sites(program).results.get((role, str(e.attrs["name"])), ()) if e.op == "var" else ()
+    view = bound[0].op.operands.get("view") if len(bound) == 1 and bound[0].op.name in ("ldmatrix", "load") else None
+    return canonical(view if isinstance(view, Expr) else e)
+
+
+def _weighed(program: Program, s: Site, products: list[Site]) -> Iterator[tuple[str, Expr]]:
+    """The tile that the rows of an operand come from, and the exponential by which the product of it was weighed."""
+    role, found = s.role.name, sites(program)
+    a = s.op.operands["a"]
+    waiting, seen = [a] if isinstance(a, Expr) else [], set[str]()
+    exponential: Expr | None = None
+    while waiting:
+        parts = waiting.pop().parts()
+        exponential = next((n for n in parts if n.op in _EXPONENTIALS and _between(n)), exponential)
+        for n in parts:
+            if n.op != "var" or not isinstance(n.type, FragT) or n.type.form in ("rowvec", "colvec") or str(n.attrs["name"]) in seen:
+                continue
+            name = str(n.attrs["name"])
+            seen.add(name)
+            waiting += [v for b in found.results.get((role, name), ()) if b.op.name == "compute" and b.order < s.order and isinstance(v := b.op.operands["value"], Expr)]
+            if exponential is not None:
+                for x in products:
+                    left = x.op.operands["a"]
+                    if x.role is s.role and _name(x.op.operands["acc"]) == name and isinstance(left, Expr):
+                        yield _tile(program, role, left), exponential
