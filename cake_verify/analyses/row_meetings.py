@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cake_ir.fact import fact
 from cake_ir.program import Assign, Expr, For, If, Program, Stmt, op_of
 from cake_ir.types import FragT
+from cake_verify.analyses import ranges
 
 _ALONG_ROWS = frozenset({"reduce", "amax_scale", "argmin", "argmax", "scan", "excess"})
 """Reductions whose lanes exchange what they hold, where their axis is 1."""
@@ -31,33 +32,70 @@ def heard(program: Program) -> dict[int, frozenset[int]]:
     """By stores of row vectors, the loads of row vectors that all lanes of a row have finished with before its value exists."""
     out: dict[int, frozenset[int]] = {}
     for block in program.body:
-        _walk(block.body, {}, out)
+        _Rows(program, block.role).walk(block.body, {}, out)
     return out
 
 
-def _walk(body: tuple[Stmt, ...], held: dict[str, _Held], out: dict[int, frozenset[int]]) -> None:
-    """Follow values in the order of the text; of names that a loop or an arm binds nothing is known behind it, nor at its head."""
-    for s in body:
-        if isinstance(s, (For, If)):
-            arms = (s.body,) if isinstance(s, For) else (s.then, s.orelse)
-            bound = {t for arm in arms for t in _bound(arm)}
-            for arm in arms:
-                _walk(arm, {n: h for n, h in held.items() if isinstance(s, If) or n not in bound}, out)
-            for name in bound:
-                held.pop(name, None)
-            continue
-        op = op_of(s)
-        if op is None:
-            continue
-        value, found = op.operands.get("value"), _NOTHING
-        if op.name == "load" and op.attrs.get("form") == "rowvec" and "tensor" in op.attrs:
-            found = _Held(frozenset({op.id}))
-        elif op.name == "compute" and isinstance(value, Expr):
-            found = _of(value, held)
-        elif op.name == "store" and isinstance(x := op.operands.get("x"), Expr) and isinstance(x.type, FragT) and x.type.form == "rowvec":
-            out[op.id] = _of(x, held).row
-        for name in s.targets if isinstance(s, Assign) else ():
-            held[name] = found
+_DEEP = 2
+"""Loops within each other whose rounds are compared: every one of them walks its body again."""
+
+
+class _Rows:
+    """Follows the values of one role in the order of the text."""
+
+    def __init__(self, program: Program, role: str) -> None:
+        self.program, self.role = program, role
+        self.around = 0  # loops whose rounds are being compared
+
+    def walk(self, body: tuple[Stmt, ...], held: dict[str, _Held], out: dict[int, frozenset[int]]) -> None:
+        """Of names that an arm binds nothing is known behind it; of those that a loop binds, what holds behind every round of it, if it surely has one."""
+        for s in body:
+            if isinstance(s, For):
+                bound = _bound(s.body)
+                behind = self._rounds(s, held, bound)
+                self.walk(s.body, {n: h for n, h in held.items() if n not in bound}, out)
+                for name in bound:
+                    held.pop(name, None)
+                held |= behind
+            elif isinstance(s, If):
+                for arm in (s.then, s.orelse):
+                    self.walk(arm, dict(held), out)
+                for name in _bound(s.then) | _bound(s.orelse):
+                    held.pop(name, None)
+            else:
+                _step(s, held, out)
+
+    def _rounds(self, loop: For, held: dict[str, _Held], bound: set[str]) -> dict[str, _Held]:
+        """What holds of the names that a loop binds behind each of its rounds: behind the first one, as far as every further one keeps it."""
+        if loop.lo is None or loop.hi is None or self.around == _DEEP or ranges.of(self.program, self.role, loop.hi).lo <= ranges.of(self.program, self.role, loop.lo).hi:
+            return {}
+        kept = dict(held)
+        self.around += 1
+        self.walk(loop.body, kept, {})
+        while True:
+            again = dict(kept)
+            self.walk(loop.body, again, {})
+            less = {n: _Held(h.own & again[n].own, h.row & again[n].row) if n in bound else h for n, h in kept.items() if n in again}
+            if less == kept:
+                self.around -= 1
+                return {n: h for n, h in kept.items() if n in bound}
+            kept = less
+
+
+def _step(s: Stmt, held: dict[str, _Held], out: dict[int, frozenset[int]]) -> None:
+    """What one operation makes, and what a store knows of the lanes of its rows."""
+    op = op_of(s)
+    if op is None:
+        return
+    value, found = op.operands.get("value"), _NOTHING
+    if op.name == "load" and op.attrs.get("form") == "rowvec" and "tensor" in op.attrs:
+        found = _Held(frozenset({op.id}))
+    elif op.name == "compute" and isinstance(value, Expr):
+        found = _of(value, held)
+    elif op.name == "store" and isinstance(x := op.operands.get("x"), Expr) and isinstance(x.type, FragT) and x.type.form == "rowvec":
+        out[op.id] = _of(x, held).row
+    for name in s.targets if isinstance(s, Assign) else ():
+        held[name] = found
 
 
 def _bound(body: tuple[Stmt, ...]) -> set[str]:

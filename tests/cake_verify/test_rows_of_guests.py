@@ -104,6 +104,36 @@ def test_lanes_that_share_a_row_without_a_reduction_race(old: str, new: str) -> 
     assert "S039" in codes(text if new != "old +" else text.replace("coords=(t.b * 16,), clip=True)\n", "coords=(t.b * 16,), clip=True)\n            lm.store(Y, s, coords=(t.b * 16,), clip=True)\n").replace("NB: LM.i32", 'Y: LM.gmem1d[LM.f32, "NB"], NB: LM.i32'))
 
 
+SO_FAR = '''
+@cake.schedule(target="sm_90a")
+def greatest_so_far(lm, X: LM.gmem2d[LM.f32, "R", "N"], TOP: LM.gmem1d[LM.f32, "R"].inout, R: LM.i32, N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(N > 0 and N % 64 == 0)
+    work = lm.role(warps=range(0, 4))
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(R, 64),), names=("m",))
+    with work:
+        acc = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc", init=0.0)
+        for t in lm.tiles(sched):
+            top = lm.load(TOP, coords=(t.m * 64,), shape=(64,), form="rowvec", like=acc, clip=True)
+            for j in lm.range(lm.cdiv(N, 64)):
+                x = lm.load(X, coords=(j * 64, t.m * 64), shape=(64, 64), form="acc", clip=True)
+                top = lm.reduce(lm.max(x, top), "max", axis=1)
+            lm.store(TOP, top, coords=(t.m * 64,), clip=True)
+'''
+
+
+def test_rounds_that_surely_come_hand_round_what_was_read_in_front_of_them() -> None:
+    assert codes(SO_FAR) == []
+
+
+@pytest.mark.parametrize("old, new", [
+    ("N > 0 and ", "N >= 0 and "),  # no round, no reduction
+    ('lm.reduce(lm.max(x, top), "max", axis=1)', 'lm.max(top, lm.reduce(x, "max", axis=1))'),  # what the first round gives knows of no other lane's load
+])  # fmt: skip
+def test_rounds_that_may_not_come_or_do_not_ask_hand_nothing_round(old: str, new: str) -> None:
+    assert old in SO_FAR and codes(SO_FAR.replace(old, new)) == ["S039"]
+
+
 CHAIN = '''
 @cake.schedule(target="sm_80")
 def sums(lm, X: LM.gmem2d[LM.f32, "R", "N"], Y: LM.gmem2d[LM.f32, "R", "N"], CARRY: LM.gmem1d[LM.f32, "WORDS"], FLAG: LM.gmem1d[LM.i32, "WORDS"].zeroed,
