@@ -18,7 +18,8 @@ def test_rounds_of_one_tile_do_not_meet_whichever_arm_it_takes() -> None:
 def test_an_arm_that_writes_another_tiles_row_is_not_passed() -> None:
     text = CASES[NAME].text()
     assert ZERO in text
-    assert verdict_of(text.replace(ZERO, ZERO.replace("t.r", "0")), NAME)[0].verdict == "undecided"
+    verdict = verdict_of(text.replace(ZERO, ZERO.replace("t.r", "0")), NAME)[0]
+    assert [e.code for e in verdict.errors] == ["Q013"] and "of a tile for which `y != -100` is false" in verdict.errors[0].message
 
 
 def test_rounds_that_overlap_in_one_arm() -> None:
