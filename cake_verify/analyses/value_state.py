@@ -310,10 +310,10 @@ class ValueState:
         self.clash("numbered", op, m, v, 1, one, other)
 
     def uneven(self, c: Clash) -> bool:
-        """Whether a store moves by different distances what different loads have brought: then one of them brings another tile."""
-        found = self.moves.get((c.op.id, c.axis), {})
-        tensors = {self.plan.program.ops[n].attrs.get("tensor") for n in found}
-        return c.kind == "stored" and len(found) > 1 and len(tensors) == 1 and all(len(by) == 1 for by in found.values()) and len(set.union(*found.values())) > 1
+        """Whether a store moves by different distances what different loads have brought, or adds elsewhere what it adds to its own place, too: then one brings another tile."""
+        found = self.moves.get((c.op.id, c.axis), {}) if c.kind == "stored" else {}
+        twice = c.op.attrs.get("op") == "add" and any(0 in by and len(by) > 1 for by in found.values())
+        return twice or (len(found) > 1 and len({self.plan.program.ops[n].attrs.get("tensor") for n in found}) == 1 and all(len(by) == 1 for by in found.values()) and len(set.union(*found.values())) > 1)
 
     def _outdated(self, op: Op, m: Member, v: tuple[Any, ...], slot: int, cell: Cell) -> None:
         """A part of what is read was brought for an earlier use of the slot, by a copy that fills slots again and again."""
