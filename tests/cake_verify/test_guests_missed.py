@@ -93,6 +93,9 @@ TAIL = '''
 def test_a_tail_that_is_looked_after_elsewhere_is_no_end_that_never_comes() -> None:
     assert verify_text(ROUNDS.replace("COUNT", "lm.cdiv(N, 128)").replace("TAIL", "")).verdict == "pass"
     assert verify_text(ROUNDS.replace("COUNT", "N // 128").replace("TAIL", TAIL)).verdict == "pass"
+    rounds = ROUNDS[ROUNDS.index("            for i") : ROUNDS.index("            lm.store(Y")].replace("xTAIL", "x")
+    twice = rounds.replace("COUNT", "N // 128") + rounds.replace("COUNT", "N // 128, lm.cdiv(N, 128)")
+    assert verify_text(ROUNDS.replace(rounds.replace("+ x", "+ xTAIL"), twice)).verdict == "pass"
     assert [d.code for d in verify_text(ROUNDS.replace("COUNT", "N // 128").replace("TAIL", "")).diagnostics] == ["Q012"]
 
 
