@@ -74,8 +74,9 @@ def _elsewhere(program: Program, x: Loop, step: int) -> bool:
             for e in o if isinstance(o, tuple) else (o,):
                 if isinstance(e, Expr) and not isinstance(e.type, FragT) and any(n.op in ("floordiv", "mod") and canonical(n) in texts for n in resolve(e).parts()):
                     return True
-    around = [e for y in loops(program) if y.role == x.role and y.stmt is not x.stmt for e in (y.lo, y.hi)]
-    return any(n.op in ("floordiv", "mod") and canonical(n) in texts for e in around for n in e.parts() if e is not x.hi and canonical(e) != canonical(x.hi)) or any(n.op == "mod" for n in beside(program))
+    others = [y for y in loops(program) if y.role == x.role and y.stmt is not x.stmt]
+    around = [*(y.lo for y in others), *(y.hi for y in others if canonical(y.hi) != canonical(x.hi))]
+    return any(n.op in ("floordiv", "mod") and canonical(n) in texts for e in around for n in e.parts()) or any(n.op == "mod" for n in beside(program))
 
 
 def _share(x: Loop, field: str, whole: Expr, step: int) -> bool:

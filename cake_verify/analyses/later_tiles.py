@@ -19,10 +19,18 @@ LONGEST = 64
 """Iterations that are asked for at the last tile."""
 
 
+def _once(loop: trips.Loop) -> bool:
+    """Whether a loop goes over what is left behind whole tiles, `lm.range(N // 128, lm.cdiv(N, 128))`: once at most."""
+    lo, hi = loop.lo, loop.hi
+    return lo.op == "floordiv" and hi.op == "cdiv" and all(trips.canonical(a) == trips.canonical(b) for a, b in zip(lo.args, hi.args, strict=True))
+
+
 def later(search: Settings, lost: list[trips.Loop], found: list[Setting]) -> list[trips.Loop]:
     """The loops of `lost` that no tile of a setting gives a second iteration; settings are added to `found` where arguments for one exist."""
     out = []
     for loop in lost:
+        if _once(loop):
+            continue
         s = search.scheduler
         if s is None or s.kind == "grouped":
             out.append(loop)

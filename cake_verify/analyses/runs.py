@@ -117,6 +117,8 @@ def mask_ends(program: Program, s: Site) -> tuple[list[tuple[int, Expr]], frozen
             out.append((down if rows else right, Expr("add", (end, Expr("const", (), {"value": 1}))) if m.op == "le" else end))
         else:
             form = m.type.form if isinstance(m.type, FragT) else ""
+            if form == "vec" and m.op in TURNED and (of := _run(program, role, m.args[0], _DEPTH)) is not None and (not isinstance(m.args[1].type, FragT) or m.args[1].type.form == "rowvec"):
+                form = "rowvec" if counts_rows(of[1], of[2]) else form  # rows against what belongs to their row
             unknown |= {down} if form == "rowvec" else {right} if form == "colvec" else _ALL
     return out, frozenset(unknown)
 

@@ -45,6 +45,9 @@ def codes(name: str, *changes: tuple[str, str]) -> list[str]:
     # a number of a table along an axis that it is none of; an argument's worth of elements along a whole axis
     ("csr_spmm", "coords=(t.d * 128, lm.ld(COL, i))", "coords=(lm.ld(COL, i), t.d * 128)", "D035"),
     ("paged16_decode", "lm.load(Q, coords=(0, t.h * group, t.b)", "lm.load(Q, coords=(t.h * group, 0, t.b)", "D035"),
+    # tiles that an equation counts; columns beside rows that memory masks
+    ("chained_scan", "coords=(t.c * CHUNK, t.r), clip=True)", "coords=(t.c * CHUNK, t.r))", "S033"),
+    ("causal_conv_varlen", "row < T and d + lm.iota(like, 1) < D", "row < T and d + lm.iota(like, 1) < D + 1", "S033"),
     # a window's columns
     ("swa_sink_paged", "lm.where(key <= pos and key > pos - WINDOW, acc * (scale * 1.44269504), -lm.inf)", "acc * (scale * 1.44269504)", "D036"),
     ("swa_sink_paged", "key <= pos and", "key <= pos + 1 and", "D045"),
@@ -90,6 +93,9 @@ TAIL = '''
 def test_a_tail_that_is_looked_after_elsewhere_is_no_end_that_never_comes() -> None:
     assert verify_text(ROUNDS.replace("COUNT", "lm.cdiv(N, 128)").replace("TAIL", "")).verdict == "pass"
     assert verify_text(ROUNDS.replace("COUNT", "N // 128").replace("TAIL", TAIL)).verdict == "pass"
+    rounds = ROUNDS[ROUNDS.index("            for i") : ROUNDS.index("            lm.store(Y")].replace("xTAIL", "x")
+    twice = rounds.replace("COUNT", "N // 128") + rounds.replace("COUNT", "N // 128, lm.cdiv(N, 128)")
+    assert verify_text(ROUNDS.replace(rounds.replace("+ x", "+ xTAIL"), twice)).verdict == "pass"
     assert [d.code for d in verify_text(ROUNDS.replace("COUNT", "N // 128").replace("TAIL", "")).diagnostics] == ["Q012"]
 
 

@@ -1,4 +1,4 @@
-@cake.schedule(target=("sm_121a", "sm_90a"))
+@cake.schedule(target=("sm_90a", "sm_121a"))
 def radix_select_keys(lm, KEYS: LM.gmem2d[LM.u32, "R", "N"], KTH: LM.gmem1d[LM.u32, "R"], OUT: LM.gmem2d[LM.u32, "R", "N"], R: LM.i32, N: LM.i32, TOP: LM.i32, *, WARPS=8):
     """The TOP largest keys of each row survive, the others become 0: the key in place TOP is found byte by byte from histograms."""
     lm.launch(grid="persistent", ctas_per_sm=2)
@@ -43,9 +43,8 @@ def radix_select_keys(lm, KEYS: LM.gmem2d[LM.u32, "R", "N"], KTH: LM.gmem1d[LM.u
                 upto = lm.scan(n, "add", axis=0)
                 all = lm.reduce(n, "add", axis=0)
                 above = all - upto
-                here = above < left and above + n >= left
-                digit = lm.reduce(lm.where(here, lm.iota(n, 0), 0), "add", axis=0)
-                rest = lm.reduce(lm.where(here, left - above, 0), "add", axis=0)
+                digit = lm.reduce(lm.where(above < left and above + n >= left, lm.iota(n, 0), 0), "add", axis=0)
+                rest = lm.reduce(lm.where(above < left and above + n >= left, left - above, 0), "add", axis=0)
                 found.store(lm.frag(shape=(4,), dtype=lm.u32, form="vec", init=0) + lm.cast(digit, lm.u32))
                 left = rest
                 lm.sync(everyone)

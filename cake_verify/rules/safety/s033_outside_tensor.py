@@ -7,12 +7,14 @@ from dataclasses import replace
 from math import gcd
 
 from cake_ir.derive.mentions import mentions
+from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, If, Operand, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.dead_values import unused_results
+from cake_verify.analyses.fixed_scalars import definitions
 from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.positions import arguments, declared_values, parameters
@@ -269,6 +271,9 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     if d is None or field not in d.names:
         return None
     tiles = d.tiles[d.names.index(field)]
+    if tiles.op == "param":  # an argument that is stated to be so many
+        count, resolve = str(tiles.attrs["name"]), resolver_of(program, "")
+        tiles = definitions([c for a in program.assumes for c in stated(resolve(a.cond))], [count]).get(count, tiles)
     if tiles.op != "cdiv" or tiles.args[0].attrs.get("name") != extent or tiles.args[1].attrs.get("value") != stride:
         return None
     many = ranges.of(program, None, tiles.args[0])
