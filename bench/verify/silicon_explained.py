@@ -28,6 +28,7 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X004", "S011"): "a store has read its 4 to 16 KiB before threads have made the next values; where they write at once, 84 % of the words stored are the next ones (docs/hardware.md, HW041)",
     ("X005", "S005"): "the assembler noticed (C7517, C7519) and waits after every product: right numbers, several times slower, refused as such by the build gate",
     ("X006", "D014"): "the launch rounds shared memory up, the bytes behind the pool exist and belong to nobody",
+    ("X006", "D031"): "the number behind the table is read, which is there in this run, and the row that it names lies outside the output, where the copy engine drops it; in a program perhaps no memory at all",
     ("X006", "S033"): "rows behind the tensor are read and stored nowhere; here they are a guard band, in a program perhaps no memory at all",
     ("X006", "S032"): "the missing slot's bytes lie in the pool behind the view and nothing else is there",
     ("X008", "S006"): "stores had left the queue before the copy or the product read: with a queue of conflicting stores the same code without the fence reads "
@@ -43,6 +44,8 @@ ALARMS: Mapping[str, str] = {
     "S004": "a product starts when the four warps of its group have come, in the simulator and on the device; PTX lets only the threads of one warp wait for each other there (docs/hardware.md, HW064), so that what a "
     "product reads of other warps' stores still needs a meeting",
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
+    "S031": "a position one before the ring's first step has the number -1; the ring has one slot, which is the same place",
+    "D031": "the entry behind the table is read, which is there in this run, and what it names is masked",
     "D014": "the slot that reaches behind the pool is never used",
     "H024": "the coordinate that is no multiple of 16 bytes is 0 with these arguments (one head); with others the copy engine ends the kernel (docs/hardware.md)",
     "Q001": "both members store the same values to the same place",

@@ -68,6 +68,13 @@ def test_schedules_of_the_sixth_set_were_tried_on_silicon() -> None:
     assert tf32["controls"]["outcomes"] == {"clean": 1} and tf32["all"]["bad_on_silicon"] == tf32["all"]["bad_and_flagged"] == 8 and tf32["unexplained"] == []
 
 
+def test_schedules_of_the_seventh_set_were_tried_on_silicon() -> None:
+    seventh = json.loads((RESULTS / "verify-silicon-seventh.json").read_text())
+    assert seventh["all"]["ran"] >= 145 and seventh["controls"]["outcomes"] == {"clean": 12} and not seventh["stopped"] and seventh["unexplained"] == []
+    assert not [d["key"] for d in seventh["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")]
+    assert seventh["all"]["bad_on_silicon"] - seventh["all"]["bad_and_flagged"] == 6  # other values, which only an oracle tells
+
+
 def test_a_second_try_showed_more_and_every_one_of_it_is_refused() -> None:
     again = json.loads((RESULTS / "verify-silicon-again.json").read_text())
     bad = {m["key"] for m in again["mutants"] if m["outcome"] in BAD}
