@@ -289,6 +289,42 @@ def first_above(lm, X: LM.gmem1d[LM.f32, "N"], limit: LM.f32, place: LM.gmem1d[L
                         lm.store(place, i, coords=(0,))
 '''
 
+CHUNK = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def chunk(lm, Q: LM.gmem2d[LM.bf16, "T", 64], K: LM.gmem2d[LM.bf16, "T", 64], V: LM.gmem2d[LM.bf16, "T", 64], S: LM.gmem3d[LM.bf16, "N", 64, 64], G: LM.gmem1d[LM.f32, "T"],
+          Y: LM.gmem2d[LM.bf16, "T", 64], T: LM.i32, N: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(T == N * 64)
+    pool = lm.smem(4 * 8192)
+    q = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    k = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    v = pool.view(offset=16384, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    st = pool.view(offset=24576, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    work = lm.role(warps=range(0, 4))
+    own = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(N,), names=("c",))
+    with work:
+        for t in lm.tiles(sched):
+            q.cp_async(Q, coords=(0, t.c * 64))
+            k.cp_async(K, coords=(0, t.c * 64))
+            v.cp_async(V, coords=(0, t.c * 64))
+            st.cp_async(S, coords=(0, 0, t.c))
+            lm.cp_commit()
+            lm.cp_wait(pending=0)
+            lm.sync(own)
+            z = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            y = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            row = lm.load(G, coords=(t.c * 64,), shape=(64,), form="rowvec", like=z)
+            col = lm.load(G, coords=(t.c * 64,), shape=(64,), form="colvec", like=z)
+            lm.mma(z, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)
+            lm.mma(y, q.ldmatrix(form="a"), st.ldmatrix(form="b"), init=True)
+            p = lm.where(lm.iota(z, 1) <= lm.iota(z, 0), z * lm.exp(row - col), 0.0)
+            y = y * lm.exp(row)
+            lm.mma(y, lm.cast(p, lm.bf16, form="a"), v.T.ldmatrix(form="b"))
+            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.c * 64))
+'''
+"""A chunk of linear attention: its own tokens behind a mask, weighed by decay, and what the state before it adds."""
+
 PLAN = COPY + '''
 
 @cake.plan()

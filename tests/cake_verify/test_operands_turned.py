@@ -8,7 +8,7 @@ from cake_verify import verify_text
 from cake_verify.rules.schedule.q033_operand_turned import PAGE
 
 GOOD = str(PAGE.passing)
-INNER = 'lm.mma(g, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)'
+INNER = 'lm.mma(z, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)'
 STATE = 'lm.mma(y, q.ldmatrix(form="a"), st.ldmatrix(form="b"), init=True)'
 OUTER = 'lm.mma(y, lm.cast(p, lm.bf16, form="a"), v.T.ldmatrix(form="b"))'
 
@@ -24,8 +24,8 @@ def test_operands_that_were_exchanged_or_not_turned_are_told() -> None:
 
 
 def test_an_operand_that_was_not_turned_is_told_whatever_numbers_its_rows_have() -> None:
-    table = GOOD.replace("ROWS: LM.i32", 'AT: LM.gmem1d[LM.i32, "CHUNKS"], ROWS: LM.i32').replace("v.cp_async(V, coords=(0, t.c * 64))", "v.cp_async(V, coords=(0, lm.ld(AT, t.c) * 64))")
-    table = table.replace("k.cp_async(K, coords=(0, t.c * 64))", "k.cp_async(K, coords=(0, lm.ld(AT, t.c) * 64))").replace("    lm.assume(ROWS", "    lm.assume_values(AT, 0, CHUNKS)\n    lm.assume(ROWS")
+    table = GOOD.replace(" T: LM.i32", ' AT: LM.gmem1d[LM.i32, "N"], T: LM.i32').replace("v.cp_async(V, coords=(0, t.c * 64))", "v.cp_async(V, coords=(0, lm.ld(AT, t.c) * 64))")
+    table = table.replace("k.cp_async(K, coords=(0, t.c * 64))", "k.cp_async(K, coords=(0, lm.ld(AT, t.c) * 64))").replace("    lm.assume(T", "    lm.assume_values(AT, 0, N)\n    lm.assume(T")
     assert codes(table) == []
     assert codes(table.replace("v.T.ldmatrix", "v.ldmatrix")) == ["Q033"]
 

@@ -12,42 +12,7 @@ from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import canonical, written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
-from cake_verify.rules.examples import edit
-
-_CHUNK = '''
-@cake.schedule(target=("sm_80", "sm_90a"))
-def chunk(lm, Q: LM.gmem2d[LM.bf16, "T", 64], K: LM.gmem2d[LM.bf16, "T", 64], V: LM.gmem2d[LM.bf16, "T", 64], S: LM.gmem3d[LM.bf16, "N", 64, 64], G: LM.gmem1d[LM.f32, "T"],
-          Y: LM.gmem2d[LM.bf16, "T", 64], T: LM.i32, N: LM.i32):
-    lm.launch(grid="tiles")
-    lm.assume(T == N * 64)
-    pool = lm.smem(4 * 8192)
-    q = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    k = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    v = pool.view(offset=16384, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    st = pool.view(offset=24576, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    work = lm.role(warps=range(0, 4))
-    own = lm.named_barrier(work)
-    sched = lm.scheduler(kind="grid", tiles=(N,), names=("c",))
-    with work:
-        for t in lm.tiles(sched):
-            q.cp_async(Q, coords=(0, t.c * 64))
-            k.cp_async(K, coords=(0, t.c * 64))
-            v.cp_async(V, coords=(0, t.c * 64))
-            st.cp_async(S, coords=(0, 0, t.c))
-            lm.cp_commit()
-            lm.cp_wait(pending=0)
-            lm.sync(own)
-            z = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
-            y = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
-            row = lm.load(G, coords=(t.c * 64,), shape=(64,), form="rowvec", like=z)
-            col = lm.load(G, coords=(t.c * 64,), shape=(64,), form="colvec", like=z)
-            lm.mma(z, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)
-            lm.mma(y, q.ldmatrix(form="a"), st.ldmatrix(form="b"), init=True)
-            p = lm.where(lm.iota(z, 1) <= lm.iota(z, 0), z * lm.exp(row - col), 0.0)
-            y = y * lm.exp(row)
-            lm.mma(y, lm.cast(p, lm.bf16, form="a"), v.T.ldmatrix(form="b"))
-            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.c * 64))
-'''
+from cake_verify.rules.examples import CHUNK, edit
 
 PAGE = Page(
     code="D080",
@@ -55,8 +20,8 @@ PAGE = Page(
     statement="Where a tile is multiplied with another one of its chunk, weighed by the exponential of what lies between row and column (`lm.exp(row - col)`), and with a state into the same accumulator, "
     "the state's part is weighed by the rows, too, before the other is added.",
     why="The state stands in front of the chunk: to a row it has decayed by all that lies before the row. Without the factor old and new are added on different scales, and only the first rows of a chunk look right.",
-    failing=edit(_CHUNK, ("            y = y * lm.exp(row)\n", "")),
-    passing=_CHUNK,
+    failing=edit(CHUNK, ("            y = y * lm.exp(row)\n", "")),
+    passing=CHUNK,
     limits="Decided in registers, for two products in a row into one accumulator of which the first has the operand `a` of the product that the second one's operand was made of. Any scaling of the accumulator between the two counts as the one that is right.",
 )
 

@@ -5,43 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.fault import Fault
-from cake_ir.program import If, Program
+from cake_ir.program import Program
 from cake_verify.analyses.operand_axes import Along, Product, accumulations
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.words import call, span_of
 from cake_verify.rule import Page
-from cake_verify.rules.examples import edit
-
-_CHUNK = '''
-@cake.schedule(target=("sm_80", "sm_90a"))
-def chunk(lm, Q: LM.gmem2d[LM.bf16, "ROWS", 64], K: LM.gmem2d[LM.bf16, "ROWS", 64], V: LM.gmem2d[LM.bf16, "ROWS", 64], S: LM.gmem3d[LM.bf16, "CHUNKS", 64, 64], Y: LM.gmem2d[LM.bf16, "ROWS", 64], ROWS: LM.i32, CHUNKS: LM.i32):
-    lm.launch(grid="tiles")
-    lm.assume(ROWS == CHUNKS * 64)
-    pool = lm.smem(4 * 8192)
-    q = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    k = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    v = pool.view(offset=16384, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    st = pool.view(offset=24576, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
-    work = lm.role(warps=range(0, 4))
-    own = lm.named_barrier(work)
-    sched = lm.scheduler(kind="grid", tiles=(CHUNKS,), names=("c",))
-    with work:
-        for t in lm.tiles(sched):
-            q.cp_async(Q, coords=(0, t.c * 64))
-            k.cp_async(K, coords=(0, t.c * 64))
-            v.cp_async(V, coords=(0, t.c * 64))
-            st.cp_async(S, coords=(0, 0, t.c))
-            lm.cp_commit()
-            lm.cp_wait(pending=0)
-            lm.sync(own)
-            g = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
-            y = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
-            lm.mma(g, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)
-            p = lm.where(lm.iota(g, 1) <= lm.iota(g, 0), g, 0.0)
-            lm.mma(y, q.ldmatrix(form="a"), st.ldmatrix(form="b"), init=True)
-            lm.mma(y, lm.cast(p, lm.bf16, form="a"), v.T.ldmatrix(form="b"))
-            lm.store(Y, lm.cast(y, lm.bf16), coords=(0, t.c * 64))
-'''
+from cake_verify.rules.examples import CHUNK, edit
 
 PAGE = Page(
     code="Q033",
@@ -49,8 +18,8 @@ PAGE = Page(
     statement="Both operands of a product are summed over one axis; where its terms are known, an accumulator's rows (and columns) run along one axis in all products that are added to it: "
     "none of them sums over what the rows of another one are, and has other rows.",
     why="Square tiles fit either way round. An operand without its `.T`, or `a` and `b` exchanged, multiplies numbers that do not belong together: nothing is out of bounds and every number looks plausible.",
-    failing=edit(_CHUNK, ("lm.mma(g, q.ldmatrix(form=\"a\"), k.ldmatrix(form=\"b\"), init=True)", "lm.mma(g, k.ldmatrix(form=\"a\"), q.ldmatrix(form=\"b\"), init=True)")),
-    passing=_CHUNK,
+    failing=edit(CHUNK, ("lm.mma(z, q.ldmatrix(form=\"a\"), k.ldmatrix(form=\"b\"), init=True)", "lm.mma(z, k.ldmatrix(form=\"a\"), q.ldmatrix(form=\"b\"), init=True)")),
+    passing=CHUNK,
     limits="Axes are those of the tensors that tiles were loaded from, told apart by the names or numbers in their declarations, and for one tensor by their places. Followed through names, casts, elementwise operations, "
     "products, shared and tensor memory; nothing is said of programs with one product, of rows gathered by number, or of an axis that two declarations may mean. Both halves of a symmetric product, and a square matrix beside its transpose, pass.",
 )
@@ -101,8 +70,8 @@ def _against(program: Program, p: Product, other: Product) -> Fault | None:
 
 def _either(one: Site, other: Site) -> bool:
     """Whether two operations stand in different arms of one branch."""
-    arms = {id(x): arm for x, arm in zip((x for x in one.path if isinstance(x, If)), one.arms, strict=True)}
-    return any(arms.get(id(x), arm) != arm for x, arm in zip((x for x in other.path if isinstance(x, If)), other.arms, strict=True))
+    arms = {id(x): arm for x, arm in one.branches()}
+    return any(arms.get(id(x), arm) != arm for x, arm in other.branches())
 
 
 def _fault(p: Product, other: Product, operand: str, message: str) -> Fault:

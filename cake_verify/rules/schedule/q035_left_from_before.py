@@ -85,7 +85,7 @@ def _kinds(program: Program, s: Site) -> dict[str, bool]:
 
 def _arms(program: Program, s: Site) -> list[tuple[str, tuple[bool, If]]]:
     found = []
-    for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True):
+    for p, arm in s.branches():
         cond = resolver_of(program, s.role.name)(p.cond)
         parts = cond.parts()
         of_tile = {id(n.args[0]) for n in parts if n.op == "field"}

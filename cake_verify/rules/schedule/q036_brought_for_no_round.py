@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.derive.structure import TURNED, conjuncts
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, For, If, Program
+from cake_ir.program import Expr, For, Program
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
 from cake_verify.analyses.sites import Site, sites
@@ -89,7 +89,7 @@ def check(program: Program) -> Iterator[Fault]:
 def _guards(s: Site, loop: For) -> list[Expr]:
     """The comparisons under which a copy is made in a loop."""
     inside = s.path[s.path.index(loop) :]
-    return [c for p, arm in zip((x for x in s.path if isinstance(x, If)), s.arms, strict=True) if arm and p in inside for c in conjuncts(p.cond) if c.op in ("lt", "gt", "le", "ge")]
+    return [c for p, arm in s.branches() if arm and p in inside for c in conjuncts(p.cond) if c.op in ("lt", "gt", "le", "ge")]
 
 
 def _bound(program: Program, s: Site, loop: For, c: Expr) -> tuple[Expr, int] | None:
