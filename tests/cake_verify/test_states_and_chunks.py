@@ -50,16 +50,15 @@ def test_columns_that_a_loop_does_not_rescale() -> None:
     assert "D081" not in codes(PARTS.replace("lm.static_range(64 // 16)", "lm.static_range(64 // 16 - 1)").replace("x * f)", "x)"))
 
 
-@pytest.mark.parametrize(
-    ("was", "now"),
-    [
-        ("lm.exp(last - g)", "lm.exp(last - g) * lm.exp(lm.ld(G, T - 1) - last)"),  # from the end of the chunk on to the end of all
-        ('g = lm.load(G, coords=(c * 64,), shape=(64,), form="colvec", like=st)', "g = everywhere"),  # a normaliser, the same in all rounds
-    ],
-)
-def test_weights_that_are_relative_to_one_place_need_no_decay(was: str, now: str) -> None:
-    text = STATE.replace(DECAY, "").replace("            for c in", '            everywhere = lm.load(G, coords=(0,), shape=(64,), form="colvec", like=st)\n            for c in')
-    assert codes(text.replace(was, now).replace("- g)", "- everywhere)" if "everywhere" in now else "- g)").replace("                g = everywhere\n", "")) == []
+def test_weights_that_another_exponential_brings_on_to_the_end_of_all() -> None:
+    text = STATE.replace(DECAY, "").replace("            for c in", "            whole = lm.ld(G, T - 1)\n            for c in")
+    assert codes(text.replace("lm.exp(last - g)", "lm.exp(last - g) * lm.exp(whole - last)")) == []
+
+
+def test_weights_by_a_normaliser_that_is_the_same_in_all_rounds() -> None:
+    text = STATE.replace(DECAY, "").replace("T: LM.i32)", "T: LM.i32, L: LM.gmem1d[LM.f32, 64])").replace("            for c in", '            norm = lm.load(L, coords=(0,), shape=(64,), form="rowvec", like=st)\n            for c in')
+    text = text.replace('                g = lm.load(G, coords=(c * 64,), shape=(64,), form="colvec", like=st)\n', "").replace("lm.exp(last - g)", "lm.exp(last - norm)")
+    assert codes(text) == []
 
 
 def test_a_weight_beside_a_weighed_part_is_no_state() -> None:
