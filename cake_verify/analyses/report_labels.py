@@ -41,12 +41,12 @@ def shared(form: Affine) -> Affine:
 
 
 def two_parts(plan: Plan, c: Clash) -> bool:
-    """Whether what meets are two parts of one tensor, as gate and up of a matrix that holds both: their starts lie an argument apart, or an even part of
-    the extent, in every tile and round."""
+    """Whether what meets are two parts of one tensor, as gate and up of a matrix that holds both, or queries and keys: their starts lie an argument apart, or an
+    even part of the extent, in every tile and round; parts that are multiplied may also lie beside each other in what one tile steps by."""
     assert c.one and c.other
     ops = [plan.program.ops[x[2]] for x in (c.one, c.other)]
     tensor = plan.program.tensors.get(str(ops[0].attrs.get("tensor")))
-    if c.kind != "added" or ops[0] is ops[1] or tensor is None or ops[1].attrs.get("tensor") != tensor.name:
+    if c.kind not in ("added", "contraction") or ops[0] is ops[1] or tensor is None or ops[1].attrs.get("tensor") != tensor.name:
         return False
     forms = [linear(resolver_of(plan.program, plan.sites[x[2]].role)(e)) for x in (c.one, c.other) if (e := coordinate(plan, x)) is not None]
     if len(forms) != 2:
@@ -55,6 +55,8 @@ def two_parts(plan: Plan, c: Clash) -> bool:
     terms = {t for t in {*left, *right} if left.get(t, 0) != right.get(t, 0)}
     if terms:
         return terms <= plan.program.scalars.keys()
+    if c.kind == "contraction" and left and 0 < abs(a - b) < min(map(abs, left.values())):
+        return True
     extent = next((n for n, name in zip(tensor.extents, tensor.axes, strict=False) if name == c.one[0]), None)
     return isinstance(extent, int) and a != b and extent % abs(a - b) == 0 and extent > abs(a - b)
 

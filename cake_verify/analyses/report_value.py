@@ -26,7 +26,7 @@ from cake_verify.analyses.words import call, span_of, view_name
 
 def clash_fault(plan: Plan, walk: ValueWalk, setting: Setting) -> Fault | None:
     """The first meeting of values that do not fit; a warning where it may be meant."""
-    clashes = [c for c in walk.clashes if c.kind != "added" or not two_parts(plan, c)]
+    clashes = [c for c in walk.clashes if c.kind not in ("added", "contraction") or not two_parts(plan, c)]
     uneven = next((c for c in clashes if walk.uneven(c)), None)
     c = next((c for c in clashes if c.sure), uneven or (clashes[0] if clashes else None))
     if c is None:

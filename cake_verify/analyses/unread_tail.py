@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_ir.derive.mentions import beside
+from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
@@ -24,12 +25,17 @@ def unread_tails(program: Program) -> Iterator[Fault]:
     for s in sites(program).of(*LOADS):
         if s.op.attrs.get("tensor") in program.tensors and isinstance(s.op.operands.get("coords"), tuple):
             loads.setdefault(str(s.op.attrs["tensor"]), []).append(s)
+    one_by_one = {s.op.attrs.get("tensor") for s in sites(program).of("ld")}  # what is left may be read so
     for name, found in loads.items():
         tensor = program.tensors[name]
+        if name in one_by_one:
+            continue
         for axis, extent in enumerate(reversed(tensor.extents)):
             cut = _rounded_down(program, found[0], axis, extent) if isinstance(extent, str) else None
             if cut is not None and all([_rounded_down(program, s, axis, extent) for s in found[1:]]):
                 step, count, span = cut
+                if _stated(program, extent, step):
+                    continue
                 names = parameters(program, [Expr("param", (), {"name": extent})])
                 if not any(args[str(extent)] % step for args in arguments(program, names, limit=12)):
                     continue  # what is assumed leaves nothing behind the last tile
@@ -37,6 +43,15 @@ def unread_tails(program: Program) -> Iterator[Fault]:
                 yield Fault("Q012", f"nothing reads `{name}` along `{extent}` behind the last whole {step}: `{count}` rounds down", span, ((at, "loaded here"), (tensor.span, f"`{extent}` is declared here")),
                             f"round up, `lm.cdiv({extent}, {step})`, or state `lm.assume({extent} % {step} == 0)`", (), {"axis": axis, "expected": extent, "found": count})  # fmt: skip
                 return
+
+
+def _stated(program: Program, extent: str | int, step: int) -> bool:
+    """Whether an assumption gives the number of whole tiles a name of its own (`P == N // 128`), as a pooled output has: then what is left is left out on purpose."""
+    conds = [c for a in program.assumes for c in stated(a.cond) if c.op == "eq"]
+    return any(
+        x.op == "param" and y.op == "floordiv" and y.args[0].op == "param" and y.args[0].attrs["name"] == extent and y.args[1].attrs.get("value") == step
+        for c in conds for x, y in (c.args, c.args[::-1])
+    )  # fmt: skip
 
 
 def _rounds_down(n: Expr) -> bool:

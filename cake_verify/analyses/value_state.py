@@ -364,8 +364,7 @@ class ValueState:
         return read
 
     def _view_operand(self, op: Op, operand: str) -> Operand:
-        """The labels of an operand of a product that lies in shared memory, and what tells its contents from others: the write that filled
-        it, and which part of that it is."""
+        """The labels of an operand in shared memory, and what tells its contents from others: the write that filled it, which part it is, and which way round."""
         e = op.operands[operand]
         assert isinstance(e, Expr) and isinstance(e.type, ViewT)
         labels, atoms, at, view = self._from_view(op, operand), self.plan.lookup(op, operand), self._at(op, operand), e.type.view
@@ -377,7 +376,8 @@ class ValueState:
             cell = cells.get(region[0])
             if cell is None:
                 return NOTHING, None
-            which = (cell[4] if isinstance(cell[4], tuple) else (region[0], cell[4]), place[1], place[2])
+            filled = cell[4] if isinstance(cell[4], tuple) else (region[0], cell[4])
+            which = (filled, "turned") if turned else filled, place[1], place[2]
             if len(region) > 1 or cell[0] != view:
                 return labels(m, v), which
             row, col = cell[1], cell[2]

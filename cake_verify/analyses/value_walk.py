@@ -179,11 +179,13 @@ class ValueWalk(TensorValues):
     def _contents(self, op: Op, name: str) -> Callable[[Member, tuple[Any, ...]], Any]:
         """What tells the contents of a rectangle of a view from others: the write that filled it, and which part it is."""
         atoms, at = self.plan.lookup(op, name), self._at(op, name)
+        turned = getattr(getattr(op.operands[name], "type", None), "transposed", False)  # read the other way round it is another matrix
 
         def contents(m: Member, v: tuple[Any, ...]) -> Any:
             first = atoms[v[at]][0]
             cell = self._cells.get(m.cta.rank, {}).get(first)
-            return None if cell is None else (cell[4] if isinstance(cell[4], tuple) else (first, cell[4]), v[at][1], v[at][2])
+            filled = cell and (cell[4] if isinstance(cell[4], tuple) else (first, cell[4]))
+            return filled and ((filled, "turned") if turned else filled, v[at][1], v[at][2])
 
         return contents
 

@@ -22,3 +22,15 @@ def test_a_view_that_is_not_read_any_more_may_be_used_again() -> None:
     again = GOOD.replace("            for j in", "            lm.cp_wait(pending=0)\n            lm.sync(own)\n            first = q.ldmatrix(form=\"a\")\n            for j in").replace('q.ldmatrix(form="a"), k.ld', 'first, k.ld')
     assert "D085" not in codes(again.replace(AHEAD, AHEAD.replace("k.cp", "q.cp")))
     assert "D085" not in codes(GOOD.replace(AHEAD, f"{AHEAD}\n                q.cp_async(Q, coords=(0, t.m * 64))"))
+
+
+def test_the_place_of_a_tile_that_has_served() -> None:
+    before = """            lm.cp_wait(pending=0)
+            lm.sync(own)
+            z = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            lm.mma(z, q.ldmatrix(form="a"), k.ldmatrix(form="b"), init=True)
+            lm.store(Y, lm.reduce(z, "max", axis=1), coords=(t.m * 64,), clip=True)
+            lm.sync(own)
+            for j in"""
+    text = GOOD.replace("            for j in", before).replace(AHEAD, AHEAD.replace("k.cp", "q.cp"))
+    assert "D085" not in codes(text)

@@ -42,3 +42,10 @@ def test_a_line_that_both_draw_is_meant() -> None:
 def test_looking_ahead_has_one_arm() -> None:
     one = GOOD.replace(FIRST, FIRST.replace("t.h < HQ", "t.h + 1 < HQ")).replace("            else:\n                y = y * 0.5\n", "")
     assert errors(one) == []
+
+
+def test_single_tiles_that_the_scheduler_counts() -> None:
+    """One key and one value head, which a store packs into one tensor: what queries and keys have in common ends one tile further."""
+    both = GOOD.replace(FIRST, FIRST.replace("t.h < HQ", "t.h < HQ + 1"))
+    packed = both.replace("tiles=(HQ + HV, R)", "tiles=(HQ + 2, R)").replace(', "VW"]', ", 256]").replace("VW == HV * 128 and W == QW + VW and HQ > 0 and HV > 0", "W == QW + 256 and HQ > 0").replace("VW: LM.i32, ", "").replace(", HV: LM.i32", "")
+    assert errors(packed) == []

@@ -76,3 +76,26 @@ def test_a_label_that_positions_are_compared_with_is_an_index() -> None:
     for was, now in (("if label >= 0:", "if label > 0:"), ("if label < 0:", "if label <= 0:"), ("if label < 0:", "if label < 1:"), ("if label >= 0:", "if 1 <= label:")):
         assert codes(LOSS.replace(was, now)) == ["Q015"], now
     assert codes(LOSS.replace("-100, 256", "0, 256").replace("if label >= 0:", "if label > 0:")) == []  # class 0 is none
+
+
+def test_what_stands_before_an_index_is_asked_for_behind_the_first() -> None:
+    text = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def before(lm, X: LM.gmem2d[LM.f32, "S", 128], L: LM.gmem1d[LM.i32, "R"].const, Y: LM.gmem2d[LM.f32, "R", 128], R: LM.i32, S: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume_values(L, -1, S)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(R,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            n = lm.ld(L, t.r)
+            x = lm.frag(shape=(128,), dtype=lm.f32, form="vec", init=0.0)
+            if n >= 0:
+                x = lm.load(X, coords=(0, n), shape=(128,), form="vec", like=x)
+            if n > 0:
+                x = x + lm.load(X, coords=(0, n - 1), shape=(128,), form="vec", like=x)
+            lm.store(Y, x, coords=(0, t.r))
+'''
+    found = [d.code for d in verify_text(text, suggest=False).errors]
+    assert found == []
+    assert [d.code for d in verify_text(text.replace("if n >= 0", "if n > 0"), suggest=False).errors] == ["Q015"]

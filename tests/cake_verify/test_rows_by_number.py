@@ -32,3 +32,11 @@ def test_rows_that_stand_still_under_any_name() -> None:
 )
 def test_rows_that_follow_in_another_way(was: str, now: str) -> None:
     assert "D083" not in codes(GOOD.replace("T - 64", "T").replace(was, now).replace("base=t.m * 64 - 1", "base=t.m * 64 - 1")) or "T - 64" in now
+
+
+def test_the_same_rows_beside_another_matrix_in_every_tile() -> None:
+    landmarks = GOOD.replace("base=t.m * 64 - 1", "base=0").replace('W: LM.gmem2d[LM.bf16, 64, 64]', 'K: LM.gmem2d[LM.bf16, "T", 64]').replace("w.cp_async(W, coords=(0, 0))", "w.cp_async(K, coords=(0, t.m * 64))")
+    assert codes(landmarks) == []
+    columns = GOOD.replace("base=t.m * 64 - 1", "base=0").replace("tiles=(lm.cdiv(T, 64),), names=(\"m\",)", "tiles=(lm.cdiv(T, 64), 2), names=(\"m\", \"n\")").replace("W: LM.gmem2d[LM.bf16, 64, 64]", "W: LM.gmem2d[LM.bf16, 128, 64]")
+    columns = columns.replace("w.cp_async(W, coords=(0, 0))", "w.cp_async(W, coords=(0, t.n * 64))").replace('Y: LM.gmem2d[LM.f32, "T", 64]', 'Y: LM.gmem2d[LM.f32, "T", 128]').replace("coords=(0, t.m * 64), clip", "coords=(t.n * 64, t.m * 64), clip")
+    assert codes(columns) == ["D083"]

@@ -27,3 +27,8 @@ def test_a_maximum_that_starts_above_an_element() -> None:
 )
 def test_other_starts_may_be_meant(start: str) -> None:
     assert "D082" not in codes(GOOD.replace(START, start))
+
+
+def test_a_bound_that_every_round_compares_with_is_no_start() -> None:
+    hinge = GOOD.replace(START, "margin = lm.rowvec(x, init=1.0) + lm.ld(SINK, 0)\n            m = lm.rowvec(x, init=0.0)").replace("m = lm.max(m, lm", "m = m + lm.max(margin, lm")
+    assert codes(hinge) == []

@@ -48,3 +48,27 @@ def test_columns_that_a_loop_does_not_rescale() -> None:
     assert codes(PARTS) == []
     assert codes(PARTS.replace("lm.static_range(64 // 16)", "lm.static_range(64 // 16 - 1)")) == ["D081"]
     assert "D081" not in codes(PARTS.replace("lm.static_range(64 // 16)", "lm.static_range(64 // 16 - 1)").replace("x * f)", "x)"))
+
+
+def test_weights_that_another_exponential_brings_on_to_the_end_of_all() -> None:
+    text = STATE.replace(DECAY, "").replace("            for c in", "            whole = lm.ld(G, T - 1)\n            for c in")
+    assert codes(text.replace("lm.exp(last - g)", "lm.exp(last - g) * lm.exp(whole - last)")) == []
+
+
+def test_weights_by_a_normaliser_that_is_the_same_in_all_rounds() -> None:
+    text = STATE.replace(DECAY, "").replace("T: LM.i32)", "T: LM.i32, L: LM.gmem1d[LM.f32, 64])").replace("            for c in", '            norm = lm.load(L, coords=(0,), shape=(64,), form="rowvec", like=st)\n            for c in')
+    text = text.replace('                g = lm.load(G, coords=(c * 64,), shape=(64,), form="colvec", like=st)\n', "").replace("lm.exp(last - g)", "lm.exp(last - norm)")
+    assert codes(text) == []
+
+
+def test_a_weight_beside_a_weighed_part_is_no_state() -> None:
+    skip = CHUNK.replace(ROWS, "").replace('S: LM.gmem3d[LM.bf16, "N", 64, 64]', "W: LM.gmem2d[LM.bf16, 64, 64]").replace("st.cp_async(S, coords=(0, 0, t.c))", "st.cp_async(W, coords=(0, 0))")
+    assert codes(skip) == []
+
+
+def test_columns_that_are_scaled_once_behind_the_sum_may_be_some() -> None:
+    fade = PARTS[PARTS.index("                for c in lm.static_range") : PARTS.index("            lm.arrive(faded")]
+    once = fade.replace("\n        ", "\n").replace("        ", "", 1).replace("64 // 16", "3").replace("x * f", "x * lm.ld(F, 0)")
+    text = PARTS.replace(fade, "").replace("            f = lm.ld(F, k)\n", "").replace("        y = lm.tmem_load(o)\n", once + "        y = lm.tmem_load(o)\n")
+    assert text.count("static_range(3)") == 1
+    assert codes(text) == []

@@ -49,7 +49,7 @@ PAGE = Page(
     why="Such a weight brings each position to the end of its chunk. The state of the chunks before stands at the end of an earlier one, and without its own decay nothing is ever forgotten.",
     failing=edit(_STATE, ("                st = st * lm.exp(last)\n", "")),
     passing=_STATE,
-    limits="Decided for accumulators in registers that products alone change in the loop, and weights by a uniform number that the loop reads anew, less a row or column vector, also where they are stored to shared memory first. One number for all rounds needs no decay.",
+    limits="Decided for accumulators in registers that products alone change in the loop, and weights by a uniform number that the loop reads anew, less a row or column vector, also where they are stored to shared memory first. One number for all rounds needs no decay, nor do weights by a vector that is the same in all of them, or weights that another exponential (`lm.exp(whole - last)`) brings on to a place for all.",
 )
 
 _EXPONENTIALS = ("exp", "exp2", "exp2_fma")
@@ -78,8 +78,8 @@ def check(program: Program) -> Iterator[Fault]:
             return
 
 
-def _weight(n: Expr) -> str | None:
-    """The name of the uniform number of which an exponential takes a vector off."""
+def _weight(n: Expr) -> tuple[str, Expr] | None:
+    """The name of the uniform number of which an exponential takes a vector off, and the vector."""
     x = n.args[0]
     while x.op == "mul":
         long = [a for a in x.args if isinstance(a.type, FragT)]
@@ -88,14 +88,15 @@ def _weight(n: Expr) -> str | None:
         x = long[0]
     if x.op != "sub" or not isinstance(x.args[0].type, ScalarT) or not isinstance(x.args[1].type, FragT) or x.args[1].type.form not in ("rowvec", "colvec"):
         return None
-    return str(x.args[0].attrs["name"]) if x.args[0].op == "var" else None
+    return (str(x.args[0].attrs["name"]), x.args[1]) if x.args[0].op == "var" else None
 
 
 def _weights(program: Program, role: str, e: Expr, loop: For, seen: set[str]) -> Iterator[Expr]:
     """Exponentials of a number of the round less a vector, in what the loop makes an operand of."""
     found = sites(program)
     for n in e.parts():
-        if n.op in _EXPONENTIALS and (name := _weight(n)) is not None and any(_anew(program, b, loop) for b in found.results.get((role, name), ())):
+        weight = _weight(n) if n.op in _EXPONENTIALS else None
+        if weight is not None and any(_anew(program, b, loop) for b in found.results.get((role, weight[0]), ())) and _of_the_round(program, role, weight[1], loop) and not _brought_on(program, role, weight[0]):
             yield n
         made: list[Expr] = []
         place = str(n.attrs.get("name") if n.op == "var" else n.attrs.get("view"))
@@ -109,6 +110,19 @@ def _weights(program: Program, role: str, e: Expr, loop: For, seen: set[str]) ->
             made = [x for b in _stores(program, role, n.type.view) if loop in b.loops and isinstance(x := b.op.operands.get("x"), Expr)]
         for x in made:
             yield from _weights(program, role, x, loop, seen)
+
+
+def _of_the_round(program: Program, role: str, vector: Expr, loop: For) -> bool:
+    """Whether a vector is made or loaded in the loop: one for all rounds says nothing of where in a chunk a position lies."""
+    names = [str(n.attrs["name"]) for n in vector.parts() if n.op == "var"]
+    return any(loop in b.loops for name in names for b in sites(program).results.get((role, name), ()))
+
+
+def _brought_on(program: Program, role: str, name: str) -> bool:
+    """Whether an exponential of something less the same number brings what stands at the end of the chunk to a place behind it."""
+    said = mentions(program)
+    exponents = {id(x): x for op in _EXPONENTIALS for n in said.get(op, ()) for x in n.args[0].parts() if x.op == "sub"}
+    return any(x.args[1].op == "var" and x.args[1].attrs["name"] == name for x in exponents.values())
 
 
 def _anew(program: Program, b: Site, loop: For) -> bool:

@@ -8,6 +8,7 @@ from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
+from cake_verify.analyses.operand_places import placed_by
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import canonical, written
 from cake_verify.analyses.words import call
@@ -17,12 +18,12 @@ from cake_verify.rules.examples import CHUNK, edit
 PAGE = Page(
     code="D080",
     title="a part that is not weighed",
-    statement="Where a tile is multiplied with another one of its chunk, weighed by the exponential of what lies between row and column (`lm.exp(row - col)`), and with a state into the same accumulator, "
+    statement="Where a tile is multiplied with another one of its chunk, weighed by the exponential of what lies between row and column (`lm.exp(row - col)`), and with a state, another one from tile to tile, into the same accumulator, "
     "the state's part is weighed by the rows, too, before the other is added.",
     why="The state stands in front of the chunk: to a row it has decayed by all that lies before the row. Without the factor old and new are added on different scales, and only the first rows of a chunk look right.",
     failing=edit(CHUNK, ("            y = y * lm.exp(row)\n", "")),
     passing=CHUNK,
-    limits="Decided in registers, for two products in a row into one accumulator of which the first has the operand `a` of the product that the second one's operand was made of. Any scaling of the accumulator between the two counts as the one that is right.",
+    limits="Decided in registers, for two products in a row into one accumulator of which the first has the operand `a` of the product that the second one's operand was made of. Any scaling of the accumulator between the two counts as the one that is right. A matrix that is the same for all tiles is a weight, and no state.",
 )
 
 _EXPONENTIALS = ("exp", "exp2", "exp2_fma")
@@ -43,7 +44,7 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         weighed = next(_weighed(program, later, products), None)
         a = first.op.operands["a"]
-        if weighed is not None and isinstance(a, Expr) and weighed[0] == _tile(program, role, a):
+        if weighed is not None and isinstance(a, Expr) and weighed[0] == _tile(program, role, a) and not _a_weight(program, first):
             exponential = weighed[1]
             message = f"`{written(name)}` adds up what is weighed by the exponential of row less column and, unweighed, what the same rows read here"
             at = exponential.span if exponential.span.line else later.op.span
@@ -59,6 +60,12 @@ def _between(n: Expr) -> bool:
 
 def _name(acc: object) -> str:
     return str(acc.attrs["name"]) if isinstance(acc, Expr) and acc.op == "var" and isinstance(acc.type, FragT) else ""
+
+
+def _a_weight(program: Program, s: Site) -> bool:
+    """Whether what rows are multiplied with is the same for all tiles and rounds."""
+    b = s.op.operands["b"]
+    return isinstance(b, Expr) and placed_by(program, s.role.name, b) == frozenset()
 
 
 def _tile(program: Program, role: str, e: Expr) -> str:

@@ -23,11 +23,11 @@ _PARTS = edit(
 PAGE = Page(
     code="D081",
     title="columns that are not rescaled",
-    statement="A loop over parts of a region of tensor memory that multiplies each of them in place, while products add to the whole region, reaches its last column.",
+    statement="A loop over parts of a region of tensor memory that multiplies each of them in place, in every round of a loop while products add to the whole region, reaches its last column.",
     why="An accumulator is rescaled because what it sums is relative to something that has moved. Columns that the loop leaves out keep the old scale, and the last columns of the output are too large.",
     failing=edit(_PARTS, ("lm.static_range(64 // 16)", "lm.static_range(64 // 16 - 1)")),
     passing=_PARTS,
-    limits="Decided for parts of one width side by side from the first column on, in a loop of a fixed number of rounds, where nothing else stores to the region.",
+    limits="Decided for parts of one width side by side from the first column on, in a loop of a fixed number of rounds, where nothing else stores to the region. What is scaled once, behind the sum, may be some of the columns: those of queries, or those that are rotated.",
 )
 
 
@@ -41,6 +41,8 @@ def check(program: Program) -> Iterator[Fault]:
             continue
         region, width, loop = e.type.tmem, e.type.cols, s.loops[-1]
         rounds = constant_rounds(loop)
+        if not any(x.kind not in ("tiles", "static") for x in s.loops[:-1]):
+            continue  # once a tile: nothing that a sum is relative to has moved
         if rounds is None or loop.lo is None or loop.lo.attrs["value"] != 0 or linear(resolver_of(program, s.role.name)(e.args[1])) != (0, {f"?{loop.var}": width}):
             continue
         total = _summed(program, region)

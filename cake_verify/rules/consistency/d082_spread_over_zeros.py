@@ -38,7 +38,7 @@ PAGE = Page(
     why="What it is made of is added to the number. A maximum that starts at an element and one more is the maximum of nothing, and each part that is sent is too large by it.",
     failing=edit(_SINK, ("init=0.0) + lm.ld", "init=1.0) + lm.ld")),
     passing=_SINK,
-    limits="Sums of a constant tile with a number that is read or reduced, where nothing else changes them before they are sent, or before the loop that takes `lm.max` (or `lm.min`) with them. Others may be meant: `1 + d` is a kernel's own form.",
+    limits="Sums of a constant tile with a number that is read or reduced, where nothing else changes them before they are sent, or before the loop that takes `lm.max` (or `lm.min`) with them. Others may be meant: `1 + d` is a kernel's own form, and a bound that every round compares with (`lm.max(margin, x)`) is no start.",
 )
 
 
@@ -73,5 +73,6 @@ def _use(program: Program, s: Site) -> Site | None:
         if o.op.name == "send" and len(bound) == 1 and isinstance(x, Expr) and x.op == "var" and x.attrs["name"] == name:
             return o
         if len(o.loops) > len(s.loops) and isinstance(value, Expr) and any(n.op in ("max", "min") and any(a.op == "var" and a.attrs["name"] == name for a in n.args) for n in value.parts()):
-            return o if not any(s.order < b.order and b.loops == s.loops for b in bound) else None
+            here = o.loops[len(s.loops)]
+            return o if any(here in b.loops for b in bound) and not any(s.order < b.order and b.loops == s.loops for b in bound) else None
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT, ViewT
+from cake_verify.analyses.operand_places import placed_by
 from cake_verify.analyses.runs import run_of
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
@@ -39,11 +40,11 @@ def shifted(lm, X: LM.gmem2d[LM.bf16, "T", 64], W: LM.gmem2d[LM.bf16, 64, 64], Y
 PAGE = Page(
     code="D083",
     title="rows by number that stand still",
-    statement="Where rows are gathered by consecutive numbers (`base + lm.iota(x, 0)`) along an axis, multiplied, and the product's rows are stored along an axis of the same name tile by tile, the numbers follow the tile, too.",
+    statement="Where rows are gathered by consecutive numbers (`base + lm.iota(x, 0)`) along an axis, multiplied with what is the same for all tiles, and the product's rows are stored along an axis of the same name tile by tile, the numbers follow the tile, too.",
     why="Without the tile's place every tile multiplies the first rows: right for one tile, and for tests of one.",
     failing=edit(_SHIFTED, ("base=t.m * 64 - 1", "base=0 - 1")),
     passing=_SHIFTED,
-    limits="Decided for rows that shared memory brings to operand `a` of a product in registers whose accumulator the same role stores, and numbers that depend on no field of the tile and on nothing that memory holds.",
+    limits="Decided for rows that shared memory brings to operand `a` of a product in registers whose accumulator the same role stores, numbers that depend on no field of the tile and on nothing that memory holds, and an operand `b` that the field which places the rows does not move either: the same rows may meet another matrix in every tile.",
 )
 
 
@@ -80,13 +81,15 @@ def _stored(program: Program, y: Site, view: str, axis: str) -> bool:
     coords, tensor, x = y.op.operands.get("coords"), program.tensors.get(str(y.op.attrs.get("tensor"))), y.op.operands.get("x")
     if not isinstance(coords, tuple) or tensor is None or len(tensor.axes) != len(coords) or len(coords) < 2 or not isinstance(x, Expr) or tensor.axes[-2] != axis:
         return False
-    if any(isinstance(c.type, FragT) for c in coords) or not any(t.startswith("tile.") for t in linear(resolver_of(program, y.role.name)(coords[1]))[1]):
+    moved = {t for t in linear(resolver_of(program, y.role.name)(coords[1]))[1] if t.startswith("tile.")}
+    if any(isinstance(c.type, FragT) for c in coords) or not moved:
         return False
     names = {str(n.attrs["name"]) for n in x.parts() if n.op == "var"}
     for m in sites(program).of("mma"):
-        acc, a = m.op.operands["acc"], m.op.operands["a"]
+        acc, a, b = m.op.operands["acc"], m.op.operands["a"], m.op.operands["b"]
         if m.role is y.role and isinstance(acc, Expr) and acc.op == "var" and str(acc.attrs["name"]) in names and isinstance(a, Expr) and view in _views(program, m, a):
-            return True
+            placed = placed_by(program, m.role.name, b) if isinstance(b, Expr) else None
+            return placed is not None and placed.isdisjoint({"memory", *moved})
     return False
 
 

@@ -34,10 +34,11 @@ PAGE = Page(
     why="All that was computed for it is lost: the branch that was to say for which rows the result is zero is missing.",
     failing=edit(_KEPT, ("            if label < 0:\n                y = y * 0.0\n", "            y = y * 0.0\n")),
     passing=_KEPT,
-    limits="Zeros of the shape of something else have a name of their own (`z = x * 0.0`) and are left alone, and so is what starts from a number.",
+    limits="Zeros of the shape of something else have a name of their own (`z = x * 0.0`) and are left alone, and so is what starts from a number or was loaded and no more than cast, and texts of which a tunable is zero: `c = c * BETA` takes its tunable's value.",
 )
 
 _NUMBERS = frozenset({"frag", "rowvec", "colvec", "const"})
+_AS_LOADED = frozenset({"var", "cast", "finish"})
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -45,6 +46,8 @@ def check(program: Program) -> Iterator[Fault]:
         if any(a.op == "const" and a.attrs["value"] == 0 for a in n.args):
             break
     else:
+        return
+    if any(v == 0 and v is not False for v in program.tunables.values()):
         return
     for s in sites(program).of("compute"):
         e = s.op.operands["value"]
@@ -68,4 +71,4 @@ def _made(program: Program, s: Site) -> Site | None:
     if last is None or last.path != s.path or last.arms != s.arms:
         return None
     value = last.op.operands.get("value")
-    return None if last.op.name != "compute" or not isinstance(value, Expr) or value.op in _NUMBERS else last
+    return None if last.op.name != "compute" or not isinstance(value, Expr) or value.op in _NUMBERS or all(n.op in _AS_LOADED for n in value.parts()) else last

@@ -20,7 +20,7 @@ PAGE = Page(
     why="The loop goes on multiplying the first tile of one tensor, by tiles of it that have taken the other's place: names differ by a letter, and every shape fits.",
     failing=edit(_LARGEST, ("k.cp_async(K, coords=(0, (j + 1) * 64))", "q.cp_async(K, coords=(0, (j + 1) * 64))")),
     passing=_LARGEST,
-    limits="Decided within one role, where each of the two views has tiles of one tensor in front of the loop, the loop brings nothing else to either, and reads both.",
+    limits="Decided within one role, where each of the two views has tiles of one tensor in front of the loop, the loop brings nothing else to either, and reads both. Where the first tile is used in front of the loop, its place may be used again.",
 )
 
 _COPIES = ("cp_async", "tma_load", "cp_async_rows", "bulk_load")
@@ -45,6 +45,8 @@ def check(program: Program) -> Iterator[Fault]:
         inside = [o for o in mine if loop in o.loops and o is not s]
         if any(_view(o) in (view, other) or str(o.op.attrs["tensor"]) in (tensor, *here) for o in inside) or not _alike(program, view, other) or not (_read(program, s, loop, view) and _read(program, s, loop, other)):
             continue
+        if _used_before(program, s, loop, view):
+            continue
         first = next(o for o in before if str(o.op.attrs["tensor"]) == tensor)
         message = f"{call(s.op)} brings tiles of `{tensor}` to `{view}`, where `{next(iter(here))}` is; the first one is in `{other}`, which the loop reads as it was"
         yield Fault("D085", message, s.op.spans.get("view", s.op.span), ((first.op.span, "the first tile"), (loop.head, "in this loop")), f"bring it to `{other}`", (), {"role": s.role.name, "view": view})
@@ -63,7 +65,13 @@ def _alike(program: Program, one: str, other: str) -> bool:
 
 def _read(program: Program, s: Site, loop: For, view: str) -> bool:
     """Whether a loop reads a view in the role that copies into it."""
-    for x in sites(program).of_role(s.role.name):
-        if loop in x.loops and x.op.name not in _COPIES and x.op.name != "store" and any(isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == view for e in x.op.operands.values()):
-            return True
-    return False
+    return any(loop in x.loops and _reads(x, view) for x in sites(program).of_role(s.role.name))
+
+
+def _used_before(program: Program, s: Site, loop: For, view: str) -> bool:
+    """Whether something in front of the loop has read a view: what is there has served, and its place is free."""
+    return any(x.order < s.order and loop not in x.loops and _reads(x, view) for x in sites(program).of_role(s.role.name))
+
+
+def _reads(x: Site, view: str) -> bool:
+    return x.op.name not in _COPIES and x.op.name != "store" and any(isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == view for e in x.op.operands.values())

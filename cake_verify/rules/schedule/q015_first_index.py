@@ -14,7 +14,7 @@ from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.runs import run_of
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import canonical, resolver_of, spoken
+from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -40,7 +40,7 @@ PAGE = Page(
     why="`slot > 0` skips the token whose slot is the first one: its row keeps what it held, and only requests that own slot 0 are wrong.",
     failing=edit(_APPEND, ("if slot >= 0:", "if slot > 0:")),
     passing=_APPEND,
-    limits="Told of conditions that part 1 from 0 and below, on a number of a tensor for which `lm.assume_values` states a negative least value, where the number, or what is counted from it, is a coordinate of what the condition guards (or of what stands in its other arm), or where positions are compared with it; where nothing is stated, of those that let the number run to the end of that axis. "
+    limits="Told of conditions that part 1 from 0 and below, on a number of a tensor for which `lm.assume_values` states a negative least value, where the number, or what is counted on from it (of `n - 1` 0 has none), is a coordinate of what the condition guards (or of what stands in its other arm), or where positions are compared with it; where nothing is stated, of those that let the number run to the end of that axis. "
     "A tensor that keeps its first row for none has a least value of 0.",
 )
 
@@ -134,4 +134,4 @@ def _is_coordinate(program: Program, s: Site, index: Expr) -> bool:
     text, resolve = canonical(index), resolver_of(program, s.role.name)
     counted = declared_values(program, str(index.attrs["tensor"])) is not None
     places = [resolve(e) for e in entries if isinstance(e, Expr) and not isinstance(e.type, FragT) and e.op != "const"]
-    return any(canonical(n) == text for e in places for n in (e.parts() if counted else (e,)) if n.op == "ld" or n is e)
+    return any(canonical(n) == text for e in places if linear(e)[0] >= 0 for n in (e.parts() if counted else (e,)) if n.op == "ld" or n is e)  # before 0, as `n - 1`, there is nothing

@@ -42,7 +42,7 @@ PAGE = Page(
     why="The tile beside the line then takes the arm of one kind in one branch and of the other kind in the next: the first value head is treated as a query head, and stored as a value.",
     failing=edit(_LAYERS, ("            if t.h < HQ:\n                y = y * lm.rsqrt", "            if t.h < HQ + 1:\n                y = y * lm.rsqrt")),
     passing=_LAYERS,
-    limits="Compared are branches with two arms in loops over one scheduler's tiles, in all roles. A line that two of them share is one that is meant, so three kinds of which one is a single tile pass; so do bounds that are numbers, the last tile of a kind (`t.h < HQ - 1`), and conditions on loops, members or memory.",
+    limits="Compared are branches with two arms in loops over one scheduler's tiles, in all roles. A line that two of them share is one that is meant, so three kinds of which one is a single tile pass, also where the scheduler counts it (`tiles=(HQ + 2, R)`); so do bounds that are numbers, the last tile of a kind (`t.h < HQ - 1`), and conditions on loops, members or memory.",
 )
 
 _AT = {"lt": 0, "le": 1, "gt": 1, "ge": 0}
@@ -73,7 +73,7 @@ def check(program: Program) -> Iterator[Fault]:
         _groups(program, block.role, block.body, None, groups)
     for i, one in enumerate(groups):
         for other in groups[i + 1 :]:
-            found = next(((x, y) for x in one for y in other if _apart(x, y) and not _has(other, x) and not _has(one, y)), None)
+            found = next(((x, y) for x in one for y in other if _apart(x, y) and not _has(other, x) and not _has(one, y) and not _single(program, x)), None)
             if found is not None:
                 yield _fault(*sorted(found, key=lambda x: -x.first))
                 return
@@ -82,6 +82,15 @@ def check(program: Program) -> Iterator[Fault]:
 def _apart(one: _Line, other: _Line) -> bool:
     """Whether one of two lines is drawn at a bound and the other a tile further; a tile sooner lies the last tile of a kind, which may have an arm of its own."""
     return one.meant and other.meant and one.key == other.key and {one.first, other.first} == {0, 1}
+
+
+def _single(program: Program, line: _Line) -> bool:
+    """Whether a scheduler counts single tiles beside what is bounded: one of them may be a kind of its own."""
+    scheduler, _, field = line.key[0].partition(f".{_FIELD}")
+    d = program.schedulers.get(scheduler)
+    if d is None or field not in d.names or len(d.tiles) != len(d.names):
+        return False
+    return linear(resolver_of(program, "")(d.tiles[d.names.index(field)]))[0] != 0
 
 
 def _has(group: list[_Line], line: _Line) -> bool:
