@@ -367,8 +367,9 @@ def _kept(tile: Tile, keep: int | None) -> Tile:
 
 
 def _summed(one: Tile, other: Tile) -> Axes:
-    """The axis that a product sums over, where one operand alone says it and nothing is known of what that runs along otherwise."""
-    return frozenset([SUMMED + one[1][0]]) if one[1] and one[0] == UNKNOWN and not other[1] else NO_PRODUCT
+    """The axis that a product sums over, where one operand alone says it and nothing is known of what that, as it was loaded, runs along otherwise:
+    what a product has made may be summed over an axis that the result has again, as in a transform of blocks, `H x H^T`."""
+    return frozenset([SUMMED + one[1][0]]) if one[1] and one[0] == UNKNOWN and not other[1] and not one[2] else NO_PRODUCT
 
 
 _SOME: Axes = frozenset({""})

@@ -84,3 +84,33 @@ def test_a_tile_times_itself_both_ways_round() -> None:
     in_registers = GRAM.replace("lm.mma(y, x, x, init=True)", 'lm.mma(y, x.ldmatrix(form="a"), x.ldmatrix(form="b"), init=True)').replace("lm.mma(y, x.T, x.T)", 'lm.mma(y, x.T.ldmatrix(form="a"), x.T.ldmatrix(form="b"))').replace("            lm.mma_wait(pending=0)\n", "").replace("            lm.fence_proxy()\n", "").replace('"sm_90a"', '"sm_80"')
     assert codes(in_registers) == []
     assert codes(in_registers.replace("x.T.", "x.")) == ["S035"]
+
+
+BLOCKS = '''
+@cake.schedule(target="sm_80")
+def two_sided(lm, H: LM.gmem2d[LM.bf16, 64, 64], X: LM.gmem2d[LM.bf16, "R", "C"], Y: LM.gmem2d[LM.bf16, "R", "C"], R: LM.i32, C: LM.i32):
+    lm.launch(grid="tiles")
+    lm.assume(R % 64 == 0 and C % 64 == 0)
+    pool = lm.smem(2 * 8192)
+    h = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    x = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    work = lm.role(warps=range(0, 4))
+    own = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(R // 64, C // 64), names=("r", "c"))
+    with work:
+        acc = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+        out = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+        for t in lm.tiles(sched):
+            h.cp_async(H, coords=(0, 0))
+            x.cp_async(X, coords=(t.c * 64, t.r * 64))
+            lm.cp_commit()
+            lm.cp_wait(pending=0)
+            lm.sync(own)
+            lm.mma(acc, h.ldmatrix(form="a"), x.T.ldmatrix(form="b"), init=True)
+            lm.mma(out, lm.cast(acc, lm.bf16, form="a"), h.ldmatrix(form="b"), init=True)
+            lm.store(Y, lm.cast(out, lm.bf16), coords=(t.c * 64, t.r * 64))
+'''
+
+
+def test_a_transform_of_blocks_from_both_sides_has_the_axis_again_that_it_sums_over() -> None:
+    assert [d.code for d in verify_text(BLOCKS).errors] == []
