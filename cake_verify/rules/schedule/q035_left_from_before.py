@@ -69,13 +69,23 @@ def check(program: Program) -> Iterator[Fault]:
         kinds = _kinds(program, s)
         if not kinds or not writers or name in shared(program):
             continue
-        if all(w.role is s.role and w.loops == s.loops and any(kinds.get(text, arm) is not arm for text, (arm, _) in _arms(program, w)) for w in writers):
-            text, branch = next((text, branch) for text, (arm, branch) in _arms(program, writers[-1]) if kinds.get(text, arm) is not arm)
+        apart = [_apart(kinds, _arms(program, w)) if w.role is s.role and w.loops == s.loops else None for w in writers]
+        last = apart[-1]
+        if last is not None and None not in apart:
+            text, branch = last
             cond = spoken(branch.cond)
             message = f"{call(s.op)} takes out of `{name}` what an earlier tile left: it runs where `{cond}` is {'true' if kinds[text] else 'false'}, and `{name}` is written where it is {'false' if kinds[text] else 'true'}"
             related = (*((w.op.span, "written here") for w in writers[:2]), (branch.head, "under this condition"))
             yield Fault("Q035", message, s.op.span, related, f"store to `{name}` for these tiles, too", (), {"role": s.role.name, "view": name})
             return
+
+
+def _apart(kinds: dict[str, bool], arms: list[tuple[str, tuple[bool, If]]]) -> tuple[str, If] | None:
+    """The condition that keeps an operation from the tiles of another one's kinds, with its branch."""
+    for text, (arm, branch) in arms:
+        if kinds.get(text, arm) != arm:
+            return text, branch
+    return None
 
 
 def _kinds(program: Program, s: Site) -> dict[str, bool]:
