@@ -23,6 +23,8 @@ declaration promises and that no run need show: how many of them the verifier re
 
 COLUMNS = ("class", "mutants", "harmful", "caught %", "harmless", "flagged", "undecided", "by contract", "first span %", "first four %", "role %", "first fix %", "search %")
 
+HEADER = ("| " + " | ".join(COLUMNS) + " |", "|---|" + "--:|" * (len(COLUMNS) - 1))
+
 
 def percent(part: int, whole: int) -> str:
     """A share with one decimal, or nothing where there is nothing to share."""
@@ -54,8 +56,7 @@ def page(report: dict[str, Any], doubles: dict[str, Any]) -> str:
         "",
         f"Of the fixes that were tried, {total['repairs_tried']} first fixes and {total.get('searches_tried', 0)} first edits of a search are in the figures.",
         "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|---|" + "--:|" * (len(COLUMNS) - 1),
+        *HEADER,
         *(row(r) for r in report["classes"] if r["class"] not in values),
         row(total, "**all**"),
         "",
@@ -64,8 +65,7 @@ def page(report: dict[str, Any], doubles: dict[str, Any]) -> str:
         "These change what is computed and nothing else: another tile, another slice, a mask that lets more pass. A schedule with other coordinates is another",
         "schedule, so that most can only be told by an oracle; the verifier tells those that contradict something else in the text.",
         "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|---|" + "--:|" * (len(COLUMNS) - 1),
+        *HEADER,
         *(row(r) for r in report["classes"] if r["class"] in values),
         row(report["values"], "**all**"),
         "",
@@ -75,8 +75,7 @@ def page(report: dict[str, Any], doubles: dict[str, Any]) -> str:
         + (", ".join(f"`{key}`" for key in doubles["total"]["missed"]) or "none")
         + ".",
         "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|---|" + "--:|" * (len(COLUMNS) - 1),
+        *HEADER,
         row(doubles["total"], "two changes"),
         "",
         "## Harmful and not caught",

@@ -10,7 +10,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
 from cake_ir.types import FragT
-from cake_verify.analyses import ranges
+from cake_verify.analyses.rounded_down import leaves_nothing
 from cake_verify.analyses.runs import compared, run_of
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import Loop, canonical, linear, loops, resolver_of, spoken, written
@@ -41,7 +41,7 @@ def _counts(program: Program) -> list[Expr]:
 def _step(program: Program, role: str, e: Expr) -> int:
     """The number that a count divides by and rounds down, 0 where it does not, or where nothing can be left."""
     step = e.args[1].attrs.get("value") if e.op == "floordiv" else None
-    if not isinstance(step, int) or step < 2 or e.args[0].op == "const" or canonical(e).startswith("ceil") or ranges.of(program, role or None, e.args[0]).multiple_of(step):
+    if not isinstance(step, int) or step < 2 or e.args[0].op == "const" or leaves_nothing(program, role or None, *e.args):
         return 0
     rest, resolve = canonical(Expr("mod", e.args)), resolver_of(program, "")
     return 0 if any(c.op == "eq" and canonical(c.args[0]) == rest for a in program.assumes for c in stated(resolve(a.cond))) else step

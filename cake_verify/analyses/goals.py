@@ -28,7 +28,7 @@ class Goal:
     """`tiles` tiles in one CTA, `trips` iterations of every run-time loop.
 
     `mixed` varies the lengths read from memory; `over` asks for arguments this little above (below) a whole number of blocks; `apart` gives
-    every loop iterations of its own (0: whatever comes).
+    every loop iterations of its own (0: whatever comes); `spare`: it shows nothing that the others do not, where they come to a whole window.
     """
 
     tiles: int
@@ -36,6 +36,7 @@ class Goal:
     mixed: bool = False
     over: int = 0
     apart: tuple[int, ...] = ()
+    spare: bool = False
 
 
 def goals_of(search: Settings) -> list[Goal]:
@@ -47,7 +48,8 @@ def goals_of(search: Settings) -> list[Goal]:
     if tiled:
         goals.append(Goal(3, 2))
     if search.blocks:
-        goals += [Goal(1, 2, over=1), Goal(1, max(3, search.stages + 1), over=-1)]
+        spare = _alike(search)
+        goals += [Goal(1, 2, over=1, spare=spare), Goal(1, max(3, search.stages + 1), over=-1, spare=spare)]
     if search.read and tiled:
         goals.append(Goal(4, 2, mixed=True))
     if any(reads(c) for c in search.guard_conditions):  # rounds that a branch on what is read leaves out between others
@@ -59,7 +61,7 @@ _KINDS = 5
 """Tiles of a walk in which tiles of two kinds, that take different arms, both come."""
 
 
-def alike(search: Settings) -> bool:
+def _alike(search: Settings) -> bool:
     """Whether arguments that are no whole numbers of blocks give nothing that others do not: lengths of loops are of the same arguments only where
     they are the same but for a number, branches compare nothing but counters, tiles and these lengths, and no copy takes a number of rows."""
     if search.unknown or any(op.operands.get("rows") is not None for op in search.program.ops):

@@ -7,7 +7,7 @@ from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_ir.record import record
 from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, sites, starts_anew, view_writers
 from cake_verify.analyses.tile_origins import coordinate_along
 
 Axis = tuple[str, int, str | int]
@@ -24,7 +24,6 @@ _UNKNOWN: Sides = (None, None)
 _BY_ELEMENT = frozenset("cast finish add sub mul div neg abs min max exp exp2 exp2_fma log log2 sqrt rsqrt rcp tanh sigmoid silu gelu erf fma where select".split())
 _DEPTH = 40
 _COPIES = ("tma_load", "cp_async", "cp_async_rows")
-_STORES = ("store", "send", "bulk_load", "tma_gather", "atomic")
 
 
 @record(eq=False)
@@ -47,9 +46,7 @@ def accumulations(program: Program) -> tuple[tuple[Product, ...], ...]:
                 if not _reads(s, key[1]):
                     here = []
                 continue
-            init = s.op.operands.get("init")
-            begins = isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"])
-            if begins or not here:
+            if starts_anew(s.op) or not here:
                 here = []
                 out.append(here)
             here.append(s)
@@ -214,20 +211,15 @@ def _loaded(program: Program, s: Site) -> Sides:
 @fact
 def _fills(program: Program) -> tuple[dict[str, Sides], dict[str, list[Site]]]:
     """By view the axes of what copies bring, and what else writes it."""
-    named = sites(program).named
     copied: dict[str, Sides] = {}
     stores: dict[str, list[Site]] = {}
-    for name in _COPIES:
-        for s in named.get(name, ()):
-            view = s.op.operands["view"]
-            if isinstance(view, Expr) and isinstance(view.type, ViewT):
-                sides, before = _loaded(program, s), copied.get(view.type.view)
-                copied[view.type.view] = sides if before is None or before == sides else _both(before, sides)
-    for name in _STORES:
-        for s in named.get(name, ()):
-            view = s.op.operands.get("view")
-            if isinstance(view, Expr) and isinstance(view.type, ViewT):
-                stores.setdefault(view.type.view, []).append(s)
+    for view, writers in view_writers(program).items():
+        for s in writers:
+            if s.op.name in _COPIES:
+                sides, before = _loaded(program, s), copied.get(view)
+                copied[view] = sides if before is None or before == sides else _both(before, sides)
+            else:
+                stores.setdefault(view, []).append(s)
     return copied, stores
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
-from cake_ir.types import ViewT
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import VIEW_COPIES, Site, on_view, sites, view_writers
 from cake_verify.analyses.trips import resolver_of
-
-_COPIES = frozenset({"tma_load", "cp_async", "cp_async_rows", "bulk_load", "tma_gather"})
-_WRITERS = (*_COPIES, "store", "send", "atomic")
 
 
 def placed_by(program: Program, role: str, e: Expr) -> frozenset[str] | None:
@@ -18,13 +13,13 @@ def placed_by(program: Program, role: str, e: Expr) -> frozenset[str] | None:
     views = {str(n.attrs["view"]) for n in e.parts() if n.op == "view"}
     if e.op == "var":
         for s in sites(program).results.get((role, str(e.attrs["name"])), ()):
-            view = s.op.operands.get("view")
-            if s.op.name not in ("ldmatrix", "load") or not isinstance(view, Expr) or not isinstance(view.type, ViewT):
+            view = on_view(s.op)
+            if s.op.name not in ("ldmatrix", "load") or not view:
                 return None
-            views.add(view.type.view)
+            views.add(view)
     for view in views:
-        for s in _writers(program).get(view, ()):
-            if s.op.name not in _COPIES:
+        for s in view_writers(program).get(view, ()):
+            if s.op.name not in VIEW_COPIES:
                 return None
             found |= _placed(program, s)
     return frozenset(found) if views else None
@@ -43,17 +38,5 @@ def _placed(program: Program, s: Site) -> set[str]:
                 elif n.op == "var" and not any(n.attrs["name"] == x.var and x.kind == "tiles" for x in s.loops):
                     found.add("round" if any(n.attrs["name"] == x.var for x in s.loops) else "memory")  # a name that no expression stands for
     return found
-
-
-@fact
-def _writers(program: Program) -> dict[str, tuple[Site, ...]]:
-    """By view what writes it."""
-    found: dict[str, list[Site]] = {}
-    for s in sites(program).of(*_WRITERS):
-        view = s.op.operands.get("view")
-        if isinstance(view, Expr) and isinstance(view.type, ViewT):
-            found.setdefault(view.type.view, []).append(s)
-    return {name: tuple(by) for name, by in found.items()}
-
 
 __all__ = ["placed_by"]

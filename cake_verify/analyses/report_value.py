@@ -17,6 +17,7 @@ from cake_verify.analyses.report_halves import halves
 from cake_verify.analyses.report_labels import coordinate, form_of, place, shared, sources, span_at, text_of, tiles_of, two_parts
 from cake_verify.analyses.report_scales import scaled
 from cake_verify.analyses.settings import Setting
+from cake_verify.analyses.sites import on_view
 from cake_verify.analyses.slices import Slice, odd_slice, slices
 from cake_verify.analyses.trips import canonical
 from cake_verify.analyses.value_scales import ScaleClash
@@ -153,20 +154,15 @@ def _sliced(plan: Plan, c: Clash, found: Slice | None, message: str, help_text: 
     return Fault("S034", message, found.span, related, help_text, fixes, facts)
 
 
-def _view_of(op: Op) -> str:
-    e = op.operands.get("view")
-    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else ""
-
-
 def _outdated(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     """A slot that is only filled in part: the rest is what an earlier use left there."""
     assert c.one
     old = plan.program.ops[c.one[2]]
-    name = _view_of(old)
+    name = on_view(old)
     whole = plan.program.views[name]
     rows, *cols = whole.shape
     size = rows * cols[-1] if cols else rows
-    fills = [s.op for s in plan.sites.values() if s.op.id in plan.set_of and _view_of(s.op) == name]
+    fills = [s.op for s in plan.sites.values() if s.op.id in plan.set_of and on_view(s.op) == name]
     short = next((o for o in fills if isinstance(e := o.operands["view"], Expr) and isinstance(e.type, ViewT) and e.type.rows * e.type.cols < size), None)
     if short is None:
         message = f"{call(c.op)} reads a part of `{name}` that was filled for an earlier use of the slot"
@@ -215,8 +211,8 @@ def _beside(plan: Plan, c: Clash, facts: dict[str, object]) -> Fault:
     assert c.one and c.other
     message = f"the product at {place(c.one)} is combined with what was loaded at {place(c.other)}: for other members, or by the coordinates, they lie at another distance"
     load = plan.program.ops[c.other[2]]
-    view = _view_of(load)
-    taken = next((x for s in plan.sites.values() if s.role == c.member.role and s.op.name == "load" and _view_of(s.op) == view for x in slices(plan, s.op)), None) if view else None
+    view = on_view(load)
+    taken = next((x for s in plan.sites.values() if s.role == c.member.role and s.op.name == "load" and on_view(s.op) == view for x in slices(plan, s.op)), None) if view else None
     span = taken.span if taken is not None else span_at(plan, c.other)
     related = ((c.op.span, "combined here"), *sources(plan, c))
     return Fault("S034", message, span, related, "load what belongs to the product's rows and columns", (), facts)

@@ -145,7 +145,7 @@ def _parts(program: Program) -> Iterator[Fault]:
 def _share(program: Program, x: Loop, lo: Expr) -> tuple[Expr, str] | None:
     """The share that a loop goes over, from its own number of shares on, and how many of them there are; an argument may be known to be whole."""
     for each, field in (lo.args, lo.args[::-1]):
-        if field.op != "field" or each.op != "floordiv" or each.args[0].op == "param" or each.args[1].attrs.get("value", 2) == 1 or _leaves_nothing(program, x.role, *each.args):
+        if field.op != "field" or each.op != "floordiv" or each.args[0].op == "param" or each.args[1].attrs.get("value", 2) == 1 or leaves_nothing(program, x.role, *each.args):
             continue
         counts = [canonical(resolver_of(program, "")(c)) for d in program.schedulers.values() for name, c in zip(d.names, d.tiles, strict=False) if name == field.attrs["name"] and d.kind != "grouped"]
         ends = x.hi.args if x.hi.op == "min" else (x.hi,)
@@ -154,7 +154,7 @@ def _share(program: Program, x: Loop, lo: Expr) -> tuple[Expr, str] | None:
     return None
 
 
-def _leaves_nothing(program: Program, role: str, x: Expr, n: Expr) -> bool:
+def leaves_nothing(program: Program, role: str | None, x: Expr, n: Expr) -> bool:
     """Whether a division leaves nothing out: it rounds up, or nothing is left as far as is stated."""
     constant, terms = linear(x)
     if terms.get(canonical(n), 0) == 1 and constant == -1:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cake_ir.fact import fact
-from cake_ir.program import Assign, Expr, For, If, Program, Stmt, op_of
+from cake_ir.program import Assign, Expr, For, If, Program, Stmt, op_of, statements
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 
@@ -100,13 +100,7 @@ def _step(s: Stmt, held: dict[str, _Held], out: dict[int, frozenset[int]]) -> No
 
 def _bound(body: tuple[Stmt, ...]) -> set[str]:
     """Names that statements bind, those inside loops and arms too."""
-    out: set[str] = set()
-    for s in body:
-        if isinstance(s, Assign):
-            out.update(s.targets)
-        for inner in (s.body,) if isinstance(s, For) else (s.then, s.orelse) if isinstance(s, If) else ():
-            out |= _bound(inner)
-    return out
+    return {t for s in statements(body) if isinstance(s, Assign) for t in s.targets}
 
 
 def _of(e: Expr, held: dict[str, _Held]) -> _Held:

@@ -9,14 +9,14 @@ from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_ir.record import record
 from cake_ir.types import FragT
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, sites, starts_anew
 
 STARTS = frozenset({"frag", "rowvec", "colvec"})
 SMALL = 1e-3
 """What a text starts a sum from so that it may be divided by."""
 _LOW = -1e4
 """A number that a maximum starts from and no score comes near: the exponential of it less a score is zero."""
-_EXPONENTIALS = frozenset({"exp", "exp2", "exp2_fma"})
+EXPONENTIALS = frozenset({"exp", "exp2", "exp2_fma"})
 
 
 @record(eq=False)
@@ -79,8 +79,7 @@ def _updates(name: str, start: Site, behind: list[Site]) -> tuple[tuple[Site, ..
         if s.path[: len(start.path)] != start.path:
             break
         if s.op.name == "mma":
-            init = s.op.operands.get("init")
-            if init is not None and not (isinstance(init, Expr) and init.op == "const" and not init.attrs["value"]):
+            if starts_anew(s.op):
                 break
             terms.append(s)
             continue
@@ -150,7 +149,7 @@ def _finite_factor(program: Program, x: Sum, factor: Expr) -> bool:
     if not isinstance(factor.type, FragT):
         return not any(n.op in ("where", "select") for n in factor.parts())
     made = _made(program, x.role, factor)
-    if made is None or made.op not in _EXPONENTIALS:
+    if made is None or made.op not in EXPONENTIALS:
         return False
     of = _unscaled(made.args[0])
     while of.op == "var" and (deeper := _made(program, x.role, of)) is not None and deeper is not of:

@@ -19,7 +19,7 @@ from cake_verify.analyses.blocks import LENGTH, blocks_of
 from cake_verify.analyses.count_text import Env, compiled, texts
 from cake_verify.analyses.farther import go_farther
 from cake_verify.analyses.fixed_scalars import fixed_scalars
-from cake_verify.analyses.goals import MOST_LAG, UNEVEN, Goal, alike, goals_of, off_tiles, off_trips, uneven
+from cake_verify.analyses.goals import MOST_LAG, UNEVEN, Goal, goals_of, off_tiles, off_trips, uneven
 from cake_verify.analyses.later_tiles import later
 from cake_verify.analyses.member_guards import together
 from cake_verify.analyses.outline import each_of, outline, rounds_of
@@ -289,7 +289,7 @@ class Settings:
         wanted: list[tuple[Goal, tuple[int, bool] | None]] = [(g, None) for g in goals]
         wanted += [(middle, (i, side)) for i in range(len(seen)) for side in (True, False)]
         for goal, want in wanted:
-            if (want is not None and want[1] in seen[want[0]]) or (goal.over and found and found[0].tiles and all([n > self.stages + 1 for n in most]) and alike(self)):
+            if (want is not None and want[1] in seen[want[0]]) or (goal.spare and found and found[0].tiles and all([n > self.stages + 1 for n in most])):
                 continue
             if want is not None and self.trials > TRIALS:
                 self.untried += [] if read_guards.apart(self.guard_conditions[want[0]]) else [self.guarded[want[0]]]

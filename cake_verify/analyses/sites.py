@@ -121,6 +121,37 @@ def covered(op: Op, axis: int) -> int:
     return sizes[axis] if axis < len(sizes) else 1
 
 
+def on_view(op: Op) -> str:
+    """The declared view whose part an operation copies, loads or stores; empty where it has none."""
+    e = op.operands.get("view")
+    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else ""
+
+
+def names_view(op: Op, view: str) -> bool:
+    """Whether any operand is a part of a declared view."""
+    return any(isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == view for e in op.operands.values())
+
+
+@fact
+def view_writers(program: Program) -> dict[str, tuple[Site, ...]]:
+    """By declared view what writes it, in text order."""
+    found: dict[str, list[Site]] = {}
+    for s in sites(program).of(*VIEW_COPIES, "store", "send", "atomic"):
+        if view := on_view(s.op):
+            found.setdefault(view, []).append(s)
+    return {name: tuple(by) for name, by in found.items()}
+
+
+VIEW_COPIES = ("tma_load", "cp_async", "cp_async_rows", "bulk_load", "tma_gather")
+"""What brings tiles of a tensor into a view."""
+
+
+def starts_anew(op: Op) -> bool:
+    """Whether a product may start its accumulator anew, at least in some round."""
+    init = op.operands.get("init")
+    return isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"])
+
+
 def boxed(op: Op, axis: int) -> int:
     """Elements of one whole box of an access along an axis, innermost first: `box=`, the view's, or what is covered; `rows=` takes nothing off."""
     box, view = op.attrs.get("box"), op.operands.get("view")

@@ -6,7 +6,7 @@ from cake_ir.fact import fact
 from cake_ir.program import Expr, Program
 from cake_ir.record import record
 from cake_ir.types import FragT, TmemT, ViewT
-from cake_verify.analyses.sites import Site, boxed, sites
+from cake_verify.analyses.sites import Site, boxed, sites, view_writers
 from cake_verify.analyses.trips import resolver_of
 
 _DEPTH = 12
@@ -140,19 +140,7 @@ def coordinate_along(s: Site, axis: int) -> int | None:
 @fact
 def _fills(program: Program) -> dict[str, tuple[Site, ...]]:
     """By view what brings something into it; a view that anything else writes is left out."""
-    found: dict[str, list[Site]] = {}
-    other: set[str] = set()
-    for s in sites(program).ops:
-        view = s.op.operands.get("view")
-        if isinstance(view, Expr) and isinstance(view.type, ViewT):
-            if s.op.name in ("tma_load", "cp_async", "cp_async_rows"):
-                found.setdefault(view.type.view, []).append(s)
-            elif s.op.name in _WRITES:
-                other.add(view.type.view)
-    return {name: tuple(loads) for name, loads in found.items() if name not in other}
-
-
-_WRITES = frozenset({"store", "send", "bulk_load", "tma_gather", "atomic"})
+    return {name: by for name, by in view_writers(program).items() if all([s.op.name in ("tma_load", "cp_async", "cp_async_rows") for s in by])}
 
 
 @fact

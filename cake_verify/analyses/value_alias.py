@@ -7,6 +7,7 @@ another view's write lies there that has readers of its own, wanted what was the
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from cake_ir.fact import fact
@@ -29,7 +30,7 @@ def shared(program: Program) -> frozenset[str]:
     for view in program.views.values():
         layout = layout_of(view)
         spans.append((view.pool, view.offset, view.offset + (layout.stage_bytes or layout.rows * layout.row_bytes) * layout.stages, view.name))
-    return frozenset(n for a in spans for b in spans if a is not b and a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for n in (a[3], b[3]))
+    return frozenset(n for a, b in permutations(spans, 2) if a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for n in (a[3], b[3]))
 
 
 @fact

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cake_verify.gates import verify_text
-from cake_verify.rules.consistency.d065_same_product import _LARGEST
+from cake_verify.rules.consistency.d065_same_product import LARGEST
 from cake_verify.rules.consistency.d066_sum_from_zero import _SUMS
 
 CORPUS = Path(__file__).resolve().parents[2] / "bench" / "verify" / "corpus"
@@ -129,7 +129,7 @@ def test_two_of_three_parts_may_be_all_that_is_meant_where_nothing_is_summed() -
 
 @pytest.mark.parametrize(("combined", "start", "end"), [("lm.max(most, s)", "-lm.inf", 'lm.reduce(most, "max", axis=1)'), ("most + lm.exp(s)", "0.0", "lm.sum(most, axis=1)")])
 def test_scores_of_one_block_may_be_combined_with_those_of_the_next_where_a_row_is_reduced(combined: str, start: str, end: str) -> None:
-    text = _LARGEST.replace("lm.max(most, s)", combined).replace("init=-lm.inf", f"init={start}").replace('lm.reduce(most, "max", axis=1)', end)
+    text = LARGEST.replace("lm.max(most, s)", combined).replace("init=-lm.inf", f"init={start}").replace('lm.reduce(most, "max", axis=1)', end)
     assert found(text) == []
     kept = text.replace('Y: LM.gmem1d[LM.f32, "M"]', 'Y: LM.gmem2d[LM.f32, "M", 64]').replace(f"lm.store(Y, {end}, coords=(t.m * 64,)", "lm.store(Y, most, coords=(0, t.m * 64)")
     assert found(kept)[0][0] == "S034"
@@ -185,5 +185,5 @@ def test_copies_of_a_loop_go_on_where_those_in_front_of_it_end(first: str, follo
 
 def test_one_tile_in_front_of_a_loop_may_have_served_something_else() -> None:
     """A first look at a row, and a loop that begins with it again."""
-    again = _LARGEST.replace("            for j in lm.range(N // 64):\n", "            lm.cp_wait(pending=0)\n            for j in lm.range(N // 64):\n")
+    again = LARGEST.replace("            for j in lm.range(N // 64):\n", "            lm.cp_wait(pending=0)\n            for j in lm.range(N // 64):\n")
     assert "D067" not in {code for code, _ in found(again.replace("(j + 1) * 64", "j * 64"))}

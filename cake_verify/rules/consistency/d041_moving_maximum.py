@@ -10,6 +10,7 @@ from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits
+from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.sites import Site, rounds, sites
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import LARGEST, places
@@ -25,7 +26,6 @@ PAGE = Page(
     limits="Looked for where the running maximum is `lm.max` of a vector that the loop carries, the exponential is of a difference with it, and sum and factor stand under no condition but one that all of the round stands under.",
 )
 
-EXPONENTIALS = frozenset({"exp", "exp2", "exp2_fma"})
 
 
 def check(program: Program) -> Iterator[Fault]:

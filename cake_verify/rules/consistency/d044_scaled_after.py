@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
+from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.sites import sites
 from cake_verify.rule import Page
-from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS
 from cake_verify.rules.examples import edit
 
 _SOFTMAX = '''

@@ -8,10 +8,11 @@ from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_ir.types import FragT
+from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.sites import Site, rounds, sites
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import MODELS, places
-from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS, unscaled
+from cake_verify.rules.consistency.d041_moving_maximum import unscaled
 from cake_verify.rules.examples import edit
 
 _FIRST = """

@@ -9,13 +9,13 @@ from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
 from cake_verify.analyses import edits
 from cake_verify.analyses.fixed_scalars import in_place
+from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.tensors import written_tensors
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import MODELS
-from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS
 from cake_verify.rules.examples import edit
 
 _SUMS = '''

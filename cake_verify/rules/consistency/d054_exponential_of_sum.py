@@ -9,10 +9,10 @@ from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.span import Span
+from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import written
 from cake_verify.rule import Page
-from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS
 from cake_verify.rules.examples import edit
 
 _ROWS = '''

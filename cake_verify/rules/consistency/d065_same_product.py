@@ -17,7 +17,7 @@ from cake_verify.rule import Page
 from cake_verify.rules.consistency.d040_stands_still import places
 from cake_verify.rules.examples import edit
 
-_LARGEST = '''
+LARGEST = '''
 @cake.schedule(target=("sm_80", "sm_90a"))
 def largest(lm, Q: LM.gmem2d[LM.bf16, "M", 64], K: LM.gmem2d[LM.bf16, "N", 64], Y: LM.gmem1d[LM.f32, "M"], M: LM.i32, N: LM.i32):
     lm.launch(grid="tiles")
@@ -52,8 +52,8 @@ PAGE = Page(
     title="every round multiplies the same",
     statement="A product in a loop does not have the same operands in every round: one of them is brought anew, or follows the rounds.",
     why="A tile that is fetched in front of a loop and not again in it gives the first round's product in all of them, while masks and positions go on: the copy of the next round's tile is missing.",
-    failing=edit(_LARGEST, ("                k.cp_async(K, coords=(0, (j + 1) * 64))\n", "")),
-    passing=_LARGEST,
+    failing=edit(LARGEST, ("                k.cp_async(K, coords=(0, (j + 1) * 64))\n", "")),
+    passing=LARGEST,
     limits="Decided for operands read from shared memory that one role fills by itself, under views that overlap no other, and for fragments that the loop leaves alone. Operands in tensor memory are left alone.",
 )
 

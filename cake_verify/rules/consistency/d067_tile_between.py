@@ -11,7 +11,7 @@ from cake_verify.analyses.sites import Site, boxed, constant_rounds, sites
 from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
-from cake_verify.rules.consistency.d065_same_product import _LARGEST
+from cake_verify.rules.consistency.d065_same_product import LARGEST
 from cake_verify.rules.examples import edit
 
 PAGE = Page(
@@ -19,8 +19,8 @@ PAGE = Page(
     title="a tile between the copies in front of a loop and those in it, or in both",
     statement="Where copies in front of a loop bring the first tiles of a tensor along an axis and a copy in it goes on tile by tile, it goes on with the tile behind theirs.",
     why="A loop that fetches one tile too far ahead never brings the tile in between: its place is taken by the next one, while masks and positions count on.",
-    failing=edit(_LARGEST, ("(j + 1) * 64", "(j + 2) * 64")),
-    passing=_LARGEST,
+    failing=edit(LARGEST, ("(j + 1) * 64", "(j + 2) * 64")),
+    passing=LARGEST,
     limits="Decided where both bring whole tiles of one size to one view and start at constants apart, and just one tile lies between them, or is brought twice behind others. A single tile in front of a loop that begins with it may have served something else.",
 )
 

@@ -8,7 +8,7 @@ from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_ir.types import FragT
-from cake_verify.analyses.running_sums import STARTS, Sum, added, kept, number_of, started_sums
+from cake_verify.analyses.running_sums import EXPONENTIALS, STARTS, Sum, added, kept, number_of, started_sums
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import written
 from cake_verify.rule import Page
@@ -44,7 +44,6 @@ PAGE = Page(
 )
 
 _FLOATS = frozenset({"f32", "f16", "bf16", "f64"})
-_EXPONENTIALS = frozenset({"exp", "exp2", "exp2_fma"})
 _CURVED = frozenset({"rcp", "div", "rsqrt", "sqrt", "log", "log2"})
 _DEPTH = 6
 
@@ -199,7 +198,7 @@ def _picked(program: Program, role: str, e: Expr) -> bool:
 def _weighed(program: Program, role: str, e: Expr) -> bool:
     """Whether a term is made of an exponential less a maximum: the largest of them is one."""
     for n in _made(program, role, e):
-        if n.op in _EXPONENTIALS:
+        if n.op in EXPONENTIALS:
             of = n.args[0]
             for d in of.parts():
                 if d.op == "sub" and isinstance(d.type, FragT) and any(_maximum(program, role, m) for m in d.args[1].parts()):

@@ -9,11 +9,12 @@ from cake_ir.derive.structure import conjuncts
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
+from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.runs import compared, defined, run_of
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of, rounded_up, spoken, written
 from cake_verify.rule import Page
-from cake_verify.rules.consistency.d041_moving_maximum import EXPONENTIALS, unscaled
+from cake_verify.rules.consistency.d041_moving_maximum import unscaled
 from cake_verify.rules.examples import edit
 
 _BY_WARPS = '''

@@ -8,7 +8,8 @@ from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_ir.types import FragT, ScalarT, ViewT
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.running_sums import EXPONENTIALS
+from cake_verify.analyses.sites import Site, on_view, sites, starts_anew
 from cake_verify.analyses.trips import resolver_of, written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -52,18 +53,16 @@ PAGE = Page(
     limits="Decided for accumulators in registers that products alone change in the loop, and weights by a uniform number that the loop reads anew, less a row or column vector, also where they are stored to shared memory first. One number for all rounds needs no decay, nor do weights by a vector that is the same in all of them, or weights that another exponential (`lm.exp(whole - last)`) brings on to a place for all.",
 )
 
-_EXPONENTIALS = ("exp", "exp2", "exp2_fma")
-
 
 def check(program: Program) -> Iterator[Fault]:
     said = mentions(program)
-    if not any(_weight(n) is not None for op in _EXPONENTIALS for n in said.get(op, ())):
+    if not any(_weight(n) is not None for op in EXPONENTIALS for n in said.get(op, ())):
         return
     found = sites(program)
     for s in found.of("mma"):
         loop = s.loops[-1] if s.loops else None
-        acc, init, role = s.op.operands["acc"], s.op.operands.get("init"), s.role.name
-        if loop is None or loop.kind == "tiles" or not isinstance(acc, Expr) or acc.op != "var" or (isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"])):
+        acc, role = s.op.operands["acc"], s.role.name
+        if loop is None or loop.kind == "tiles" or not isinstance(acc, Expr) or acc.op != "var" or starts_anew(s.op):
             continue
         name = str(acc.attrs["name"])
         bound = found.results.get((role, name), ())
@@ -95,7 +94,7 @@ def _weights(program: Program, role: str, e: Expr, loop: For, seen: set[str]) ->
     """Exponentials of a number of the round less a vector, in what the loop makes an operand of."""
     found = sites(program)
     for n in e.parts():
-        weight = _weight(n) if n.op in _EXPONENTIALS else None
+        weight = _weight(n) if n.op in EXPONENTIALS else None
         if weight is not None and any(_anew(program, b, loop) for b in found.results.get((role, weight[0]), ())) and _of_the_round(program, role, weight[1], loop) and not _brought_on(program, role, weight[0]):
             yield n
         made: list[Expr] = []
@@ -121,7 +120,7 @@ def _of_the_round(program: Program, role: str, vector: Expr, loop: For) -> bool:
 def _brought_on(program: Program, role: str, name: str) -> bool:
     """Whether an exponential of something less the same number brings what stands at the end of the chunk to a place behind it."""
     said = mentions(program)
-    exponents = {id(x): x for op in _EXPONENTIALS for n in said.get(op, ()) for x in n.args[0].parts() if x.op == "sub"}
+    exponents = {id(x): x for op in EXPONENTIALS for n in said.get(op, ()) for x in n.args[0].parts() if x.op == "sub"}
     return any(x.args[1].op == "var" and x.args[1].attrs["name"] == name for x in exponents.values())
 
 
@@ -139,4 +138,4 @@ def _anew(program: Program, b: Site, loop: For) -> bool:
 
 
 def _stores(program: Program, role: str, view: str) -> list[Site]:
-    return [s for s in sites(program).of("store") if s.role.name == role and isinstance(e := s.op.operands.get("view"), Expr) and isinstance(e.type, ViewT) and e.type.view == view]
+    return [s for s in sites(program).of("store") if s.role.name == role and on_view(s.op) == view]

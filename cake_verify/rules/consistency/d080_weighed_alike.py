@@ -9,7 +9,8 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.operand_places import placed_by
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.running_sums import EXPONENTIALS
+from cake_verify.analyses.sites import Site, sites, starts_anew
 from cake_verify.analyses.trips import canonical, written
 from cake_verify.analyses.words import call
 from cake_verify.rule import Page
@@ -26,17 +27,14 @@ PAGE = Page(
     limits="Decided in registers, for two products in a row into one accumulator of which the first has the operand `a` of the product that the second one's operand was made of. Any scaling of the accumulator between the two counts as the one that is right. A matrix that is the same for all tiles is a weight, and no state.",
 )
 
-_EXPONENTIALS = ("exp", "exp2", "exp2_fma")
-
 
 def check(program: Program) -> Iterator[Fault]:
     said = mentions(program)
-    if not any(_between(n) for op in _EXPONENTIALS for n in said.get(op, ())):
+    if not any(_between(n) for op in EXPONENTIALS for n in said.get(op, ())):
         return
     products = [s for s in sites(program).of("mma") if _name(s.op.operands["acc"])]
     for later in products:
-        init = later.op.operands.get("init")
-        if isinstance(init, Expr) and not (init.op == "const" and not init.attrs["value"]):
+        if starts_anew(later.op):
             continue
         name, role = _name(later.op.operands["acc"]), later.role.name
         first = next((s for s in reversed(products) if s.number < later.number and s.role is later.role and s.path == later.path and _name(s.op.operands["acc"]) == name), None)
@@ -83,7 +81,7 @@ def _weighed(program: Program, s: Site, products: list[Site]) -> Iterator[tuple[
     exponential: Expr | None = None
     while waiting:
         parts = waiting.pop().parts()
-        exponential = next((n for n in parts if n.op in _EXPONENTIALS and _between(n)), exponential)
+        exponential = next((n for n in parts if n.op in EXPONENTIALS and _between(n)), exponential)
         for n in parts:
             if n.op != "var" or not isinstance(n.type, FragT) or n.type.form in ("rowvec", "colvec") or str(n.attrs["name"]) in seen:
                 continue

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.fact import fact
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, If, Program
-from cake_ir.types import ViewT
-from cake_verify.analyses.sites import Site, sites
+from cake_ir.program import If, Program
+from cake_verify.analyses.sites import Site, on_view, sites, view_writers
 from cake_verify.analyses.trips import canonical, resolver_of, spoken
 from cake_verify.analyses.value_alias import shared
 from cake_verify.analyses.words import call
@@ -55,7 +53,6 @@ PAGE = Page(
 YIELDS = True
 
 _OUT = ("tma_store", "bulk_store", "tma_reduce")
-_IN = ("store", "tma_load", "cp_async", "cp_async_rows", "bulk_load", "tma_gather", "send", "atomic")
 _OF_TILE = frozenset({"const", "param", "var", "field", "lt", "le", "gt", "ge", "eq", "ne", "add", "sub", "mul", "floordiv", "cdiv", "and", "or", "not"})
 
 
@@ -63,9 +60,8 @@ def check(program: Program) -> Iterator[Fault]:
     for s in sites(program).of(*_OUT):
         if not s.arms:
             continue
-        view = s.op.operands.get("view")
-        name = view.type.view if isinstance(view, Expr) and isinstance(view.type, ViewT) else ""
-        writers = _writers(program).get(name, ())
+        name = on_view(s.op)
+        writers = view_writers(program).get(name, ())
         kinds = _kinds(program, s)
         if not kinds or not writers or name in shared(program):
             continue
@@ -102,14 +98,3 @@ def _arms(program: Program, s: Site) -> list[tuple[str, tuple[bool, If]]]:
         if of_tile and all(n.op in _OF_TILE and (n.op != "var" or id(n) in of_tile) for n in parts):
             found.append((canonical(cond), (arm, p)))
     return found
-
-
-@fact
-def _writers(program: Program) -> dict[str, tuple[Site, ...]]:
-    """By view what writes it."""
-    found: dict[str, list[Site]] = {}
-    for s in sites(program).of(*_IN):
-        view = s.op.operands.get("view")
-        if isinstance(view, Expr) and isinstance(view.type, ViewT):
-            found.setdefault(view.type.view, []).append(s)
-    return {name: tuple(by) for name, by in found.items()}

@@ -9,7 +9,7 @@ from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
 from cake_ir.types import ViewT
 from cake_verify.analyses import edits
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import VIEW_COPIES, Site, names_view, on_view, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -63,12 +63,10 @@ PAGE = Page(
 )
 YIELDS = True
 
-_COPIES = ("cp_async", "cp_async_rows", "tma_load", "bulk_load", "tma_gather")
-
 
 def check(program: Program) -> Iterator[Fault]:
     told: set[int] = set()
-    for s in sites(program).of(*_COPIES):
+    for s in sites(program).of(*VIEW_COPIES):
         loop = s.loops[-1] if s.loops and s.path[-1] is not s.loops[-1] else None
         if loop is None or loop.kind == "tiles" or loop.hi is None or id(loop) in told:
             continue
@@ -108,20 +106,15 @@ def _bound(program: Program, s: Site, loop: For, c: Expr) -> tuple[Expr, int] | 
 
 def _reads(x: Site, view: str) -> bool:
     """Whether an operation reads a view: it is no copy into it, and names it."""
-    return x.op.name not in _COPIES and any(isinstance(e, Expr) and isinstance(e.type, ViewT) and e.type.view == view for e in x.op.operands.values())
-
-
-def _view(s: Site) -> str:
-    e = s.op.operands.get("view")
-    return e.type.view if isinstance(e, Expr) and isinstance(e.type, ViewT) else ""
+    return x.op.name not in VIEW_COPIES and names_view(x.op, view)
 
 
 def _used_in(program: Program, s: Site, loop: For) -> bool:
     """Whether a loop reads one slot of what was brought in each round: who reads two has one round less than tiles."""
     slots: set[str] = set()
     for x in sites(program).of_role(s.role.name):
-        if loop in x.loops and _reads(x, _view(s)):
-            found = [canonical(n.args[1]) for e in x.op.operands.values() if isinstance(e, Expr) for n in e.parts() if n.op == "stage" and isinstance(n.args[0].type, ViewT) and n.args[0].type.view == _view(s)]
+        if loop in x.loops and _reads(x, on_view(s.op)):
+            found = [canonical(n.args[1]) for e in x.op.operands.values() if isinstance(e, Expr) for n in e.parts() if n.op == "stage" and isinstance(n.args[0].type, ViewT) and n.args[0].type.view == on_view(s.op)]
             slots.update(found or [""])
     return len(slots) == 1
 
@@ -130,4 +123,4 @@ def _used_behind(program: Program, s: Site, loop: For) -> bool:
     """Whether something that stands behind the loop, in what it stands in, reads what was brought."""
     around = s.path[: s.path.index(loop)]
     last = max(x.order for x in sites(program).of_role(s.role.name) if loop in x.loops)
-    return any(x.order > last and x.path[: len(around)] == around and _reads(x, _view(s)) for x in sites(program).of_role(s.role.name))
+    return any(x.order > last and x.path[: len(around)] == around and _reads(x, on_view(s.op)) for x in sites(program).of_role(s.role.name))
