@@ -115,6 +115,20 @@ def test_a_box_of_too_few_entries_is_told_once() -> None:
     assert [d.code for d in verify_text(text.replace(old, old.replace("(D, 1, PAGE)", "(1, PAGE)")), suggest=False).diagnostics] == ["H003"]
 
 
+def test_a_tensor_read_into_one_name_hundreds_of_times_is_told_in_time() -> None:
+    text = (CORPUS / "rope_qk_fp8_cache.py").read_text("utf-8")
+    line = next(each for each in text.splitlines(keepends=True) if each.lstrip().startswith("hi = lm.cast(lm.load("))
+    started = time.process_time()
+    assert verify_text(text.replace(line, line * 400)).verdict == "pass"
+    assert time.process_time() - started < 2.0
+
+
+def test_an_extent_larger_than_any_float_is_no_overflow() -> None:
+    text = (CORPUS / "residual_inplace.py").read_text("utf-8")
+    assert text.count('LM.gmem1d[LM.i32, 1]') == 1
+    assert verify_text(text.replace("LM.gmem1d[LM.i32, 1]", f"LM.gmem1d[LM.i32, {'9' * 400}]")).verdict == "pass"
+
+
 def test_the_fuzzer_runs_and_finds_nothing_in_a_few_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fuzz.main(["--minutes", "0.1", "--seed", "11", "--found", str(tmp_path)]) == 0
     assert " 0 broken" in capsys.readouterr().out

@@ -113,19 +113,34 @@ def _one_more(program: Program, many: str | int, extent: str) -> bool:
 
 
 def _twice(program: Program, tensor: Param, found: Sequence[Site]) -> Fault | None:
+    pair = _same_elements(program, found)
+    if pair is None:
+        return None
+    axis = next((k for k in range(len(pair[0].op.operands["coords"])) if _half(program, tensor, found, k)), None)  # type: ignore[arg-type]  # a tuple, as asked above
+    if axis is None:
+        return None
+    s, other = pair
+    extent = tensor.extents[len(tensor.extents) - 1 - axis]
+    message = f"`{tensor.name}` is read twice at the same place, {spoken(s.op.operands['coords'][axis])} along `{extent}`, and nothing reads the other part of `{extent}`"  # type: ignore[index,arg-type]  # a tuple
+    return Fault("D057", message, s.op.spans.get("coords", s.op.span), ((other.op.span, "the same elements"), (tensor.span, f"extent `{extent}`")),
+                 "add where the other part starts to one of the two", (), {"role": s.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
+
+
+def _same_elements(program: Program, found: Sequence[Site]) -> tuple[Site, Site] | None:
+    """The first access that reads what an earlier one of its role reads in the same round, under another name, and that one."""
+    texts: dict[int, list[object] | None] = {}
+
+    def text(k: int) -> list[object] | None:
+        if k not in texts:
+            texts[k] = _texts(program, found[k])
+        return texts[k]
+
     for i, s in enumerate(found):
-        for other in found[:i]:
+        for k, other in enumerate(found[:i]):
             if s.role is not other.role or s.path != other.path or s.arms != other.arms or _place(s) == _place(other) or _shape(s) != _shape(other):
                 continue
-            at, there = (_texts(program, x) for x in (s, other))
-            if at is None or at != there:
-                continue
-            axis = next((k for k in range(len(at)) if _half(program, tensor, found, k)), None)
-            if axis is not None:
-                extent = tensor.extents[len(tensor.extents) - 1 - axis]
-                message = f"`{tensor.name}` is read twice at the same place, {spoken(s.op.operands['coords'][axis])} along `{extent}`, and nothing reads the other part of `{extent}`"  # type: ignore[index,arg-type]  # a tuple
-                return Fault("D057", message, s.op.spans.get("coords", s.op.span), ((other.op.span, "the same elements"), (tensor.span, f"extent `{extent}`")),
-                             "add where the other part starts to one of the two", (), {"role": s.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
+            if (at := text(i)) is not None and at == text(k):
+                return s, other
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import gcd
+from math import gcd, isfinite
 
 from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import stated
@@ -226,7 +226,7 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr, n: in
     extent = tensor.extents[len(tensor.extents) - 1 - axis]
     if isinstance(extent, int):
         last = r.hi if r.tight else r.lo
-        if last + n > extent:
+        if isfinite(last) and int(last) + n > extent:  # whole numbers: an extent may be larger than any float
             return Fault("S033", f"elements up to {int(last) + n - 1} along axis {axis} are touched, `{tensor.name}` has {extent}", span, ((tensor.span, "declared here"),),
                          "mask the access, or use `clip=True`", (), {"axis": axis, "expected": extent, "found": int(last) + n})  # fmt: skip
         return None
