@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from cake_ir.derive.structure import conjuncts, stated
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, AssumeValues, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.fixed_scalars import definitions
-from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.positions import declared_values, index_tensors
 from cake_verify.analyses.sites import Site, extent_along, sites
 from cake_verify.analyses.tile_origins import coordinate_along
 from cake_verify.analyses.trips import canonical, linear, resolver_of, rounded_up
@@ -109,7 +109,7 @@ def _begins_inside(program: Program, site: Site, e: Expr, extent: int) -> bool:
 
 def _named_by_table(program: Program, site: Site, e: Expr, extent: int) -> bool:
     """Whether a coordinate is that of one of all tiles of its axis, as a table names them: the last is one."""
-    if e.op == "const" or e.op == "field" or not any(isinstance(d, AssumeValues) for d in program.decls):
+    if e.op == "const" or e.op == "field" or not index_tensors(program):
         return False
     at = resolver_of(program, site.role.name)(e)
     tables = {n.attrs["tensor"] for n in at.parts() if n.op == "ld"}

@@ -61,7 +61,7 @@ def _used(program: Program) -> set[str]:
 
 def _mentioned(found: Iterable[Expr], used: set[str]) -> None:
     for node in found:
-        if node.op not in _PLAIN:
+        if node.attrs and node.op not in _PLAIN:
             for k, v in node.attrs.items():
                 if k in _NAMING and isinstance(v, str):
                     used.add(v)
