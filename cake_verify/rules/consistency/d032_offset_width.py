@@ -58,7 +58,7 @@ def check(program: Program) -> Iterator[Fault]:
             e = resolver_of(program, site.role.name)(entry)
             if e.op in _PLAIN:
                 continue
-            wide = _wraps(program, site, e, known.setdefault((site.role.name, site.path), {}))
+            wide = _wraps(program, site, e, known.setdefault((site.role.name, site.loops), {}))
             if wide is not None and spoken(wide[0]) not in told:
                 told.add(spoken(wide[0]))
                 yield _fault(site, *wide)

@@ -38,9 +38,7 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _used(program: Program) -> set[str]:
     """Names that operations, expressions and declarations of what is used mention."""
-    used: set[str] = set()
-    for op in program.ops:
-        used.update([v for v in op.attrs.values() if isinstance(v, str)])
+    used = {v for op in program.ops for v in op.attrs.values() if isinstance(v, str)}
     for kind, found in mentions(program).items():
         if kind not in _PLAIN:
             _mentioned(found, used)
