@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import is_
 from typing import Any
 
@@ -16,11 +16,11 @@ BRANCHES = 3
 """Branches that may each leave one thing or another: every one doubles what a reader of the value has to read."""
 
 
-def rebound(body: tuple[Stmt, ...], twice: set[str]) -> dict[str, Expr]:
-    """The last value of each name of `twice` whose bindings all stand in one list of statements and are read only behind it."""
+def rebound(body: tuple[Stmt, ...], every: Iterable[Stmt], twice: set[str]) -> dict[str, Expr]:
+    """The last value of each name of `twice` whose bindings all stand in one list of statements and are read only behind it; `every` has all statements of the body."""
     count, registers = dict.fromkeys(twice, 0), set[str]()
-    for s in statements(body):
-        if isinstance(s, Assign):
+    for s in every:
+        if isinstance(s, Assign) and not twice.isdisjoint(s.targets):
             for name in s.targets:
                 if name in count:
                     count[name] += 1
