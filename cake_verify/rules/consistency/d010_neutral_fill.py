@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import conjuncts, stated
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
@@ -37,6 +38,9 @@ _SELECTS = {"argmin": "min", "argmax": "max", "topk": "max", "reduce": ""}
 
 
 def check(program: Program) -> Iterator[Fault]:
+    said = mentions(program)
+    if not any([_kind(n) in ("min", "max") for op in _SELECTS for n in said.get(op, ())]):
+        return  # zeros are neutral in sums
     ragged = {name: (hi, span) for name, hi, span in _ragged(program)}
     if not ragged:
         return
@@ -45,6 +49,11 @@ def check(program: Program) -> Iterator[Fault]:
         for fault in _Flow(program, block.role, ragged).run(block.body):
             if not (fault.related[0][0] in by_table and any(f.facts["role"] == block.role for f in ragged_lengths(program))):  # told there: a length ends before the tensor
                 yield fault
+
+
+def _kind(e: Expr) -> str:
+    """What a selection or a reduction keeps: `min`, `max` or something else."""
+    return _SELECTS[e.op] or str(e.attrs.get("op"))
 
 
 def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:
@@ -212,7 +221,7 @@ class _Flow:
             return None
         parts = [self.value(a, loops) for a in e.args]
         if e.op in _SELECTS:
-            kind = _SELECTS[e.op] or str(e.attrs.get("op"))
+            kind = _kind(e)
             filled = parts[0] if parts else None
             bounded_below = kind == "max" and any(x.op == "abs" for x in e.args[0].parts())  # an absolute value is never below the fill
             if filled and kind in ("min", "max") and e.attrs.get("axis") == 1 and (not filled[0] or filled[0] in loops) and not bounded_below:
