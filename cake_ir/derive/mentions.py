@@ -42,3 +42,25 @@ def beside(program: Program) -> tuple[Expr, ...]:
 def words(program: Program) -> frozenset[str]:
     """Every kind of node that some expression of the program has, those of operations, statements and `let`s: a rule about one that is not there has nothing to find."""
     return frozenset(mentions(program)).union([n.op for n in beside(program)], [n.op for d in program.lets.values() for n in d.value.parts()])
+
+
+@fact
+def rounded_down(program: Program) -> tuple[Expr, ...]:
+    """The divisions that round down outside of operations: in tile counts, in `let`s and in what role blocks evaluate."""
+    if "floordiv" not in words(program) and not any([n.op == "floordiv" for d in program.schedulers.values() for e in d.tiles for n in e.parts()]):
+        return ()  # as mostly
+    counts = (*(e for d in program.schedulers.values() for e in d.tiles), *(d.value for d in program.lets.values()))
+    return (*(n for e in counts for n in e.parts() if n.op == "floordiv"), *(n for n in beside(program) if n.op == "floordiv"))
+
+
+@fact
+def holding(program: Program) -> dict[str, frozenset[int]]:
+    """By the `op` of a node which operations have such a node in an operand."""
+    found: dict[str, set[int]] = {}
+    for i, of_op in enumerate(nodes(program)):
+        for kind in {n.op for n in of_op}:
+            if kind in found:
+                found[kind].add(i)
+            else:
+                found[kind] = {i}
+    return {kind: frozenset(ids) for kind, ids in found.items()}

@@ -59,8 +59,12 @@ def nodes(program: Program) -> tuple[tuple[Expr, ...], ...]:
         found: list[Expr] = []
         for operand in op.operands.values():
             for e in operand if isinstance(operand, tuple) else (operand,):
-                if e is not None:
+                if e is None:
+                    continue
+                if e.args:
                     found += e.parts()
+                else:  # as many are
+                    found.append(e)
         out.append(tuple(found))
     return tuple(out)
 

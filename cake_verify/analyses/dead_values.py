@@ -103,14 +103,14 @@ def unused_results(program: Program) -> Iterator[Fault]:
 
 def unused_numbers(program: Program) -> Iterator[Fault]:
     """Tensors of which nothing is read but numbers that nobody uses: what they hold decides nothing."""
-    reads: dict[str, list[Site] | None] = {}
+    reads: dict[str, list[Site]] = {}
     for s in sites(program):
-        for name in {v for k, v in s.op.attrs.items() if k in _TENSORS and isinstance(v, str)}:
-            if s.op.name != "ld" or reads.get(name, []) is None:
-                reads[name] = None
-            else:
-                reads.setdefault(name, []).append(s)  # type: ignore[union-attr]  # a list, by the line above
-    asked = {name: found for name, found in reads.items() if found and name in program.tensors and not any(name in (d.offsets, d.counter, d.fetch) for d in program.schedulers.values())}
+        if s.op.name == "ld" and (name := str(s.op.attrs.get("tensor"))) in program.tensors:
+            reads.setdefault(name, []).append(s)
+    if not reads:
+        return
+    otherwise = {s.op.attrs.get(k) for s in sites(program) if s.op.name != "ld" for k in _TENSORS}
+    asked = {name: found for name, found in reads.items() if name not in otherwise and not any(name in (d.offsets, d.counter, d.fetch) for d in program.schedulers.values())}
     if not asked:
         return
     used = {str(n.attrs["name"]) for n in (*mentions(program).get("var", ()), *(n for n in beside(program) if n.op == "var"))}

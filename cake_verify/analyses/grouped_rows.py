@@ -39,7 +39,7 @@ def misplaced(program: Program, stores: Sequence[Site]) -> Misplaced | None:
 
     `stores` are all those to one tensor.
     """
-    found = [_grouped(program, s) for s in stores]
+    found = [_grouped(program, s) for s in stores] if any([d.kind == "grouped" for d in program.schedulers.values()]) else []
     if not found or any(f is None for f in found):
         return None
     tiles = [f for f in found if f is not None]

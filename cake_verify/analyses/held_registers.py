@@ -47,6 +47,17 @@ def held(program: Program) -> dict[str, Held]:
     return out
 
 
+def at_most(program: Program) -> dict[str, int]:
+    """By role the registers of all places of its MMAs together: more are never held, and mostly those are few enough."""
+    places: dict[str, dict[str, int]] = {}
+    for s in sites(program).of("mma"):
+        if s.op.attrs.get("kind") == "wgmma":
+            mine = places.setdefault(s.role.name, {})
+            for name, registers in _operands(s.op).items():
+                mine[name] = max(registers, mine.get(name, 0))
+    return {role: sum(mine.values()) for role, mine in places.items()}
+
+
 _STEPS, _MOST = 20_000, 64
 """Statements that are looked at, since a loop's body is walked twice where groups stay in flight; groups that are kept apart."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import holding
 from cake_ir.derive.structure import conjuncts, nodes
 from cake_ir.program import Expr, For, If, Program
 from cake_ir.record import record
@@ -33,9 +34,9 @@ class Still:
 
 def still(program: Program) -> Iterator[tuple[Site, Still]]:
     """The choices by positions that do not follow their tile."""
-    of_op = nodes(program)
+    of_op, choosing = nodes(program), holding(program).get("where", frozenset())
     for s in sites(program).of("compute"):
-        for n in of_op[s.op.id]:
+        for n in of_op[s.op.id] if s.op.id in choosing else ():
             if n.op == "where":
                 found = next((x for part in conjuncts(defined(program, s.role.name, n.args[0])) if (x := _compared(program, s, part, n)) is not None), None)
                 if found is not None:

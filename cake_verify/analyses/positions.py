@@ -115,7 +115,17 @@ def valued(program: Program, e: Expr) -> Callable[[Position], Any]:
 
 def declared_values(program: Program, tensor: str) -> AssumeValues | None:
     """What `lm.assume_values` says of an index tensor."""
-    return next((d for d in program.decls if isinstance(d, AssumeValues) and d.tensor == tensor), None)
+    return index_tensors(program).get(tensor)
+
+
+@fact
+def index_tensors(program: Program) -> dict[str, AssumeValues]:
+    """By tensor what `lm.assume_values` says of it first."""
+    found: dict[str, AssumeValues] = {}
+    for d in program.decls:
+        if isinstance(d, AssumeValues):
+            found.setdefault(d.tensor, d)
+    return found
 
 
 def parameters(program: Program, exprs: Iterable[Expr]) -> set[str]:

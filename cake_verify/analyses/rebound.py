@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import is_
 from typing import Any
 
@@ -16,11 +16,11 @@ BRANCHES = 3
 """Branches that may each leave one thing or another: every one doubles what a reader of the value has to read."""
 
 
-def rebound(body: tuple[Stmt, ...], twice: set[str]) -> dict[str, Expr]:
-    """The last value of each name of `twice` whose bindings all stand in one list of statements and are read only behind it."""
+def rebound(body: tuple[Stmt, ...], every: Iterable[Stmt], twice: set[str]) -> dict[str, Expr]:
+    """The last value of each name of `twice` whose bindings all stand in one list of statements and are read only behind it; `every` has all statements of the body."""
     count, registers = dict.fromkeys(twice, 0), set[str]()
-    for s in statements(body):
-        if isinstance(s, Assign):
+    for s in every:
+        if isinstance(s, Assign) and not twice.isdisjoint(s.targets):
             for name in s.targets:
                 if name in count:
                     count[name] += 1
@@ -28,11 +28,14 @@ def rebound(body: tuple[Stmt, ...], twice: set[str]) -> dict[str, Expr]:
                 registers.update(s.targets)
     asked = twice - registers  # what an operation is bound to is no expression, however often it is bound
     found: dict[str, Expr] = {}
-    for stmts in _lists(body) if asked else ():
-        targets = [_targets(s) for s in stmts]
-        for name in asked - found.keys():
-            at = [i for i, bound in enumerate(targets) if name in bound]
-            if at and count[name] == sum([targets[i].count(name) for i in at]) and (value := _settled(body, stmts, name, at, twice)) is not None:
+    lists: list[tuple[tuple[Stmt, ...], list[list[str]]]] = []
+    if asked:
+        _lists(body, asked, lists)
+    for stmts, targets in lists:
+        here = [i for i, bound in enumerate(targets) if bound]
+        for name in {name for i in here for name in targets[i]} - found.keys():
+            at = [i for i in here if name in targets[i]]
+            if count[name] == sum([targets[i].count(name) for i in at]) and (value := _settled(body, stmts, name, at, twice)) is not None:
                 found[name] = value
     return found
 
@@ -44,16 +47,23 @@ def read_element(op: Op) -> Expr | None:
     return Expr("ld", (op.operands["i"],), {"tensor": op.attrs["tensor"], "op": op.id}, I32, op.span)  # type: ignore[arg-type]  # an index is one expression
 
 
-def _lists(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
-    """Every list of statements, the outer ones first: a name belongs to the outermost that has all of its bindings."""
-    yield body
+def _lists(body: tuple[Stmt, ...], asked: set[str], into: list[tuple[tuple[Stmt, ...], list[list[str]]]]) -> list[str]:
+    """Every list of statements that binds one of the names, with what each statement of it binds, inside it too; the outer ones first: a name belongs
+    to the outermost that has all of its bindings. What the whole list binds is the answer."""
+    place, targets = len(into), list[list[str]]()
     for s in body:
-        for inner in (s.body,) if isinstance(s, For) else (s.then, s.orelse) if isinstance(s, If) else ():
-            yield from _lists(inner)
-
-
-def _targets(s: Stmt) -> list[str]:
-    return [t for x in statements((s,)) if isinstance(x, Assign) for t in x.targets]
+        if isinstance(s, Assign):
+            targets.append([t for t in s.targets if t in asked])
+        elif isinstance(s, For):
+            targets.append(_lists(s.body, asked, into))
+        elif isinstance(s, If):
+            targets.append(_lists(s.then, asked, into) + _lists(s.orelse, asked, into))
+        else:
+            targets.append([])
+    all_ = [t for bound in targets for t in bound]
+    if all_:
+        into.insert(place, (body, targets))
+    return all_
 
 
 def _settled(body: tuple[Stmt, ...], stmts: tuple[Stmt, ...], name: str, at: list[int], twice: set[str]) -> Expr | None:
@@ -102,7 +112,7 @@ class _Fold:
                 if sides[0] is not before or sides[1] is not before:
                     env[self.name] = self._either(cond, before, *sides, span=s.span)
             elif isinstance(s, For):
-                if self.name in _targets(s):
+                if any(isinstance(x, Assign) and self.name in x.targets for x in statements(s.body)):
                     for i in self._rounds(s):
                         inner = {**env, s.var: Expr("const", (), {"value": i}, I32, s.head)}
                         self._run(s.body, inner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from cake_ir.derive.mentions import beside, mentions
+from cake_ir.derive.mentions import rounded_down as divided
 from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
@@ -52,12 +53,13 @@ def rounded_down(program: Program) -> Iterator[Fault]:
 
 
 def _floors(program: Program) -> list[_Floor]:
-    counts = [n for e in (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values())) for n in e.parts()]
+    inside = mentions(program).get("floordiv", ())
+    if not any([isinstance(n.args[1].attrs.get("value"), int) for n in (*divided(program), *inside)]):
+        return []
     resolve = resolver_of(program, "")
     out: dict[tuple[str, int], _Floor] = {}
-    every = (*counts, *beside(program), *mentions(program).get("floordiv", ()))
-    if not any([n.op == "floordiv" and isinstance(n.args[1].attrs.get("value"), int) for n in every]):
-        return []
+    counts = [n for e in (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values())) for n in e.parts()]
+    every = (*counts, *beside(program), *inside)
     chosen = {id(x) for n in every if n.op in ("min", "max") for a in n.args for x in a.parts()}  # the least of several is a part of each
     for n in every:
         if id(n) in chosen or n.op != "floordiv" or not isinstance(step := n.args[1].attrs.get("value"), int) or step <= 1:

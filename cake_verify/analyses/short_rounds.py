@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cake_ir.derive.mentions import mentions
+from cake_ir.derive.mentions import holding, mentions
 from cake_ir.derive.structure import nodes
 from cake_ir.program import Expr, For, Op, Program
 from cake_ir.span import Span
@@ -38,7 +38,10 @@ def short_rounds(program: Program) -> Iterator[Short]:
     chosen = ("compute", "atomic") if said >= {"where", "iota"} else ()
     masked = ("load", "store") if "in_bounds" in said else ()
     by_role: dict[str, dict[str, list[tuple[Site, Short | None]]]] = {role: {} for role in program.roles}
+    choosing = holding(program)["where"] if chosen else frozenset[int]()
     for s in sites(program).of("tma_store", "bulk_store", *chosen, *masked):
+        if s.op.name == "compute" and s.op.id not in choosing:
+            continue
         for by, left, tile, at in _cuts(program, s):
             where = f"{by} {s.op.attrs.get('tensor', '')}" if s.op.name in _STORES else by  # what is stored elsewhere is something else
             by_role[s.role.name].setdefault(where, []).append((s, _ends(program, s, left, tile, at)))

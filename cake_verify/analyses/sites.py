@@ -61,6 +61,8 @@ class Sites:
 
     def of(self, *names: str) -> tuple[Site, ...]:
         """The operations of these names in text order: most rules are about a few, and most programs have none of them."""
+        if len(names) == 1:
+            return self.named.get(names[0], ())
         here = self.named.keys() & names
         if len(here) < 2:
             return self.named[here.pop()] if here else ()
@@ -73,6 +75,7 @@ def sites(program: Program) -> Sites:
     return _Finder(program).run()
 
 
+@fact
 def stores_by_tensor(program: Program) -> tuple[tuple[Site, ...], ...]:
     """The stores at coordinates, those of one tensor together."""
     writers: dict[str, list[Site]] = {}

@@ -107,8 +107,8 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
                 values[s.targets[0]] = s.value
     for name in twice:
         values.pop(name, None)
-    if twice and len(own := [block for block in program.body if block.role == role]) == 1:
-        values.update(rebound(own[0].body, twice))
+    if twice and len(own := [(block.body, body) for block, body in listed(program) if block.role == role]) == 1:
+        values.update(rebound(own[0][0], own[0][1], twice))
 
     return _Resolver(values)
 

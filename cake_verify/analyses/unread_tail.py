@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import beside
+from cake_ir.derive.mentions import rounded_down
 from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
@@ -18,8 +18,7 @@ from cake_verify.analyses.trips import spoken
 
 def unread_tails(program: Program) -> Iterator[Fault]:
     """Tensors of which no load comes to what is left behind the last whole tile."""
-    counts = (*(e for d in program.schedulers.values() for e in d.tiles), *(let.value for let in program.lets.values()))
-    if not any([_rounds_down(n) for e in counts for n in e.parts()]) and not any([_rounds_down(n) for n in beside(program)]):
+    if not any([n.args[1].op in ("const", "var") for n in rounded_down(program)]):  # a name may stand for the size of a tile
         return
     loads: dict[str, list[Site]] = {}
     for s in sites(program).of(*LOADS):
@@ -52,11 +51,6 @@ def _stated(program: Program, extent: str | int, step: int) -> bool:
         x.op == "param" and y.op == "floordiv" and y.args[0].op == "param" and y.args[0].attrs["name"] == extent and y.args[1].attrs.get("value") == step
         for c in conds for x, y in (c.args, c.args[::-1])
     )  # fmt: skip
-
-
-def _rounds_down(n: Expr) -> bool:
-    """Whether a node may be a number of whole tiles; a name may stand for their size."""
-    return n.op == "floordiv" and n.args[1].op in ("const", "var")
 
 
 def _rounded_down(program: Program, s: Site, axis: int, extent: str | int) -> tuple[int, str, Span] | None:

@@ -8,6 +8,7 @@ from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, Param, Program
 from cake_ir.span import Span
+from cake_verify.analyses import ranges
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.counted_terms import counted
 from cake_verify.analyses.left_out import fixes
@@ -75,7 +76,7 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
     if line is None or line.constant < 0 or (line.constant and not several) or not line.terms or any(c <= 0 for c in line.terms.values()) or (axis and s.op.operands.get("rows") is not None):
         return None
     counts: list[tuple[int, Expr | int, int]] = []
-    counting = _counting(program, extent)
+    counting: set[str] | None = None  # worked out where some term is not seen to reach the end
     at: Span | None = None
     text = ""
     for name, stride in line.terms.items():
@@ -83,9 +84,11 @@ def _axis(program: Program, s: Site, tensor: Param, axis: int, e: Expr, extent: 
         if found is None:
             return None
         count, rounded, span = found
-        if _reaches(count, stride, extent):
+        if _reaches(program, count, stride, extent, boxed(s.op, axis)):
             return None
         counts.append((stride, count, rounded))
+        if counting is None:
+            counting = _counting(program, extent)
         if isinstance(count, Expr) and any(n.op == "param" and n.attrs["name"] in counting for n in count.parts()):
             at, text = span, spoken(count)
     if at is None:
@@ -127,12 +130,19 @@ def _counting(program: Program, extent: str) -> set[str]:
     return out
 
 
-def _reaches(count: Expr | int, stride: int, extent: str) -> bool:
-    """Whether as many steps come to the end whatever the extent is: `lm.cdiv(extent, n)` steps of n or more, nearly always how tiles are counted."""
-    if not isinstance(count, Expr) or count.op != "cdiv" or count.args[0].op != "param" or count.args[0].attrs["name"] != extent:
+def _reaches(program: Program, count: Expr | int, stride: int, extent: str, size: int) -> bool:
+    """Whether as many steps come to the end whatever the extent is, nearly always as tiles are counted: `lm.cdiv(extent, n)` steps of n or more, as many
+    as the extent says, or `extent // n` of n where that is assumed to leave nothing."""
+    if not isinstance(count, Expr):
+        return False
+    if count.op == "param":
+        return count.attrs["name"] == extent and size > 0
+    if count.op not in ("cdiv", "floordiv") or count.args[0].op != "param" or count.args[0].attrs["name"] != extent:
         return False
     n = count.args[1].attrs.get("value") if count.args[1].op == "const" else None
-    return isinstance(n, int) and 0 < n <= stride
+    if not isinstance(n, int) or not 0 < n <= stride:
+        return False
+    return count.op == "cdiv" or (size >= n and ranges.of(program, None, count.args[0]).multiple_of(n))
 
 
 __all__ = ["unwritten_tails"]

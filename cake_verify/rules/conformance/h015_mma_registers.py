@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from cake_ir.derive.registers import MMA_BESIDE, entry_registers, wgmma_registers
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Program
+from cake_ir.program import Expr, Program, Role
 from cake_ir.targets import target
 from cake_ir.types import FragT
-from cake_verify.analyses.held_registers import Held, held
+from cake_verify.analyses.held_registers import Held, at_most, held
 from cake_verify.rule import Page
 from cake_verify.rules.examples import LOOP, edit
 
@@ -38,9 +38,11 @@ PAGE = Page(
 def check(program: Program) -> Iterator[Fault]:
     if not program.target or not target(program.target).has("WGMMA"):
         return
+    if all([n + MMA_BESIDE <= _has(program, program.roles[name]) for name, n in at_most(program).items()]):
+        return
     for name, most in held(program).items():
         role = program.roles[name]
-        has = min(target(program.target).max_regs, role.regs if role.regs is not None else entry_registers(program))
+        has = _has(program, role)
         needed = most.registers + MMA_BESIDE
         if needed <= has or _alone(most) > has:
             continue  # H006 speaks of one MMA that does not fit by itself
@@ -50,6 +52,11 @@ def check(program: Program) -> Iterator[Fault]:
             ((role.spans.get("regs", role.span), f"{has} registers a thread"),), "narrow a tile, split the role into more members, or wait for one accumulator before the next starts",
             facts={"expected": needed, "found": has, "role": name}, severity="warning",
         )  # fmt: skip
+
+
+def _has(program: Program, role: Role) -> int:
+    """The registers that a thread of a role has."""
+    return min(target(program.target).max_regs, role.regs if role.regs is not None else entry_registers(program))
 
 
 def _alone(most: Held) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import conjuncts, stated
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, AssumeValues, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
 from cake_ir.span import Span
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses import ranges
 from cake_verify.analyses.fixed_scalars import definitions
-from cake_verify.analyses.positions import declared_values
+from cake_verify.analyses.positions import declared_values, index_tensors
 from cake_verify.analyses.sites import Site, extent_along, sites
 from cake_verify.analyses.tile_origins import coordinate_along
 from cake_verify.analyses.trips import canonical, linear, resolver_of, rounded_up
@@ -37,6 +38,9 @@ _SELECTS = {"argmin": "min", "argmax": "max", "topk": "max", "reduce": ""}
 
 
 def check(program: Program) -> Iterator[Fault]:
+    said = mentions(program)
+    if not any([_kind(n) in ("min", "max") for op in _SELECTS for n in said.get(op, ())]):
+        return  # zeros are neutral in sums
     ragged = {name: (hi, span) for name, hi, span in _ragged(program)}
     if not ragged:
         return
@@ -45,6 +49,11 @@ def check(program: Program) -> Iterator[Fault]:
         for fault in _Flow(program, block.role, ragged).run(block.body):
             if not (fault.related[0][0] in by_table and any(f.facts["role"] == block.role for f in ragged_lengths(program))):  # told there: a length ends before the tensor
                 yield fault
+
+
+def _kind(e: Expr) -> str:
+    """What a selection or a reduction keeps: `min`, `max` or something else."""
+    return _SELECTS[e.op] or str(e.attrs.get("op"))
 
 
 def _ragged(program: Program) -> Iterator[tuple[str, str, Span]]:
@@ -109,7 +118,7 @@ def _begins_inside(program: Program, site: Site, e: Expr, extent: int) -> bool:
 
 def _named_by_table(program: Program, site: Site, e: Expr, extent: int) -> bool:
     """Whether a coordinate is that of one of all tiles of its axis, as a table names them: the last is one."""
-    if e.op == "const" or e.op == "field" or not any(isinstance(d, AssumeValues) for d in program.decls):
+    if e.op == "const" or e.op == "field" or not index_tensors(program):
         return False
     at = resolver_of(program, site.role.name)(e)
     tables = {n.attrs["tensor"] for n in at.parts() if n.op == "ld"}
@@ -212,7 +221,7 @@ class _Flow:
             return None
         parts = [self.value(a, loops) for a in e.args]
         if e.op in _SELECTS:
-            kind = _SELECTS[e.op] or str(e.attrs.get("op"))
+            kind = _kind(e)
             filled = parts[0] if parts else None
             bounded_below = kind == "max" and any(x.op == "abs" for x in e.args[0].parts())  # an absolute value is never below the fill
             if filled and kind in ("min", "max") and e.attrs.get("axis") == 1 and (not filled[0] or filled[0] in loops) and not bounded_below:

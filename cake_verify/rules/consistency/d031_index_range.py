@@ -78,7 +78,7 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         if len(values) < len(read) or (site.op.name != "ld" and not read) or e.op == "const":
             continue
         extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
-        if extent is None and not values:
+        if (extent is None and not values) or (site.op.name == "ld" and _counted_by(program, site, e, extent)):
             continue
         decisive = [e, *around(site, program), *(x for v in values for x in (v.lo, v.hi))]
         names = parameters(program, decisive) | ({extent} if isinstance(extent, str) else set())
@@ -90,6 +90,18 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         if found:
             return _fault(program, site, tensor, entry, found, names, values[0].span if values else None)
     return None
+
+
+def _counted_by(program: Program, site: Site, e: Expr, extent: str | int | None) -> bool:
+    """Whether an index is the field of a tile of which there are as many as the extent says: it lies inside whatever that is."""
+    if e.op != "field" or extent is None:
+        return False
+    loop = next((x for x in site.loops if x.var == e.args[0].attrs.get("name")), None)
+    d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
+    if d is None or d.kind == "grouped" or any([n != 1 for n in d.cluster]):  # tiles are rounded up to clusters
+        return False
+    count = resolver_of(program, "")(d.tiles[d.names.index(str(e.attrs["name"]))])
+    return (count.op == "param" and count.attrs["name"] == extent) or (count.op == "const" and count.attrs["value"] == extent)
 
 
 def _gather(program: Program, site: Site, tensor: Param, entry: Expr, axis: int) -> Fault | None:

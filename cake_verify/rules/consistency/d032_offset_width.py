@@ -58,7 +58,7 @@ def check(program: Program) -> Iterator[Fault]:
             e = resolver_of(program, site.role.name)(entry)
             if e.op in _PLAIN:
                 continue
-            wide = _wraps(program, site, e, known.setdefault((site.role.name, site.path), {}))
+            wide = _wraps(program, site, e, known.setdefault((site.role.name, site.loops), {}))
             if wide is not None and spoken(wide[0]) not in told:
                 told.add(spoken(wide[0]))
                 yield _fault(site, *wide)
@@ -103,6 +103,8 @@ def _worked_out(program: Program, site: Site, e: Expr, known: dict[int, _Ends]) 
     op = e.op
     if op == "add" or op == "sub" or op == "mul":
         (a, b), (c, d) = _ends(program, site, e.args[0], known), _ends(program, site, e.args[1], known)
+        if op == "mul" and 0 <= a <= b and 0 <= c <= d:  # as mostly
+            return _within(a * c if a and c else 0, b * d if b and d else 0)
         if op == "mul":
             ends = [x * y if x and y else 0 for x in (a, b) for y in (c, d)]
             return _within(min(ends), max(ends))

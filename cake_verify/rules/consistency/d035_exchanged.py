@@ -36,6 +36,7 @@ PAGE = Page(
 
 _COPIES = ("tma_load", "tma_store", "cp_async", "load", "store")
 _Form = tuple[int, dict[str, int]]
+"""A sum as `linear` gives it: no term in it cancels out."""
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -110,13 +111,17 @@ def _exchanged(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     if sizes[a] < sizes[b]:
         a, b, one, other = b, a, other, one
     extent = tensor.extents[len(tensor.extents) - 1 - a] if tensor.extents else None
-    if any(not any(forms[k][1].values()) and not forms[k][0] for k in (a, b)) and _by_counts(program, site, tensor, forms, a, b):
+    if (_zero(forms[a]) or _zero(forms[b])) and _by_counts(program, site, tensor, forms, a, b):
         return True
     if not one or min(one.values()) != sizes[b]:
         return False
     if other:  # along the short axis it steps by what it covers along the long one, which has room for more than one step
         return min(other.values()) == sizes[a] and not (isinstance(extent, int) and extent < sizes[a])
-    return isinstance(extent, int) and extent <= sizes[a] and not any(forms[b][1].values()) and not forms[b][0]
+    return isinstance(extent, int) and extent <= sizes[a] and _zero(forms[b])
+
+
+def _zero(form: _Form) -> bool:
+    return not form[0] and not form[1]
 
 
 def _by_range(program: Program, tensor: Param, forms: list[_Form]) -> tuple[int, int] | None:
@@ -175,9 +180,12 @@ def _beside(program: Program) -> Iterator[Fault]:
     by: dict[tuple[str, str, str], list[Site]] = {}
     for s in sites(program).of("load", "store"):
         coords = s.op.operands.get("coords")
-        if isinstance(coords, tuple) and len(coords) > 1 and not any([isinstance(e.type, FragT) for e in coords]) and covered(s.op, 0) > 1:
+        if isinstance(coords, tuple) and len(coords) > 1:
             by.setdefault((s.op.name, str(s.op.attrs.get("tensor")), s.role.name), []).append(s)
-    for (_, name, role), found in by.items():
+    for (_, name, role), every in by.items():
+        if len(every) < 2:
+            continue
+        found = [s for s in every if not any([isinstance(e.type, FragT) for e in s.op.operands["coords"]]) and covered(s.op, 0) > 1]  # type: ignore[union-attr]  # tuples, as asked above
         still = [s.op.operands["coords"][0].op == "const" for s in found]  # type: ignore[index,union-attr]  # tuples, as asked above
         if all(still) or not any(still) or name not in program.tensors:
             continue
@@ -284,18 +292,18 @@ def _by_counts(program: Program, site: Site, tensor: Param, forms: list[_Form], 
     and the other counts nothing that is known."""
     if not tensor.extents or tensor.extents[-1 - a] == tensor.extents[-1 - b]:
         return False
-    terms = [[t for t, n in forms[k][1].items() if n] for k in (a, b)]
-    if len(terms[0]) > 1 or len(terms[1]) > 1 or terms[0] == terms[1]:
+    one, other = forms[a][1], forms[b][1]
+    if len(one) > 1 or len(other) > 1 or one.keys() == other.keys():
         return False
     extents = [tensor.extents[-1 - k] for k in (a, b)]
-    counted = [_counted(program, site, x[0]) if x else "" for x in terms]
+    counted = ["".join([_counted(program, site, t) for t in x]) for x in (one, other)]  # of one term, or none
     crossed = [c == e for c, e in zip(counted, extents[::-1], strict=True)]
     return any(crossed) and all(x or not c for x, c in zip(crossed, counted, strict=True))
 
 
 def _beside_a_sum(program: Program, site: Site, tensor: Param, forms: list[_Form], a: int, b: int) -> bool:
     """Whether a tile's field counts tiles of the other axis's extent, along which a sum of several stands that counts neither's."""
-    terms = [[t for t, n in forms[k][1].items() if n] for k in (a, b)]
+    terms = [list(forms[k][1]) for k in (a, b)]
     one = next((k for k in (0, 1) if len(terms[k]) == 1 and terms[k][0].startswith("tile.") and len(terms[1 - k]) > 1), None)
     if one is None or not tensor.extents:
         return False

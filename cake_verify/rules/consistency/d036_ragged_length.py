@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import conjuncts
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
@@ -91,8 +92,12 @@ class _Columns:
 
 
 def check(program: Program) -> Iterator[Fault]:
+    found = sites(program)
+    if "reduce_across" not in found.named and mentions(program).keys().isdisjoint(_SELECTS):
+        return
+    multiplying = {s.role.name for s in found.of("mma")}
     for block in program.body:
-        if any(s.op.name == "ld" for s in sites(program).of_role(block.role)):
+        if block.role in multiplying and any([s.op.name == "ld" for s in found.of_role(block.role)]):
             yield from _Flow(program, block.role).run(block.body, None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import beside, mentions
+from cake_ir.derive.mentions import beside, mentions, words
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, Program
 from cake_verify.analyses import edits
@@ -67,7 +67,7 @@ def check(program: Program) -> Iterator[Fault]:
         return
     found = sites(program)
     for (role, name), bound in found.results.items():
-        began = next(iter(bound))
+        began = bound[0]
         start = began.op.operands.get("value")
         kind = _kind(start) if isinstance(start, Expr) else ""
         if not kind or not isinstance(start, Expr):
@@ -96,6 +96,8 @@ def _nothing_added(program: Program) -> Iterator[Fault]:
 
 def _never_a_number(program: Program) -> Iterator[Fault]:
     """Exponentials of a difference with an infinity: a maximum that still is what it started as."""
+    if words(program).isdisjoint(("exp", "exp2")):
+        return
     for n in (*(n for op in ("exp", "exp2") for n in mentions(program).get(op, ())), *(n for n in beside(program) if n.op in ("exp", "exp2"))):
         x = n.args[0]
         if x.op == "sub" and x.args[1].op == "const" and isinstance(v := x.args[1].attrs["value"], float) and v == -float("inf") and n.span.line:

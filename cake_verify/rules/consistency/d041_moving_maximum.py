@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import mentions
+from cake_ir.derive.mentions import holding, mentions
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault, Fix
 from cake_ir.program import Expr, For, If, Program
@@ -32,9 +32,8 @@ def check(program: Program) -> Iterator[Fault]:
     said = mentions(program).keys()
     if "max" not in said or said.isdisjoint(EXPONENTIALS):
         return
-    of_op = nodes(program)
-    kinds = [{n.op for n in found} for found in of_op]
-    largest, relative = ({i for i, here in enumerate(kinds) if not here.isdisjoint(of)} for of in (("max",), EXPONENTIALS))
+    having = holding(program)
+    largest, relative = having["max"], frozenset[int]().union(*(having[op] for op in having.keys() & EXPONENTIALS))
     for role in program.roles:
         for loop, inside in rounds(program, role):
             here = [s.op.id for s in inside]

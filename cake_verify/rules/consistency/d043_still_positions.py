@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cake_ir.derive.mentions import mentions
+from cake_ir.derive.mentions import holding, mentions
 from cake_ir.derive.structure import nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, For, Program
@@ -47,7 +47,7 @@ PAGE = Page(
     limits="Decided for choices (`lm.where`) among what products and loads made whose loads are known, by the rounds and the tile's fields that their coordinates, or tables in them, depend on. Else for positions `like=` what a load brought, and for masks of loads and stores, where the coordinate steps by whole tiles and the number that is compared is the axis's extent or one that memory holds (or the least of such and others), read by another number than the one that moves the tile.",
 )
 
-_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
+_COMPARED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -62,9 +62,10 @@ def check(program: Program) -> Iterator[Fault]:
             if not any(f.facts.get("role") == s.role.name for f in ragged_lengths(program)):  # told there, with the length
                 yield _in_product(s, still)
             return
-    of_op = nodes(program)
+    of_op, having = nodes(program), holding(program)
+    comparing = frozenset[int]().union(*(having[op] for op in having.keys() & _COMPARED))
     for s in sites(program).ops:
-        for n in of_op[s.op.id]:
+        for n in of_op[s.op.id] if s.op.id in comparing else ():
             if n.op in _COMPARED and n.args[0].op in ("iota", "var") and not isinstance(n.args[1].type, FragT) and isinstance(n.args[0].type, FragT) and (fault := _compared(program, s, n)) is not None:
                 yield fault
                 break

@@ -64,7 +64,6 @@ def _behind(role: str, own: tuple[Site, ...], loop: For, inside: tuple[Site, ...
     if not moved:
         return None
     first, last = inside[0].order, inside[-1].order
-    changed = {t for s in inside for t in (*s.targets, *places(s))}
     around = inside[0].path[: inside[0].path.index(loop)]
     relative: dict[str, tuple[frozenset[str], Site]] = {}
     for s in own:
@@ -76,6 +75,7 @@ def _behind(role: str, own: tuple[Site, ...], loop: For, inside: tuple[Site, ...
             relative.pop(t, None)
             if to:
                 relative[t] = to, s
+    changed = {t for s in inside for t in (*s.targets, *places(s))} if relative else set[str]()
     for name, (to, start) in relative.items():
         most = min(to.intersection(moved), default="")
         if not most or name in changed:

@@ -56,6 +56,7 @@ PAGE = Page(
 
 _KEEPS = frozenset({"cast", "finish", "where", "add", "mul"})
 _STORES = frozenset({"store", "send"})
+_LOADS = frozenset({"load", "ld"})
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -63,7 +64,8 @@ def check(program: Program) -> Iterator[Fault]:
         return
     for role in program.roles:
         own = sites(program).of_role(role)
-        if any(s.op.name in _STORES and "view" in s.op.operands for s in own):
+        shared = {s.op.name for s in own if "view" in s.op.operands}
+        if not shared.isdisjoint(_STORES) and not shared.isdisjoint(_LOADS):
             yield from _Sums(program, role, own).faults()
 
 
@@ -93,7 +95,7 @@ class _Sums:
         e, x = s.op.operands.get("value"), s.op.operands.get("x")
         adds = s.op.name in ("reduce", "reduce_across") and s.op.attrs.get("op") == "add" and isinstance(x, Expr) and self._weight(x)
         for t in s.targets:
-            if s.op.name in ("load", "ld") and (view := _declared(s.op.operands.get("view"))):
+            if s.op.name in _LOADS and (view := _declared(s.op.operands.get("view"))):
                 self.read[t] = view
             elif adds or (isinstance(e, Expr) and self._sum(e)):
                 self.sums.add(t)

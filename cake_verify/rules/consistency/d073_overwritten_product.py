@@ -54,12 +54,12 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _overwritten(program: Program, role: str, loop: For, inside: tuple[Site, ...]) -> Fault | None:
     fresh = {name for s in inside if s.op.name == "mma" and s.path[-1] is loop for name in _names(s.op.operands["acc"])}
-    for s in inside:
+    for s in inside if fresh else ():
         value = s.op.operands.get("value")
         if s.op.name != "compute" or len(s.targets) != 1 or s.path[-1] is not loop or not isinstance(value, Expr):
             continue
         name = s.targets[0]
-        if not fresh & _names(value) or name in fresh:
+        if name in fresh or fresh.isdisjoint(_names(value)):
             continue
         others = [x for x in inside if x is not s]
         if name in _names(value) or any(name in x.targets or _reads(x, name) for x in others):

@@ -176,6 +176,8 @@ _CHAIN = 8
 
 def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
     """A tile axis, or the member, that no coordinate and no condition around the store depends on."""
+    if _all_mentioned(program, s, mentioned):
+        return None
     guards = {n for c in s.path if isinstance(c, If) for n in _names(program, s, c.cond)}
     mask = s.op.operands.get("mask")
     if isinstance(mask, Expr):
@@ -208,6 +210,16 @@ def _missing(program: Program, s: Site, mentioned: set[str]) -> Fault | None:
                      f"let one of them through: `{s.role.name}.index == {several[0]}`, or let a coordinate depend on `{s.role.name}.index`",
                      (edits.replace(guard.cond.span, f"{s.role.name}.index == {several[0] if len(several) == s.role.members else 0}"),), {"members": several})  # fmt: skip
     return None
+
+
+def _all_mentioned(program: Program, s: Site, mentioned: set[str]) -> bool:
+    """Whether coordinates depend on all that repeats a store, as mostly: then it does not matter what conditions depend on."""
+    if s.role.members > 1 and "member" not in mentioned:
+        return False
+    tiles = [x for x in s.loops if x.kind == "tiles"]
+    if not tiles and program.launch.grid == "persistent":
+        return False
+    return all([f"{x.var}.{name}" in mentioned for x in tiles for name in program.schedulers[str(x.scheduler)].names])
 
 
 def _every_block(program: Program, s: Site) -> bool:

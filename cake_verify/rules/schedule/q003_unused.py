@@ -38,9 +38,7 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _used(program: Program) -> set[str]:
     """Names that operations, expressions and declarations of what is used mention."""
-    used: set[str] = set()
-    for op in program.ops:
-        used.update([v for v in op.attrs.values() if isinstance(v, str)])
+    used = {v for op in program.ops for v in op.attrs.values() if isinstance(v, str)}
     for kind, found in mentions(program).items():
         if kind not in _PLAIN:
             _mentioned(found, used)
@@ -61,7 +59,7 @@ def _used(program: Program) -> set[str]:
 
 def _mentioned(found: Iterable[Expr], used: set[str]) -> None:
     for node in found:
-        if node.op not in _PLAIN:
+        if node.attrs and node.op not in _PLAIN:
             for k, v in node.attrs.items():
                 if k in _NAMING and isinstance(v, str):
                     used.add(v)

@@ -37,13 +37,16 @@ _WHAT = {"wgmma": "this MMA group", "bulk": "this bulk store", "cp_async": "this
 
 def check(program: Program) -> Iterator[Fault]:
     found = sites(program)
-    effects = {s.op.id: each for s in found.ops if (each := effects_of(s.op, program))}
+    issuing = acting(program).get(Issue, ())
     waited = {str(s.op.attrs["barrier"]) for s in acting(program).get(Wait, ())}
+    open_ended = {s.role for s in issuing if any([isinstance(e, Issue) and e.done in _OPEN for e in effects_of(s.op, program)])}
     for role in program.roles:
-        yield from _role(program, [s for s in found.of_role(role) if s.op.id in effects], effects)
+        if role in open_ended:
+            effects = {s.op.id: each for s in found.of_role(role) if (each := effects_of(s.op, program))}
+            yield from _role(program, [s for s in found.of_role(role) if s.op.id in effects], effects)
     told: set[str] = set()
-    for s in acting(program).get(Issue, ()):
-        for e in effects[s.op.id]:
+    for s in issuing:
+        for e in effects_of(s.op, program):
             name = str(s.op.attrs.get("barrier"))
             if isinstance(e, Issue) and e.done == "tx" and name in program.barriers and name not in waited and name not in told:
                 told.add(name)
@@ -52,11 +55,15 @@ def check(program: Program) -> Iterator[Fault]:
                             f"`{cons[0]}` waits before it reads: `lm.wait({name}, stage=s)`", (), {"barrier": name})  # fmt: skip
 
 
+_OPEN = ("group", "commit")
+"""How work ends that somebody has to wait for, or hand to a barrier."""
+
+
 def _role(program: Program, body: list[Site], effects: dict[int, tuple[Effect, ...]]) -> Iterator[Fault]:
     open_work: dict[str, Site] = {}
     for s in body:
         for e in effects[s.op.id]:
-            if isinstance(e, Issue) and e.done in ("group", "commit"):
+            if isinstance(e, Issue) and e.done in _OPEN:
                 open_work[e.engine] = s
             elif open_work:
                 open_work.pop(_ends(program, s, e) or "", None)

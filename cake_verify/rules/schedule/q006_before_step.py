@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import mentions, words
-from cake_ir.derive.structure import nodes
+from cake_ir.derive.mentions import holding, mentions, words
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt
 from cake_ir.types import SlotT
@@ -32,7 +31,8 @@ def check(program: Program) -> Iterator[Fault]:
         return
     looking = frozenset[int]()
     if not _LOOKS.isdisjoint(mentions(program)):
-        looking = frozenset(op.id for op, found in zip(program.ops, nodes(program), strict=True) if not _LOOKS.isdisjoint([n.op for n in found]))
+        having = holding(program)
+        looking = looking.union(*(having[op] for op in having.keys() & _LOOKS))
     for block in program.body:
         yield from _Steps(program, block.role, looking).run(block.body)
 

@@ -107,9 +107,11 @@ def _shifted(program: Program, s: Site, tensor: Param) -> Fault | None:
         if isinstance(e.type, FragT):
             continue
         extent = tensor.extents[len(tensor.extents) - 1 - axis]
-        line = affine(program, s.role.name, e)
+        line = affine(program, s.role.name, e) if isinstance(extent, str) else None
+        if not isinstance(extent, str) or line is None or line.constant < 1:  # as mostly
+            continue
         n = boxed(s.op, axis)
-        if not isinstance(extent, str) or line is None or line.constant < n or line.constant % n or not line.terms or any(c <= 0 for c in line.terms.values()):
+        if line.constant < n or line.constant % n or not line.terms or any(c <= 0 for c in line.terms.values()):
             continue
         if _always_past(program, s, extent, line.constant, line.terms):
             message = f"{call(s.op)} starts at `{extent}` = {line.constant} of `{tensor.name}`, and its last tile lies past the end: nothing {'reads' if s.op.name in LOADS else 'writes'} what comes before"

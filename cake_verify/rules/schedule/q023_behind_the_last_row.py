@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import mentions
+from cake_ir.derive.mentions import holding, mentions
 from cake_ir.derive.structure import TURNED, conjuncts, nodes
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
@@ -68,8 +68,9 @@ _NUMBERED = re.compile(r"(\?[A-Za-z]\w*?)_\d+")
 def check(program: Program) -> Iterator[Fault]:
     if not mentions(program).keys() >= {"where", "iota"}:
         return
+    of_op, choosing = nodes(program), holding(program)["where"]
     for s in sites(program).of("compute"):
-        for n in nodes(program)[s.op.id]:
+        for n in of_op[s.op.id] if s.op.id in choosing else ():
             fault = _ahead(program, s, n) if n.op == "where" and _endless(n.args[2]) else None
             if fault is not None:
                 yield fault
