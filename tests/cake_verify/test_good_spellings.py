@@ -1,0 +1,69 @@
+"""Right kernels as another engineer would write them: parts of the corpus in other words that were refused once."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.verify.cases import CASES
+from bench.verify.sight import verdict_of
+
+CAUSAL = """            col = lm.iota(sc, axis=1, base=(n - 1) * BN)
+            seen = col < S
+            if CAUSAL:
+                seen = seen & (col <= lm.iota(sc, axis=0, base=row0))
+            x = lm.where(seen, sc, -lm.inf)"""
+DIAGONAL = "            x = lm.where(lm.iota(sc, axis=1, base=(n - 1) * BN) < S, sc, -lm.inf)\n            if CAUSAL:\n                "
+INVERSE, LSE = "            inv = lm.where(l > 0.0, lm.rcp(l), 0.0)\n", "lm.where(l > 0.0, m + lm.log2(l), -lm.inf)"
+WRITTEN = f"""            row = t.b * HQ + t.h * G
+            lm.store(Op, o * inv, coords=(0, t.s, row + lm.iota(o, 0)), mask=lm.in_bounds(o, G, 128))
+            lm.store(Lse, {LSE}, coords=(t.s, row + lm.iota(scores, 0)), mask=lm.iota(scores, 0) < G)"""
+BY_ARM = """            row = t.b * HQ + t.h * G
+            if hi > lo:
+                lm.store(Op, o / l, coords=(0, t.s, row + lm.iota(o, 0)), mask=lm.in_bounds(o, G, 128))
+                lm.store(Lse, m + lm.log2(l), coords=(t.s, row + lm.iota(scores, 0)), mask=lm.iota(scores, 0) < G)
+            else:
+                lm.store(Op, o, coords=(0, t.s, row + lm.iota(o, 0)), mask=lm.in_bounds(o, G, 128))
+                lm.store(Lse, m, coords=(t.s, row + lm.iota(scores, 0)), mask=lm.iota(scores, 0) < G)"""
+NO_KEYS_BEHIND = "x = lm.where(lm.iota(sc, axis=1, base=j * BN) < S, sc, -lm.inf)"
+
+GOOD: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    "a mask that is added": ("attention_mma_sync", ((NO_KEYS_BEHIND, "x = sc + lm.where(lm.iota(sc, axis=1, base=j * BN) < S, 0.0, -1e30)"),)),
+    "a mask by the distance as a number": ("flash_alibi", (("col <= row", "away <= 0.0"),)),
+    "columns behind the row left out": ("attention_causal", ((CAUSAL, DIAGONAL + "x = lm.where(lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0), -lm.inf, x)"),)),
+    "columns behind the row left out by name": (
+        "attention_causal",
+        ((CAUSAL, DIAGONAL + "hidden = lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0)\n                x = lm.where(hidden, -lm.inf, x)"),),
+    ),
+    "the diagonal is added": ("attention_causal", ((CAUSAL, DIAGONAL + "x = x + lm.where(lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0), -lm.inf, 0.0)"),)),
+    "divided where there were rounds": ("paged_decode_gqa", ((INVERSE, "            if lo < hi:\n                o = o * lm.rcp(l)\n"), ("lm.store(Op, o * inv,", "lm.store(Op, o,"))),
+    "a choice by the bounds": ("paged_decode_gqa", ((LSE, "lm.where(hi > lo, m + lm.log2(l), -lm.inf)"),)),
+    "a choice by the maximum": ("paged_decode_gqa", ((INVERSE, INVERSE.replace("l > 0.0", "m > -lm.inf")),)),
+    "a choice behind the division": ("paged_decode_gqa", ((INVERSE, "            inv = lm.rcp(l)\n            some = l > 0.0\n"), ("o * inv", "lm.where(some, o * inv, 0.0)"))),
+    "one store an arm": ("paged_decode_gqa", ((INVERSE, ""), (WRITTEN, BY_ARM))),
+}
+
+
+@pytest.mark.parametrize(("name", "edits"), GOOD.values(), ids=list(GOOD))
+def test_said_in_other_words(name: str, edits: tuple[tuple[str, str], ...]) -> None:
+    text = CASES[name].text()
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    verdict = verdict_of(text, name)[0]
+    assert verdict.verdict == "pass", [d.message for d in verdict.diagnostics if d.severity == "error"]
+
+
+BAD = {
+    "a division in the arm without rounds": ("paged_decode_gqa", ((INVERSE, "            if lo <= hi:\n                o = o * lm.rcp(l)\n"), ("lm.store(Op, o * inv,", "lm.store(Op, o,")), "D042"),
+    "a bias that hides nothing": ("attention_mma_sync", ((NO_KEYS_BEHIND, "x = sc + lm.where(lm.iota(sc, axis=1, base=j * BN) < S, 0.0, 0.5)"),), "D010"),
+    "a diagonal further on, left out": ("attention_causal", ((CAUSAL, DIAGONAL + "x = lm.where(lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0) + 1, -lm.inf, x)"),), "D037"),
+}
+
+
+@pytest.mark.parametrize(("name", "edits", "code"), BAD.values(), ids=list(BAD))
+def test_what_is_wrong_in_these_words_is_refused(name: str, edits: tuple[tuple[str, str], ...], code: str) -> None:
+    text = CASES[name].text()
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    assert [d.code for d in verdict_of(text, name)[0].errors] == [code]
