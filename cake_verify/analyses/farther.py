@@ -62,6 +62,8 @@ def _bound(search: Settings, i: int) -> float:
 def _start(search: Settings) -> Choice | None:
     """Some arguments that keep every assumption."""
     values = {name: _allowed(search, name) for name in search.candidates}
+    for name, edges in _tied(search, {n: v[0] for n, v in values.items() if v}):
+        values[name] = list(dict.fromkeys([*values[name][:3], *edges, *values[name]]))
     for combined in islice(product(*(v[:6] for v in values.values())), COMBINED):
         choice = dict(zip(values, combined, strict=True))
         if search.profile(choice) is not None:
@@ -69,6 +71,18 @@ def _start(search: Settings) -> Choice | None:
                 search.candidates[name] = list(dict.fromkeys([*allowed, *search.candidates[name]]))
             return choice
     return None
+
+
+def _tied(search: Settings, least: Choice) -> Iterator[tuple[str, list[int]]]:
+    """By argument the values at which a comparison with other arguments (`ROOM >= K + 64`) changes, with those at their least."""
+    for c in _assumed(search):
+        names = {str(n.attrs["name"]) for n in c.parts() if n.op == "param"}
+        constant, terms = trips.linear(Expr("sub", c.args)) if c.op in ("lt", "le", "gt", "ge", "eq") and len(names) > 1 else (0, {})
+        if names and terms.keys() == names and names <= least.keys():
+            for name, factor in terms.items():
+                unit = search.units.get(name, 1)
+                edge = -(constant + sum([n * least[x] for x, n in terms.items() if x != name])) // factor
+                yield name, [v for v in (edge + -edge % unit, edge + -edge % unit + unit) if v >= 0]
 
 
 def _allowed(search: Settings, name: str) -> list[int]:

@@ -65,11 +65,11 @@ def _longer(search: Settings, length: Any) -> Setting | None:
     assert s is not None and search.counts is not None
     wanted = min(search.window, LONGEST)
     best: tuple[float, dict[str, int], int, tuple[int, ...]] | None = None
-    for first in (_least, _most):  # from the least alone, a length that needs two arguments at once is not come to
+    for first, more in ((_least, ()), (_most, ()), (_least, (2, 4))):  # from the least alone, a length that needs two arguments at once is not come to
         choice = first(search)
         for _ in range(2):
             for name, values in search.candidates.items():
-                for value in values:
+                for value in (*values, *(k * max(values) for k in more)):  # a share of a tile's rounds comes to two where the tile has several
                     trial = {**choice, name: value}
                     got = search.profile(trial)
                     if got is None or not 0 < got[0] <= TILES:

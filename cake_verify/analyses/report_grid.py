@@ -14,6 +14,7 @@ from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Access, B
 from cake_verify.analyses.grid_walk import GridRun
 from cake_verify.analyses.running_places import apart
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.strided_places import never_meet
 from cake_verify.analyses.trips import written
 from cake_verify.analyses.words import call
 
@@ -42,7 +43,8 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
 
 def _open_ones(run: GridRun) -> list[tuple[str, Access, Access]]:
     """The pairs of which nothing tells that they are apart."""
-    return [(tensor, old, now) for tensor, old, now in run.doubts if not apart(run.plan.program, old.op, now.op, old.tile == now.tile)]
+    program = run.plan.program
+    return [(tensor, old, now) for tensor, old, now in run.doubts if not apart(program, old.op, now.op, old.tile == now.tile) and not never_meet(program, old.op, now.op)]
 
 
 def _setting(run: GridRun) -> str:

@@ -115,7 +115,7 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
                         _follow(walk, op, m, v, row, col, found[0][0] - col[1] + row[1])
                     continue
                 apart = col[1] - row[1]
-                if any(x[0] != apart for x in found):
+                if any([x[0] != apart and not _meant(walk, op, k, x, apart, col) for k, x in enumerate(found)]):
                     walk.related(op, m, v, row, col)
                 for _, side, by, written in found if infinite else ():
                     seen = walk.diagonals.setdefault(_key(walk, role, row, col, side), {}).setdefault(op.id, {})
@@ -124,6 +124,14 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
                         far(walk, m, row, rows, col, cols)
 
     return step
+
+
+def _meant(walk: ValueWalk, op: Op, k: int, x: Compared, apart: int, col: Label) -> bool:
+    """Whether a base that is not where its tile starts is a bound of its own: the number behind a row's (`col < row + 1`), or the number in front of a row's window, as far away in all tiles."""
+    misfit, reach = x[0] - apart, x[2] + apart
+    if x[1] > 0:
+        return abs(misfit) == 1 and reach == 0
+    return misfit > 0 >= reach and walk.shifts.setdefault((op.id, k), (misfit, col))[0] == misfit
 
 
 def _follow(walk: ValueWalk, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label, shift: int) -> None:

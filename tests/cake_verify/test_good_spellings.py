@@ -34,6 +34,16 @@ GOOD: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
         "attention_causal",
         ((CAUSAL, DIAGONAL + "hidden = lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0)\n                x = lm.where(hidden, -lm.inf, x)"),),
     ),
+    "the number behind each row's": (
+        "attention_causal",
+        (("col <= lm.iota(sc, axis=0, base=row0)", "col < lm.iota(sc, axis=0, base=row0 + 1)"),
+         ("base=(n - 1 - j) * BN) <= lm.iota(sc, axis=0, base=row0)", "base=(n - 1 - j) * BN) < lm.iota(sc, axis=0, base=row0 + 1)")),
+    ),
+    "a window by its two ends": (
+        "window_sinks",
+        (("            row = lm.iota(x, 0, base=t.m * 128 + 64 * math.index)\n", ""),
+         ("y = lm.where(col <= row and col + WINDOW > row,", "left = lm.iota(x, 0, base=t.m * 128 + 64 * math.index - WINDOW)\n                right = lm.iota(x, 0, base=t.m * 128 + 64 * math.index + 1)\n                y = lm.where(col < right and col > left,")),
+    ),
     "the diagonal is added": ("attention_causal", ((CAUSAL, DIAGONAL + "x = x + lm.where(lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0), -lm.inf, 0.0)"),)),
     "divided where there were rounds": ("paged_decode_gqa", ((INVERSE, "            if lo < hi:\n                o = o * lm.rcp(l)\n"), ("lm.store(Op, o * inv,", "lm.store(Op, o,"))),
     "a choice by the bounds": ("paged_decode_gqa", ((LSE, "lm.where(hi > lo, m + lm.log2(l), -lm.inf)"),)),

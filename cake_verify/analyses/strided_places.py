@@ -1,0 +1,65 @@
+"""Places that step by a stride and never meet: the even columns beside the odd ones, `2 * lm.iota(x, 0)` and `2 * lm.iota(x, 0) + 1`."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from cake_ir.program import Expr, Program
+from cake_ir.types import FragT
+from cake_verify.analyses.runs import defined
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import linear, resolver_of
+
+_Form = tuple[int, dict[str, int]]
+"""A number, and by how much each term moves the place; the elements of the fragment itself are the term `#`."""
+
+
+def never_meet(program: Program, one: int, other: int) -> bool:
+    """Whether two accesses of one tensor leave different rests along some axis, whatever tiles they belong to."""
+    a, b = (s.op.operands.get("coords") for s in (_site(program, one), _site(program, other)))
+    if not isinstance(a, tuple) or not isinstance(b, tuple) or len(a) != len(b):
+        return False
+    for x, y in zip(a, b, strict=True):
+        if isinstance(x.type, FragT) and isinstance(y.type, FragT):
+            mine, theirs = _form(program, _site(program, one).role.name, x), _form(program, _site(program, other).role.name, y)
+            if mine is not None and theirs is not None:
+                common = gcd(*mine[1].values(), *theirs[1].values())
+                if common and (mine[0] - theirs[0]) % common:
+                    return True
+    return False
+
+
+def _site(program: Program, op: int) -> Site:
+    return next(s for s in sites(program).ops if s.op.id == op)
+
+
+def _form(program: Program, role: str, e: Expr) -> _Form | None:
+    """A coordinate as a sum of numbers of its elements and of scalars; None where it is none."""
+    if not isinstance(e.type, FragT):
+        constant, terms = linear(resolver_of(program, role)(e))
+        return constant, dict(terms)
+    e = defined(program, role, e)
+    if e.op == "iota":
+        start = _form(program, role, e.args[1]) if len(e.args) > 1 else (0, {})
+        return None if start is None else (start[0], {**start[1], "#": 1})
+    if e.op == "cast":
+        return _form(program, role, e.args[0])
+    if e.op in ("add", "sub"):
+        left, right = (_form(program, role, a) for a in e.args)
+        return None if left is None or right is None else _sum(left, right, 1 if e.op == "add" else -1)
+    if e.op in ("mul", "shl"):
+        for x, by in (e.args, e.args[::-1])[: 1 if e.op == "shl" else 2]:
+            n = by.attrs.get("value") if by.op == "const" else None
+            if isinstance(n, int) and (form := _form(program, role, x)) is not None:
+                return _sum((0, {}), form, n if e.op == "mul" else 1 << n)
+    return None
+
+
+def _sum(left: _Form, right: _Form, times: int) -> _Form:
+    terms = dict(left[1])
+    for name, n in right[1].items():
+        terms[name] = terms.get(name, 0) + times * n
+    return left[0] + times * right[0], terms
+
+
+__all__ = ["never_meet"]
