@@ -25,5 +25,11 @@ def assumed(assumes: tuple[Assume, ...], name: str) -> tuple[float, float, int]:
     return lo, hi, mod
 
 
+def equals(assumes: tuple[Assume, ...], name: str) -> list[Expr]:
+    """What a scalar is assumed to be equal to."""
+    found = [c.args for a in assumes for c in stated(a.cond) if c.op == "eq"]
+    return [y for pair in found for x, y in (pair, pair[::-1]) if _is_param(x, name)]
+
+
 def _is_param(e: Expr, name: str) -> bool:
     return e.op == "param" and e.attrs["name"] == name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from cake_ir.derive.assumed import assumed
+from cake_ir.derive.assumed import assumed, equals
 from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
@@ -244,6 +244,10 @@ class _Evaluator:
         if found is None:
             lo, hi, mod = assumed(self.assumes, name)
             found = self.parameters[name] = const(int(lo)) if lo == hi and math.isfinite(lo) else Range(lo, hi, mod, 0)
+            for same in equals(self.assumes, name) if found.exact is None else ():  # what is asked for on the way is the part that is known by now
+                r = self.value(same, _DEPTH)
+                if r.mod > 1 and not r.rem:
+                    found = self.parameters[name] = Range(found.lo, found.hi, math.lcm(found.mod, r.mod), 0)
         return found
 
     def variable(self, name: str, depth: int) -> Range:

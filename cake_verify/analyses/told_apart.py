@@ -1,4 +1,5 @@
-"""Places that step by a stride and never meet: the even columns beside the odd ones, `2 * lm.iota(x, 0)` and `2 * lm.iota(x, 0) + 1`."""
+"""Accesses of one tensor that a text tells apart though memory or fragments place them: strides that never meet, as the even columns beside the odd ones
+(`2 * lm.iota(x, 0)` and `2 * lm.iota(x, 0) + 1`), and two arms of a branch that store to the same place, of which each round takes one."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.runs import defined
 from cake_verify.analyses.sites import Site, sites
-from cake_verify.analyses.trips import linear, resolver_of
+from cake_verify.analyses.trips import canonical, linear, resolver_of
 
 _Form = tuple[int, dict[str, int]]
 """A number, and by how much each term moves the place; the elements of the fragment itself are the term `#`."""
@@ -27,6 +28,16 @@ def never_meet(program: Program, one: int, other: int) -> bool:
                 if common and (mine[0] - theirs[0]) % common:
                     return True
     return False
+
+
+def one_of_two(program: Program, one: int, other: int) -> bool:
+    """Whether two accesses are the arms of one branch, at the same coordinates: together they are one access, which the branch only says how to make."""
+    a, b = _site(program, one), _site(program, other)
+    x, y, resolve = a.op.operands.get("coords"), b.op.operands.get("coords"), resolver_of(program, a.role.name)
+    if a.role is not b.role or a.loops != b.loops or not isinstance(x, tuple) or not isinstance(y, tuple) or [canonical(resolve(e)) for e in x] != [canonical(resolve(e)) for e in y]:
+        return False
+    arms = {id(branch): arm for branch, arm in a.branches()}
+    return any(arms.get(id(branch), arm) is not arm for branch, arm in b.branches())
 
 
 def _site(program: Program, op: int) -> Site:
@@ -62,4 +73,4 @@ def _sum(left: _Form, right: _Form, times: int) -> _Form:
     return left[0] + times * right[0], terms
 
 
-__all__ = ["never_meet"]
+__all__ = ["never_meet", "one_of_two"]
