@@ -1,5 +1,6 @@
 """Accesses of one tensor that a text tells apart though memory or fragments place them: strides that never meet, as the even columns beside the odd ones
-(`2 * lm.iota(x, 0)` and `2 * lm.iota(x, 0) + 1`), and two arms of a branch that store to the same place, of which each round takes one."""
+(`2 * lm.iota(x, 0)` and `2 * lm.iota(x, 0) + 1`), two arms of a branch that store to the same place, of which each round takes one, and elements in
+front of an end beside what lies there."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from math import gcd
 from cake_ir.program import Expr, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.runs import defined
-from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of
 
 _Form = tuple[int, dict[str, int]]
@@ -38,6 +39,28 @@ def one_of_two(program: Program, one: int, other: int) -> bool:
         return False
     arms = {id(branch): arm for branch, arm in a.branches()}
     return any(arms.get(id(branch), arm) is not arm for branch, arm in b.branches())
+
+
+def in_front(program: Program, one: int, other: int) -> bool:
+    """Whether in one tile the one goes through elements up to an end (`for i in lm.range(n)`), and the other is at that end or behind it."""
+    return _up_to(program, _site(program, one), _site(program, other)) or _up_to(program, _site(program, other), _site(program, one))
+
+
+def _up_to(program: Program, a: Site, b: Site) -> bool:
+    x, y, resolve = a.op.operands.get("coords"), b.op.operands.get("coords"), resolver_of(program, a.role.name)
+    if a.role is not b.role or not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y):
+        return False
+    for k, (e, at) in enumerate(zip(x, y, strict=True)):
+        constant, terms = linear(resolve(e)) if not isinstance(e.type, FragT) and not isinstance(at.type, FragT) else (0, {})
+        loop = next((s for s in a.loops if terms.get(f"?{s.var}", 0) > 0 and s.hi is not None and s not in b.loops), None)
+        if loop is None or loop.hi is None:
+            continue
+        each, rest = terms[f"?{loop.var}"], {t: n for t, n in terms.items() if t != f"?{loop.var}"}
+        last = _sum((constant + covered(a.op, k) - each - 1, rest), linear(resolve(loop.hi)), each)  # the last element of the last round
+        gap, more = _sum(linear(resolve(at)), last, -1)
+        if gap > 0 and not any(more.values()):
+            return True
+    return False
 
 
 def _site(program: Program, op: int) -> Site:
@@ -73,4 +96,4 @@ def _sum(left: _Form, right: _Form, times: int) -> _Form:
     return left[0] + times * right[0], terms
 
 
-__all__ = ["never_meet", "one_of_two"]
+__all__ = ["in_front", "never_meet", "one_of_two"]

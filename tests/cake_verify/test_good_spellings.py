@@ -28,6 +28,7 @@ NO_KEYS_BEHIND = "x = lm.where(lm.iota(sc, axis=1, base=j * BN) < S, sc, -lm.inf
 
 GOOD: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "a mask that is added": ("attention_mma_sync", ((NO_KEYS_BEHIND, "x = sc + lm.where(lm.iota(sc, axis=1, base=j * BN) < S, 0.0, -1e30)"),)),
+    "a mask of ones and zeros from memory": ("prefix_attention_sm80", (("x = lm.where(keep != 0, z * scale, -lm.inf)", "x = z * scale + (lm.cast(keep, lm.f32) - 1.0) * 1e30"),)),
     "a mask by the distance as a number": ("flash_alibi", (("col <= row", "away <= 0.0"),)),
     "columns behind the row left out": ("attention_causal", ((CAUSAL, DIAGONAL + "x = lm.where(lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0), -lm.inf, x)"),)),
     "columns behind the row left out by name": (

@@ -234,10 +234,8 @@ class _Flow:
 
     def masked(self, e: Expr) -> bool:
         """Whether `e` is infinite, or as good as that, exactly where it was masked, so that a sum with it is too."""
-        if e.op == "where":
-            return self.by_position(e.args[0]) and any(
-                x.op == "const" and abs(float(x.attrs["value"])) >= _FAR for x in e.args[1:]  # type: ignore[arg-type]  # a number by its type
-            )
+        if e.op in ("where", "mul"):  # a choice, or zero and one times a number
+            return self.by_position(e) and any(x.op == "const" and abs(float(x.attrs["value"])) >= _FAR for x in e.parts())  # type: ignore[arg-type]  # a number by its type
         return e.op == "var" and e.attrs["name"] in self.infinite
 
     def by_position(self, mask: Expr) -> bool:
