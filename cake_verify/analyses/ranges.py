@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 
 from cake_ir.derive.assumed import assumed, equals
+from cake_ir.derive.bits import BITS, counted
 from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
@@ -211,6 +212,9 @@ class _Evaluator:
         op = e.op
         if op in _BINARY:
             return _BINARY[op](self.value(e.args[0], depth - 1), self.value(e.args[1], depth - 1))
+        if op in BITS:
+            found = counted(e)
+            return ANY if found is None else _BINARY[found[0]](self.value(found[1], depth - 1), const(found[2]))
         if op == "neg":
             return add(const(0), self.value(e.args[0], depth - 1), -1)
         if op == "select":

@@ -104,7 +104,7 @@ def _counted(program: Program, s: Site, name: str) -> Expr | None:
         return None
     for own, added in (step.args, step.args[::-1]):
         added = defined(program, s.role.name, added)
-        if own.op == "var" and own.attrs["name"] == name and added.op == "reduce" and added.attrs.get("op") == "add":
+        if own.op == "var" and own.attrs["name"] == name and (added.op == "sum" or (added.op == "reduce" and added.attrs.get("op") == "add")):
             return added.args[0]
     return None
 

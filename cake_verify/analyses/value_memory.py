@@ -119,7 +119,8 @@ class MemoryValues(ValueState):
                 if _across(row, to_row, to_col, product, col) or _across(col, to_col, to_row, product, row):
                     self.clash("transposed", op, m, v, 0, row or col, to_row or to_col)
                     continue
-                gone = next((to for label, to in ((row, to_row), (col, to_col)) if product and not label and to and SUMMED + to[0] in product and to[0] not in product), None)
+                sides = ((row, to_row, col or to_col), (col, to_col, row or to_row))  # where the other side has no name at either end, either side may be the one that was summed
+                gone = next((to for label, to, beside in sides if product and not label and to and beside and SUMMED + to[0] in product and to[0] not in product), None)
                 if gone is not None:
                     self.clash("summed", op, m, v, 0, gone, gone)
                     continue

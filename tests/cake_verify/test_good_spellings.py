@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bench.verify import said_otherwise
 from bench.verify.cases import CASES
 from bench.verify.sight import verdict_of
+from cake_verify import verify_text
 
 CAUSAL = """            col = lm.iota(sc, axis=1, base=(n - 1) * BN)
             seen = col < S
@@ -62,6 +64,29 @@ def test_said_in_other_words(name: str, edits: tuple[tuple[str, str], ...]) -> N
         text = text.replace(old, new)
     verdict = verdict_of(text, name)[0]
     assert verdict.verdict == "pass", [d.message for d in verdict.diagnostics if d.severity == "error"]
+
+
+WAYS = [
+    ("gemm_serial_k", "powers of two by bits"), ("gemm_k_grouped", "powers of two by bits"), ("fp8_two_rings", "powers of two by bits"), ("ssd_chunk_out", "powers of two by bits"),
+    ("ring_attention_step", "sums as reductions"), ("moe_align_fill", "sums as reductions"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "way"), WAYS)
+def test_operations_that_are_one(name: str, way: str) -> None:
+    text, verdict = said_otherwise.verdict(CASES[name], way)
+    assert text != said_otherwise.ast.unparse(said_otherwise.ast.parse(CASES[name].text())) and verdict.verdict == "pass"
+
+
+def test_axes_that_are_numbers_have_no_name() -> None:
+    case = CASES["gated_linear_attention"]
+    text = case.text().replace('"DV"', "128").replace('"DK"', "64").replace('"C", 64', "64, 64").replace('"C", "C"', "64, 64")
+    assert text != case.text() and verify_text(text, target=case.target, outputs=case.outputs()).verdict == "pass"
+
+
+def test_a_chain_of_parts_in_an_order_made_by_hand() -> None:
+    text = CASES["gemm_serial_k"].text().replace("coords=(t.n * BN, t.m * 64), ", "coords=(t.n * BN, row), ").replace("            total = acc", "            row = (t.m // 2 * 2 + t.m % 2) * 64\n            total = acc")
+    assert verify_text(text).verdict == "pass"
 
 
 BAD = {

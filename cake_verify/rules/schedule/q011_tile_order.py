@@ -10,7 +10,7 @@ from cake_ir.program import Expr, If, Program
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, parameters, positions
-from cake_verify.analyses.sites import Site, stores_by_tensor
+from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -38,7 +38,7 @@ PAGE = Page(
     why="Orders that group rows for the cache are right for whole groups. The last group is narrower: without a clamp its tiles lie outside the tensor, and those inside are never written.",
     failing=edit(_ORDER, ("width = lm.min(G, ROWS - first)", "width = G")),
     passing=_ORDER,
-    limits="Tried on small arguments that keep every `lm.assume`. Linear coordinates are Q001. Masked stores, stores of some rows, and tensors with several stores are only looked at for places written twice.",
+    limits="Tried on small arguments that keep every `lm.assume`. Linear coordinates are Q001. Where the launch reads the tensor too, several tiles may write one place. Masked stores, stores of some rows, and tensors with several stores are only looked at for places written twice.",
 )
 
 
@@ -85,13 +85,18 @@ def _run(program: Program, s: Site, at: tuple[Expr, ...], args: dict[str, int], 
         if not all([isinstance(v, int) for v in (*corner, *named)]):
             return None
         other = written.setdefault((*corner, *named), p)
-        if other.tile != p.tile and other.inside and p.inside and s.op.operands.get("mask") is None:
+        if other.tile != p.tile and other.inside and p.inside and s.op.operands.get("mask") is None and not _added_to(program, tensor.name):
             return Fault("Q011", f"tiles {_tile(other)} and {_tile(p)} both write `{tensor.name}` at {_place(corner)}{_given(args, names)}", span, (), help, (),
                          {"first": list(other.tile), "second": list(p.tile)})  # fmt: skip
     hole = (_hole(program, s, set(written), args, len(executions)) or _ragged(s, set(written))) if alone and written and not read else None
     if hole is not None:
         return Fault("Q011", f"no tile writes `{tensor.name}` at {_place(hole)}{_given(args, names)}", span, ((tensor.span, "declared here"),), help, (), {"tiles": len(written), "place": list(hole)})
     return None
+
+
+def _added_to(program: Program, tensor: str) -> bool:
+    """Whether the launch reads a tensor too, so that a later tile may add to what it finds."""
+    return any(s.op.attrs.get("tensor") == tensor for s in sites(program).of("load", "ld", "tma_load", "cp_async", "bulk_load"))
 
 
 def _hole(program: Program, s: Site, written: set[tuple[int, ...]], args: dict[str, int], tiles: int) -> tuple[int, ...] | None:
