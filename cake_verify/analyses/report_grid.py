@@ -14,7 +14,7 @@ from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Access, B
 from cake_verify.analyses.grid_walk import GridRun
 from cake_verify.analyses.running_places import apart
 from cake_verify.analyses.state import Member
-from cake_verify.analyses.told_apart import in_front, never_meet, one_of_two
+from cake_verify.analyses.told_apart import in_front, never_meet, one_of_two, shares
 from cake_verify.analyses.trips import written
 from cake_verify.analyses.words import call
 
@@ -50,7 +50,7 @@ def _open_ones(run: GridRun) -> list[tuple[str, Access, Access]]:
         if not apart(program, old.op, now.op, old.tile == now.tile)
         and not never_meet(program, old.op, now.op)
         and not (old.told and now.told and one_of_two(program, old.op, now.op))
-        and not (old.tile == now.tile and in_front(program, old.op, now.op))
+        and not ((old.op != now.op or old.member is now.member) and in_front(program, old.op, now.op) if old.tile == now.tile else shares(program, old.op, now.op))
     ]
 
 

@@ -1,12 +1,12 @@
 """Accesses of one tensor that a text tells apart though memory or fragments place them: strides that never meet, as the even columns beside the odd ones
-(`2 * lm.iota(x, 0)` and `2 * lm.iota(x, 0) + 1`), two arms of a branch that store to the same place, of which each round takes one, and elements in
-front of an end beside what lies there."""
+(`2 * lm.iota(x, 0)` and `2 * lm.iota(x, 0) + 1`), two arms of a branch that store to the same place, of which each round takes one, elements in front of
+an end beside what lies there, and shares between sums of offsets."""
 
 from __future__ import annotations
 
 from math import gcd
 
-from cake_ir.program import Expr, Program
+from cake_ir.program import AssumeValues, Expr, For, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.runs import defined
 from cake_verify.analyses.sites import Site, covered, sites
@@ -42,7 +42,10 @@ def one_of_two(program: Program, one: int, other: int) -> bool:
 
 
 def in_front(program: Program, one: int, other: int) -> bool:
-    """Whether in one tile the one goes through elements up to an end (`for i in lm.range(n)`), and the other is at that end or behind it."""
+    """Whether in one tile the one goes through elements up to an end (`for i in lm.range(n)`), and the other is at that end or behind it; two rounds of one
+    loop, whether it goes on by as many elements as it touches."""
+    if one == other:
+        return _steps_on(program, _site(program, one))
     return _up_to(program, _site(program, one), _site(program, other)) or _up_to(program, _site(program, other), _site(program, one))
 
 
@@ -51,16 +54,57 @@ def _up_to(program: Program, a: Site, b: Site) -> bool:
     if a.role is not b.role or not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y):
         return False
     for k, (e, at) in enumerate(zip(x, y, strict=True)):
-        constant, terms = linear(resolve(e)) if not isinstance(e.type, FragT) and not isinstance(at.type, FragT) else (0, {})
-        loop = next((s for s in a.loops if terms.get(f"?{s.var}", 0) > 0 and s.hi is not None and s not in b.loops), None)
-        if loop is None or loop.hi is None:
+        if isinstance(e.type, FragT) or isinstance(at.type, FragT):
             continue
-        each, rest = terms[f"?{loop.var}"], {t: n for t, n in terms.items() if t != f"?{loop.var}"}
-        last = _sum((constant + covered(a.op, k) - each - 1, rest), linear(resolve(loop.hi)), each)  # the last element of the last round
+        loop, _, last = _stretch(program, a, e, k)
+        if loop is None or loop in b.loops:
+            continue
         gap, more = _sum(linear(resolve(at)), last, -1)
-        if gap > 0 and not any(more.values()):
+        if gap > 0 and all(not n or (n > 0 and any(t == f"?{s.var}" and s.lo is not None and linear(s.lo) == (0, {}) for s in b.loops)) for t, n in more.items()):
             return True
     return False
+
+
+def _steps_on(program: Program, s: Site) -> bool:
+    coords, rounds = s.op.operands.get("coords"), [x for x in s.loops if x.kind != "tiles"]
+    if not isinstance(coords, tuple) or len(rounds) != 1:
+        return False
+    forms = [(k, linear(resolver_of(program, s.role.name)(e))[1]) for k, e in enumerate(coords) if not isinstance(e.type, FragT)]
+    return any(terms.get(f"?{rounds[0].var}", 0) >= covered(s.op, k) for k, terms in forms)
+
+
+def _stretch(program: Program, s: Site, e: Expr, axis: int) -> tuple[For | None, _Form, _Form]:
+    """The loop from 0 on that a coordinate goes along with, if one does, its first element and its last."""
+    constant, terms = linear(resolver_of(program, s.role.name)(e))
+    loop = next((x for x in s.loops if terms.get(f"?{x.var}", 0) > 0 and x.lo is not None and x.hi is not None and linear(x.lo) == (0, {})), None)
+    if loop is None or loop.hi is None:
+        return None, (constant, terms), (constant + covered(s.op, axis) - 1, terms)
+    each, rest = terms[f"?{loop.var}"], {t: n for t, n in terms.items() if t != f"?{loop.var}"}
+    return loop, (constant, rest), _sum((constant + covered(s.op, axis) - each - 1, rest), linear(resolver_of(program, s.role.name)(loop.hi)), each)
+
+
+def shares(program: Program, one: int, other: int) -> bool:
+    """Whether in two tiles both stay between sums of sorted offsets at the tile's number and at the next one, `A[b] + B[b]` and `A[b + 1] + B[b + 1]`."""
+    a, b = _site(program, one), _site(program, other)
+    x, y = a.op.operands.get("coords"), b.op.operands.get("coords")
+    if not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y):
+        return False
+    return any((mine := _between(program, a, e, k)) is not None and mine == _between(program, b, at, k) for k, (e, at) in enumerate(zip(x, y, strict=True)))
+
+
+def _between(program: Program, s: Site, e: Expr, axis: int) -> tuple[str, ...] | None:
+    """The tables of which a tile's share lies between the sums of two neighbouring elements, as the number of the tile counts them."""
+    tiles = [program.schedulers[str(x.scheduler)] for x in s.loops if x.kind == "tiles"]
+    if isinstance(e.type, FragT) or len(tiles) != 1 or len(tiles[0].names) != 1:
+        return None
+    (name,) = tiles[0].names
+    _, (low, first), (high, last) = _stretch(program, s, e, axis)
+    here, there = f"[tile.{name}]", f"[(tile.{name}+1)]"
+    if low < 0 or high >= 0 or any(n and (n != 1 or not t.endswith((here, there))) for form in (first, last) for t, n in form.items()):
+        return None
+    tables = sorted(t.partition("[")[0] for t, n in first.items() if n)
+    known = {d.tensor for d in program.decls if isinstance(d, AssumeValues) and d.sorted}
+    return tuple(tables) if tables and known.issuperset(tables) and tables == sorted(t.partition("[")[0] for t, n in last.items() if n) else None
 
 
 def _site(program: Program, op: int) -> Site:
@@ -96,4 +140,4 @@ def _sum(left: _Form, right: _Form, times: int) -> _Form:
     return left[0] + times * right[0], terms
 
 
-__all__ = ["in_front", "never_meet", "one_of_two"]
+__all__ = ["in_front", "never_meet", "one_of_two", "shares"]

@@ -44,7 +44,52 @@ def decode(lm, Q: LM.gmem2d[LM.f32, "B", 128], KNEW: LM.gmem2d[LM.f32, "B", 128]
             lm.store(Y, lm.sum(q * fresh, axis=0), coords=(n, t.b))
 '''
 
-GOOD = {"a branch asks": HEAD + ASKED + TAIL, "a low number": HEAD + LOW + TAIL, "behind what is read": DECODE}
+CONCAT = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def concat(lm, A: LM.gmem2d[LM.f32, "TA", 128], CA: LM.gmem1d[LM.i32, "B1"].const, X: LM.gmem2d[LM.f32, "TX", 128], CX: LM.gmem1d[LM.i32, "B1"].const, Y: LM.gmem2d[LM.f32, "TY", 128], TA: LM.i32, TX: LM.i32, TY: LM.i32, B: LM.i32, B1: LM.i32):
+    """Each sequence of A, then that of X behind it."""
+    lm.launch(grid="tiles")
+    lm.assume(B1 == B + 1 and TY == TA + TX)
+    lm.assume_values(CA, 0, TA + 1, sorted=True)
+    lm.assume_values(CX, 0, TX + 1, sorted=True)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(B,), names=("b",))
+    with work:
+        for t in lm.tiles(sched):
+            a0, x0 = lm.ld(CA, t.b), lm.ld(CX, t.b)
+            na, nx = lm.ld(CA, t.b + 1) - a0, lm.ld(CX, t.b + 1) - x0
+            for i in lm.range(na):
+                lm.store(Y, lm.load(A, coords=(0, a0 + i), shape=(128,)), coords=(0, a0 + x0 + i))
+            for i in lm.range(nx):
+                lm.store(Y, lm.load(X, coords=(0, x0 + i), shape=(128,)), coords=(0, a0 + x0 + na + i))
+'''
+
+SEGMENTS = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def sums(lm, X: LM.gmem2d[LM.f32, "T", 128], SEG: LM.gmem1d[LM.i32, "T"].const, Y: LM.gmem2d[LM.f32, "S", 128].zeroed, T: LM.i32, S: LM.i32):
+    """Sorted segments: a sum goes out when the segment changes."""
+    lm.launch(grid="tiles")
+    lm.assume(T % 32 == 0)
+    lm.assume_values(SEG, 0, S, sorted=True)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(T // 32,), names=("t",))
+    with work:
+        for t in lm.tiles(sched):
+            acc = lm.frag(shape=(128,), dtype=lm.f32, form="vec", init=0.0)
+            for i in lm.range(32):
+                r = t.t * 32 + i
+                acc = acc + lm.load(X, coords=(0, r), shape=(128,), like=acc)
+                s = lm.ld(SEG, r)
+                last = i == 31
+                if last:
+                    lm.atomic(Y, acc, coords=(0, s), order="any")
+                else:
+                    if lm.ld(SEG, r + 1) != s:
+                        lm.atomic(Y, acc, coords=(0, s), order="any")
+                        acc = acc * 0.0
+'''
+
+GOOD = {"one sequence behind the other": CONCAT, "sorted segments": SEGMENTS, "a branch asks": HEAD + ASKED + TAIL, "a low number": HEAD + LOW + TAIL, "behind what is read": DECODE}
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -56,6 +101,15 @@ def test_right_kernels_pass(name: str) -> None:
 def test_a_branch_on_something_else_asks_nothing() -> None:
     text = HEAD + ASKED.replace("if at < n:", "if N > 64:") + TAIL
     assert [d.code for d in verify_text(text).errors] == ["D077"]
+
+
+def test_sequences_that_are_shifted_by_a_row_are_not_decided() -> None:
+    assert verify_text(CONCAT.replace("a0 + x0 + na + i", "a0 + x0 + na - 1 + i")).verdict != "pass"
+    assert verify_text(CONCAT.replace("(CX, 0, TX + 1, sorted=True)", "(CX, 0, TX + 1)")).verdict != "pass"
+
+
+def test_members_that_write_one_row_are_not_apart() -> None:
+    assert verify_text(CONCAT.replace("lm.role(warps=[0])", "lm.role(warps=range(0, 2), members=2)")).verdict != "pass"
 
 
 def test_what_is_read_up_to_the_new_row_is_not_decided() -> None:
