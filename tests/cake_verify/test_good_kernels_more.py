@@ -92,6 +92,42 @@ def sums(lm, X: LM.gmem2d[LM.f32, "T", 128], SEG: LM.gmem1d[LM.i32, "T"].const, 
 GOOD = {"one sequence behind the other": CONCAT, "sorted segments": SEGMENTS, "a branch asks": HEAD + ASKED + TAIL, "a low number": HEAD + LOW + TAIL, "behind what is read": DECODE}
 
 
+COPY = '''
+@cake.schedule(target="sm_90a")
+def copy(lm, X: LM.tma2d[LM.bf16, "M", "K"], Y: LM.gmem2d[LM.bf16, "M", "K"], M: LM.i32, K: LM.i32, A: LM.i32, B: LM.i32, C: LM.i32):
+    lm.launch(grid="persistent")
+    lm.assume(ASSUME)
+    pool = lm.smem(3 * 8192)
+    tile = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, stage=3, swizzle="128b")
+    math = lm.role(warps=range(0, 4))
+    load = lm.role(warps=range(4, 5))
+    ring = lm.pipeline(stages=3)
+    full = lm.barrier(pipeline=ring, prod=[load], cons=[math], arrive="tx")
+    empty = lm.barrier(pipeline=ring, prod=[math], cons=[load], arrive="warp", primed=True)
+    sched = lm.scheduler(kind="static", tiles=(lm.cdiv(M, 64),), names=("m",))
+    kt = lm.cdiv(K, 64)
+    with load:
+        for t in lm.tiles(sched):
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                tile.tma_load(X, coords=(k * 64, t.m * 64), stage=s, barrier=full)
+    with math:
+        for t in lm.tiles(sched):
+            for k in lm.range(kt):
+                s = lm.step(ring)
+                lm.wait(full, stage=s)
+                x = tile[s].load(form="acc")
+                lm.arrive(empty, stage=s)
+                lm.store(Y, x, coords=(k * 64, t.m * 64), clip=True)
+'''
+
+
+@pytest.mark.parametrize("assumed", ["K < A and A < B and B < C and K % 8 == 0 and C < 4096", "K - A >= 64 and A >= 64 and K % 8 == 0", "A <= K and K <= A + 64 and K % 8 == 0"])
+def test_assumptions_that_tie_arguments_are_kept(assumed: str) -> None:
+    assert verify_text(COPY.replace("ASSUME", assumed)).verdict == "pass"
+
+
 @pytest.mark.parametrize("name", GOOD)
 def test_right_kernels_pass(name: str) -> None:
     verdict = verify_text(GOOD[name])

@@ -26,11 +26,23 @@ BY_ARM = """            row = t.b * HQ + t.h * G
             else:
                 lm.store(Op, o, coords=(0, t.s, row + lm.iota(o, 0)), mask=lm.in_bounds(o, G, 128))
                 lm.store(Lse, m, coords=(t.s, row + lm.iota(scores, 0)), mask=lm.iota(scores, 0) < G)"""
+ROUND = """                s = lm.step(ring)
+                lm.wait(empty, stage=s)
+                box.send(mine, cta=(lm.cta_rank() + 1) % PARTS, barrier=full, stage=s)
+                lm.wait(full, stage=s)
+                mine = box[s].load(form="vec", like=mine)
+                lm.arrive(empty, stage=s)
+                total = total + mine
+"""
 NO_KEYS_BEHIND = "x = lm.where(lm.iota(sc, axis=1, base=j * BN) < S, sc, -lm.inf)"
 
 GOOD: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "a mask that is added": ("attention_mma_sync", ((NO_KEYS_BEHIND, "x = sc + lm.where(lm.iota(sc, axis=1, base=j * BN) < S, 0.0, -1e30)"),)),
     "a mask of ones and zeros from memory": ("prefix_attention_sm80", (("x = lm.where(keep != 0, z * scale, -lm.inf)", "x = z * scale + (lm.cast(keep, lm.f32) - 1.0) * 1e30"),)),
+    "rounds of which the first sends nothing": (
+        "allgather_ring",
+        (("            for h in lm.range(PARTS - 1):\n" + ROUND, "            for h in lm.range(PARTS):\n                if h > 0:\n" + ROUND.replace("                ", "                    ")),),
+    ),
     "a mask by the distance as a number": ("flash_alibi", (("col <= row", "away <= 0.0"),)),
     "columns behind the row left out": ("attention_causal", ((CAUSAL, DIAGONAL + "x = lm.where(lm.iota(sc, axis=1, base=(n - 1) * BN) > lm.iota(sc, axis=0, base=row0), -lm.inf, x)"),)),
     "columns behind the row left out by name": (
