@@ -50,7 +50,7 @@ def in_front(program: Program, one: int, other: int) -> bool:
 
 
 def _up_to(program: Program, a: Site, b: Site) -> bool:
-    x, y, resolve = a.op.operands.get("coords"), b.op.operands.get("coords"), resolver_of(program, a.role.name)
+    x, y, _resolve = a.op.operands.get("coords"), b.op.operands.get("coords"), resolver_of(program, a.role.name)
     if a.role is not b.role or not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y):
         return False
     for k, (e, at) in enumerate(zip(x, y, strict=True)):
@@ -59,8 +59,8 @@ def _up_to(program: Program, a: Site, b: Site) -> bool:
         loop, _, last = _stretch(program, a, e, k)
         if loop is None or loop in b.loops:
             continue
-        gap, more = _sum(linear(resolve(at)), last, -1)
-        if gap > 0 and all(not n or (n > 0 and any(t == f"?{s.var}" and s.lo is not None and linear(s.lo) == (0, {}) for s in b.loops)) for t, n in more.items()):
+        gap, more = _sum(_stretch(program, b, at, k)[1], last, -1)
+        if gap > 0 and not any(more.values()):
             return True
     return False
 
@@ -74,13 +74,14 @@ def _steps_on(program: Program, s: Site) -> bool:
 
 
 def _stretch(program: Program, s: Site, e: Expr, axis: int) -> tuple[For | None, _Form, _Form]:
-    """The loop from 0 on that a coordinate goes along with, if one does, its first element and its last."""
-    constant, terms = linear(resolver_of(program, s.role.name)(e))
-    loop = next((x for x in s.loops if terms.get(f"?{x.var}", 0) > 0 and x.lo is not None and x.hi is not None and linear(x.lo) == (0, {})), None)
-    if loop is None or loop.hi is None:
+    """The loop that a coordinate goes along with, if one does, its first element and its last."""
+    resolve = resolver_of(program, s.role.name)
+    constant, terms = linear(resolve(e))
+    loop = next((x for x in s.loops if terms.get(f"?{x.var}", 0) > 0 and x.lo is not None and x.hi is not None), None)
+    if loop is None or loop.lo is None or loop.hi is None:
         return None, (constant, terms), (constant + covered(s.op, axis) - 1, terms)
     each, rest = terms[f"?{loop.var}"], {t: n for t, n in terms.items() if t != f"?{loop.var}"}
-    return loop, (constant, rest), _sum((constant + covered(s.op, axis) - each - 1, rest), linear(resolver_of(program, s.role.name)(loop.hi)), each)
+    return loop, _sum((constant, rest), linear(resolve(loop.lo)), each), _sum((constant + covered(s.op, axis) - each - 1, rest), linear(resolve(loop.hi)), each)
 
 
 def shares(program: Program, one: int, other: int) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench.verify.cases import CASES
+from bench.verify.sight import verdict_of
 from cake_verify import verify_text
 from cake_verify.rules.consistency.d077_no_maximum_yet import PAGE
 
@@ -126,6 +128,64 @@ def copy(lm, X: LM.tma2d[LM.bf16, "M", "K"], Y: LM.gmem2d[LM.bf16, "M", "K"], M:
 @pytest.mark.parametrize("assumed", ["K < A and A < B and B < C and K % 8 == 0 and C < 4096", "K - A >= 64 and A >= 64 and K % 8 == 0", "A <= K and K <= A + 64 and K % 8 == 0"])
 def test_assumptions_that_tie_arguments_are_kept(assumed: str) -> None:
     assert verify_text(COPY.replace("ASSUME", assumed)).verdict == "pass"
+
+
+LAGGING = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def copy(lm, X: LM.gmem2d[LM.f32, "T", 256], Y: LM.gmem2d[LM.f32, "T", 256], T: LM.i32):
+    \"\"\"Each round loads a row and stores the one before.\"\"\"
+    lm.launch(grid="tiles")
+    lm.assume(T % 4 == 0)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(T // 4,), names=("r",))
+    with work:
+        for t in lm.tiles(sched):
+            x = lm.load(X, coords=(0, t.r * 4), shape=(256,))
+            for i in lm.range(1, 6):
+                if i > 1:
+                    lm.store(Y, x, coords=(0, t.r * 4 + i - 2))
+                    if i < 5:
+                        x = lm.load(X, coords=(0, t.r * 4 + i - 1), shape=(256,))
+"""
+
+PROLOGUE = """
+@cake.schedule(target=("sm_80", "sm_90a"))
+def sums(lm, X: LM.gmem2d[LM.f32, "SLOTS", 256], WHERE: LM.gmem1d[LM.i32, "N"].const, Y: LM.gmem2d[LM.f32, "T", 256], SLOTS: LM.i32, N: LM.i32, T: LM.i32, TOP: LM.i32):
+    \"\"\"One name for a number from memory, in two loops.\"\"\"
+    lm.launch(grid="tiles")
+    lm.assume(N == T * TOP)
+    lm.assume_values(WHERE, -1, SLOTS)
+    work = lm.role(warps=[0])
+    sched = lm.scheduler(kind="grid", tiles=(T,), names=("t",))
+    with work:
+        for t in lm.tiles(sched):
+            total = lm.frag(shape=(256,), dtype=lm.f32, form="vec", init=0.0)
+            for k in lm.range(TOP // 2):
+                slot = lm.ld(WHERE, t.t * TOP + k)
+                if slot >= 0:
+                    total = total + lm.load(X, coords=(0, slot), shape=(256,), like=total)
+            for k in lm.range(TOP // 2, TOP):
+                slot = lm.ld(WHERE, t.t * TOP + k)
+                if slot >= 0:
+                    total = total - lm.load(X, coords=(0, slot), shape=(256,), like=total)
+            lm.store(Y, total, coords=(0, t.t))
+"""
+
+LATE = COPY.replace("ASSUME", "K % 8 == 0").replace("                lm.arrive(empty, stage=s)\n", "                if k > 0:\n                    lm.arrive(empty, stage=s.prev())\n") + "            if kt > 0:\n                lm.arrive(empty, stage=lm.at(ring))\n"
+
+
+def test_rounds_that_a_branch_chooses() -> None:
+    assert verify_text(LAGGING).verdict == "pass"
+    assert verify_text(PROLOGUE).verdict == "pass"
+    assert verify_text(LATE).verdict == "pass"
+
+
+def test_a_copy_a_round_late_goes_on_behind_the_first_tiles() -> None:
+    case = CASES["router_topk_fused"]
+    head, loop = case.text().split("            for k in lm.range(kt):\n")
+    body, tail = loop.split("            lm.cp_wait(pending=0)\n")
+    late = "            for i in lm.range(kt + 1):\n                if i > 0:\n                    k = i - 1\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    assert verdict_of(head + late + "            lm.cp_wait(pending=0)\n" + tail, case.name)[0].verdict == "pass"
 
 
 @pytest.mark.parametrize("name", GOOD)
