@@ -20,8 +20,11 @@ LONGEST = 64
 
 
 def _once(loop: trips.Loop) -> bool:
-    """Whether a loop goes over what is left behind whole tiles, `lm.range(N // 128, lm.cdiv(N, 128))`: once at most."""
+    """Whether a loop goes over what is left behind whole tiles, `lm.range(N // 128, lm.cdiv(N, 128))`, or behind pairs of rounds, `lm.range(n // 2 * 2, n)`: once at most."""
     lo, hi = loop.lo, loop.hi
+    for half, two in (lo.args, lo.args[::-1]) if lo.op == "mul" else ():
+        if two.attrs.get("value") == 2 and half.op == "floordiv" and half.args[1].attrs.get("value") == 2 and trips.canonical(half.args[0]) == trips.canonical(hi):
+            return True
     return lo.op == "floordiv" and hi.op == "cdiv" and all(trips.canonical(a) == trips.canonical(b) for a, b in zip(lo.args, hi.args, strict=True))
 
 

@@ -8,6 +8,7 @@ from math import gcd
 
 from cake_ir.program import AssumeValues, Expr, For, Program
 from cake_ir.types import FragT
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.runs import defined
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of
@@ -50,19 +51,29 @@ def in_front(program: Program, one: int, other: int) -> bool:
 
 
 def _up_to(program: Program, a: Site, b: Site) -> bool:
-    x, y, _resolve = a.op.operands.get("coords"), b.op.operands.get("coords"), resolver_of(program, a.role.name)
+    x, y = a.op.operands.get("coords"), b.op.operands.get("coords")
     if a.role is not b.role or not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y):
         return False
     for k, (e, at) in enumerate(zip(x, y, strict=True)):
         if isinstance(e.type, FragT) or isinstance(at.type, FragT):
             continue
+        if _in_turn(program, a, b, k):
+            return True
         loop, _, last = _stretch(program, a, e, k)
-        if loop is None or loop in b.loops:
+        if any(x.kind != "tiles" and x in b.loops for x in a.loops) or (loop is not None and loop in b.loops):
             continue
         gap, more = _sum(_stretch(program, b, at, k)[1], last, -1)
         if gap > 0 and not any(more.values()):
             return True
     return False
+
+
+def _in_turn(program: Program, a: Site, b: Site, axis: int) -> bool:
+    """Whether two accesses in one loop take turns along an axis, as the rounds that have been written out two at a time do."""
+    resolve, rounds = resolver_of(program, a.role.name), [x for x in a.loops if x.kind != "tiles"]
+    (first, terms), (second, others) = (linear(resolve(s.op.operands["coords"][axis])) for s in (a, b))  # type: ignore[index]  # asked by the caller
+    each = terms.get(f"?{rounds[0].var}", 0) if len(rounds) == 1 and a.loops == b.loops and terms == others else 0
+    return each > 0 and (second - first) % each >= covered(a.op, axis) and (first - second) % each >= covered(b.op, axis)
 
 
 def _steps_on(program: Program, s: Site) -> bool:
@@ -84,6 +95,20 @@ def _stretch(program: Program, s: Site, e: Expr, axis: int) -> tuple[For | None,
     return loop, _sum((constant, rest), linear(resolve(loop.lo)), each), _sum((constant + covered(s.op, axis) - each - 1, rest), linear(resolve(loop.hi)), each)
 
 
+def by_member(program: Program, one: int, other: int) -> bool:
+    """Whether two members of a role have parts of their own along an axis, by their number alone."""
+    a, b = _site(program, one), _site(program, other)
+    x, y, resolve = a.op.operands.get("coords"), b.op.operands.get("coords"), resolver_of(program, a.role.name)
+    if a.role is not b.role or not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y):
+        return False
+    for k, (e, at) in enumerate(zip(x, y, strict=True)):
+        if not isinstance(e.type, FragT) and not isinstance(at.type, FragT):
+            constant, terms = linear(resolve(e))
+            if (constant, terms) == linear(resolve(at)) and len(terms) == 1 and next(iter(terms)).startswith("role_index") and next(iter(terms.values())) >= max(covered(a.op, k), covered(b.op, k)):
+                return True
+    return False
+
+
 def shares(program: Program, one: int, other: int) -> bool:
     """Whether in two tiles both stay between sums of sorted offsets at the tile's number and at the next one, `A[b] + B[b]` and `A[b + 1] + B[b + 1]`."""
     a, b = _site(program, one), _site(program, other)
@@ -91,6 +116,30 @@ def shares(program: Program, one: int, other: int) -> bool:
     if not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y):
         return False
     return any((mine := _between(program, a, e, k)) is not None and mine == _between(program, b, at, k) for k, (e, at) in enumerate(zip(x, y, strict=True)))
+
+
+def own_sequences(program: Program, one: int, other: int, tiles: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
+    """Whether in two tiles both begin at the running offset of a sequence, each of its own: that a store stays in its sequence is S013's."""
+    a, b = _site(program, one), _site(program, other)
+    x, y = a.op.operands.get("coords"), b.op.operands.get("coords")
+    loops = [loop for loop in a.loops if loop.kind == "tiles"]
+    if not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y) or len(loops) != 1 or loops != [loop for loop in b.loops if loop.kind == "tiles"]:
+        return False
+    names = program.schedulers[str(loops[0].scheduler)].names
+    for e, at in zip(x, y, strict=True):
+        found = {_sequence(program, s, c) for s, c in ((a, e), (b, at))}
+        name = found.pop()
+        if not found and name in names and len(tiles[0]) == len(tiles[1]) == len(names) and tiles[0][names.index(name)] != tiles[1][names.index(name)]:
+            return True
+    return False
+
+
+def _sequence(program: Program, s: Site, e: Expr) -> str:
+    """The field of the tile that numbers the sequence which a coordinate counts from, empty where there is none."""
+    _, terms = linear(resolver_of(program, s.role.name)(e)) if not isinstance(e.type, FragT) else (0, dict[str, int]())
+    read = [t for t in terms if "[" in t]
+    table, _, place = read[0].partition("[") if len(read) == 1 and terms[read[0]] == 1 else ("", "", "")
+    return place.removeprefix("tile.").removesuffix("]") if table in prefix_tensors(program) and place.startswith("tile.") and all(n > 0 for n in terms.values()) else ""
 
 
 def _between(program: Program, s: Site, e: Expr, axis: int) -> tuple[str, ...] | None:
@@ -141,4 +190,4 @@ def _sum(left: _Form, right: _Form, times: int) -> _Form:
     return left[0] + times * right[0], terms
 
 
-__all__ = ["in_front", "never_meet", "one_of_two", "shares"]
+__all__ = ["by_member", "in_front", "never_meet", "one_of_two", "own_sequences", "shares"]

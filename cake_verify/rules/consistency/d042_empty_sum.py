@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of, statements
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import TooMany, arguments, around, declared_values, parameters, positions
 from cake_verify.analyses.running_offsets import prefix_tensors
@@ -68,6 +68,7 @@ def _body(program: Program, role: str, body: tuple[Stmt, ...]) -> Iterator[Fault
             sums = [name for name in zeros if _added(s, name)] if s.kind == "range" else []
             empty.update(dict.fromkeys(sums, s))
         elif isinstance(s, If):
+            zeros -= {t for x in statements((*s.then, *s.orelse)) if isinstance(x, Assign) for t in x.targets}  # a first round by itself may have added to them
             if not empty:
                 yield from _body(program, role, s.then)
                 yield from _body(program, role, s.orelse)

@@ -65,7 +65,8 @@ def _between(program: Program, s: Site, copies: list[Site]) -> Fault | None:
             continue
         last, at, more = max(there), s.op.spans.get("coords", s.op.span), ((loop.head, f"goes on from `{written(loop.var)}` = {spoken(loop.lo)}"),)
         facts: dict[str, object] = {"role": s.role.name, "axis": axis}
-        if first - step not in there and first - 2 * step in there:
+        perhaps = {tile for o in before for tile in _tiles(program, o, axis, step, own[1])}  # also in an arm, as that of a first round by itself
+        if first - step not in perhaps and first - 2 * step in there:
             message = f"{call(s.op)} goes on at {first} of axis {axis}, and the copies in front of the loop end at {first - step}: nothing brings the {step} between"
             return Fault("D067", message, at, ((there[first - 2 * step].op.span, "the last one in front of the loop"), *more), f"go on where they end, {step} sooner", (), facts)
         if first == last and 0 == min(there) != last:  # those in front begin where the tensor does
