@@ -9,6 +9,7 @@ import pytest
 
 from bench.verify.cases import CASES
 from bench.verify.sight import verdict_of
+from cake_verify import verify_text
 from cake_verify.proposals.placed import called
 
 
@@ -86,3 +87,57 @@ def test_the_tile_behind_a_first_round_that_brings_none() -> None:
     old = "                if j + 1 < n:\n                    smem_k.cp_async(K, coords=(0, (j + 1) * BN, t.h))"
     assert old in text
     assert "D067" in [d.code for d in verdict_of(text.replace(old, old.replace("j + 1", "j + 2")), "flash_alibi")[0].errors]
+
+
+CHUNKS = '''
+@cake.schedule(target=("sm_80", "sm_90a"))
+def local(lm, Q: LM.gmem3d[LM.bf16, "BH", "S", 64], K: LM.gmem3d[LM.bf16, "BH", "S", 64], V: LM.gmem3d[LM.bf16, "BH", "S", 64], O: LM.gmem3d[LM.bf16, "BH", "S", 64], BH: LM.i32, S: LM.i32, CHUNK: LM.i32, scale: LM.f32):
+    """Llama 4: causal inside chunks of CHUNK positions."""
+    lm.launch(grid="tiles")
+    lm.assume(S > 0 and CHUNK % 64 == 0 and CHUNK > 0)
+    pool = lm.smem(3 * 8192)
+    qs = pool.view(offset=0, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    ks = pool.view(offset=8192, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    vs = pool.view(offset=16384, shape=(64, 64), dtype=lm.bf16, swizzle="128b")
+    work = lm.role(warps=range(0, 4))
+    meet = lm.named_barrier(work)
+    sched = lm.scheduler(kind="grid", tiles=(lm.cdiv(S, 64), BH), names=("m", "h"))
+    with work:
+        for t in lm.tiles(sched):
+            qs.cp_async(Q, coords=(0, t.m * 64, t.h))
+            lm.cp_commit()
+            s = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc")
+            o = lm.frag(shape=(64, 64), dtype=lm.f32, form="acc", init=0.0)
+            m = lm.rowvec(s, init=-lm.inf)
+            l = lm.rowvec(s, init=0.0)
+            first = t.m * 64 // CHUNK * CHUNK // 64
+            for j in lm.range(first, t.m + 1):
+                ks.cp_async(K, coords=(0, j * 64, t.h))
+                vs.cp_async(V, coords=(0, j * 64, t.h))
+                lm.cp_commit()
+                lm.cp_wait(pending=0)
+                lm.sync(meet)
+                lm.mma(s, qs.ldmatrix(form="a"), ks.ldmatrix(form="b"), init=True)
+                x = s * scale
+                if j == t.m:
+                    x = lm.where(lm.iota(s, 1) <= lm.iota(s, 0), x, -lm.inf)
+                top = lm.max(m, lm.reduce(x, "max", axis=1))
+                p = lm.exp2(x - top)
+                fix = lm.exp2(m - top)
+                l = l * fix + lm.sum(p, axis=1)
+                o = o * fix
+                m = top
+                lm.mma(o, lm.cast(p, lm.bf16, form="a"), vs.T.ldmatrix(form="b"))
+                lm.sync(meet)
+            lm.store(O, lm.cast(o / l, lm.bf16), coords=(0, t.m * 64, t.h), clip=True)
+'''
+DIAGONAL = "if j == t.m:"
+
+
+@pytest.mark.parametrize("asked", [DIAGONAL, "if j >= t.m:", "if t.m == j:", "if (j + 1) * 64 == t.m * 64 + 64:"])
+def test_positions_in_the_one_tile_on_the_diagonal(asked: str) -> None:
+    assert verify_text(CHUNKS.replace(DIAGONAL, asked)).verdict == "pass"
+
+
+def test_positions_in_every_tile_do_not_stand_still() -> None:
+    assert "D043" in [d.code for d in verify_text(CHUNKS.replace(DIAGONAL, "if scale > 0.0:")).errors]
