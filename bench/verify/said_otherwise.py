@@ -51,6 +51,32 @@ class _Rounded(ast.NodeTransformer):
         return ast.BinOp(ast.BinOp(ast.BinOp(a, ast.Add(), b), ast.Sub(), ast.Constant(1)), ast.FloorDiv(), b)
 
 
+class _Bits(ast.NodeTransformer):
+    """Quotients and remainders by powers of two, and what a tile's fields are multiplied by, as shifts and masks."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        n = node.right.value if isinstance(node.right, ast.Constant) else None
+        if not isinstance(n, int) or n < 2 or n & (n - 1):
+            return node
+        if isinstance(node.op, ast.Mod):
+            return ast.BinOp(node.left, ast.BitAnd(), ast.Constant(n - 1))
+        fields = isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Attribute)
+        shift = ast.RShift() if isinstance(node.op, ast.FloorDiv) else ast.LShift() if fields else None
+        return node if shift is None else ast.BinOp(node.left, shift, ast.Constant(n.bit_length() - 1))
+
+
+class _Summed(ast.NodeTransformer):
+    """`lm.sum(x, axis=1)` as `lm.reduce(x, "add", axis=1)`, and the other way round."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        adds = len(node.args) == 2 and isinstance(node.args[1], ast.Constant) and node.args[1].value == "add" and [(k.arg, getattr(k.value, "value", None)) for k in node.keywords] in ([("axis", 0)], [("axis", 1)])
+        if called(node) == "sum" and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+            return ast.Call(ast.Attribute(node.func.value, "reduce", ast.Load()), [*node.args, ast.Constant("add")], node.keywords)
+        return ast.Call(ast.Attribute(node.func.value, "sum", ast.Load()), node.args[:1], node.keywords) if called(node) == "reduce" and adds and isinstance(node.func, ast.Attribute) else node
+
+
 class _Shifted(ast.NodeTransformer):
     """Loops from 1 on, whose old variable is one less."""
 
@@ -171,6 +197,8 @@ WAYS: dict[str, Callable[[ast.Module], ast.AST]] = {
     "comparisons denied": lambda t: _Denied().visit(t),
     "products commuted": lambda t: _Commuted().visit(t),
     "rounding up written out": lambda t: _Rounded().visit(t),
+    "powers of two by bits": lambda t: _Bits().visit(t),
+    "sums as reductions": lambda t: _Summed().visit(t),
     "loops from one on": lambda t: _Shifted().visit(t),
     "arms exchanged": lambda t: _Arms().visit(t),
     "conjunctions nested": lambda t: _Nested().visit(t),

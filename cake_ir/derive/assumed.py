@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from cake_ir.derive.bits import BITS, as_numbers
 from cake_ir.derive.structure import stated
 from cake_ir.program import Assume, Expr
 
@@ -15,6 +16,7 @@ def assumed(assumes: tuple[Assume, ...], name: str) -> tuple[float, float, int]:
         if len(c.args) != 2:
             continue
         left, right = c.args
+        left = as_numbers(left) if left.op in BITS else left
         if _is_param(left, name) and right.op == "const" and isinstance(right.attrs["value"], int):
             v = right.attrs["value"]
             lo = max(lo, {"gt": v + 1, "ge": v, "eq": v}.get(c.op, -math.inf))
@@ -23,6 +25,12 @@ def assumed(assumes: tuple[Assume, ...], name: str) -> tuple[float, float, int]:
             d = left.args[1].attrs.get("value") if left.args[1].op == "const" else None
             mod = math.lcm(mod, d) if isinstance(d, int) and d > 0 else mod
     return lo, hi, mod
+
+
+def equals(assumes: tuple[Assume, ...], name: str) -> list[Expr]:
+    """What a scalar is assumed to be equal to."""
+    found = [c.args for a in assumes for c in stated(a.cond) if c.op == "eq"]
+    return [y for pair in found for x, y in (pair, pair[::-1]) if _is_param(x, name)]
 
 
 def _is_param(e: Expr, name: str) -> bool:

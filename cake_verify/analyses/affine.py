@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from cake_ir.derive.bits import counted
 from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
@@ -114,6 +115,8 @@ def _worked_out(program: Program, role: str, e: Expr, depth: int, known: _Forms)
         return _form(program, role, e.args[0], depth - 1, known).times(-1)
     if op == "mul":
         return _product(program, role, e, depth, known)
+    if op == "shl" and (shifted := counted(e)) is not None:
+        return _form(program, role, shifted[1], depth - 1, known).times(shifted[2])
     if op == "field" and e.args[0].op == "var":
         return Affine(0, {f"{e.args[0].attrs['name']}.{e.attrs['name']}": 1})
     if op == "role_index":

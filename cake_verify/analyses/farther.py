@@ -62,6 +62,9 @@ def _bound(search: Settings, i: int) -> float:
 def _start(search: Settings) -> Choice | None:
     """Some arguments that keep every assumption."""
     values = {name: _allowed(search, name) for name in search.candidates}
+    raised = _raised(search, {n: v[0] for n, v in values.items() if v})
+    for name, value in raised.items():
+        values[name] = list(dict.fromkeys([value, *values[name]]))
     for combined in islice(product(*(v[:6] for v in values.values())), COMBINED):
         choice = dict(zip(values, combined, strict=True))
         if search.profile(choice) is not None:
@@ -69,6 +72,24 @@ def _start(search: Settings) -> Choice | None:
                 search.candidates[name] = list(dict.fromkeys([*allowed, *search.candidates[name]]))
             return choice
     return None
+
+
+def _raised(search: Settings, least: Choice) -> Choice:
+    """The least values, of which comparisons with other arguments (`ROOM >= K + 64`, `A < B`) have raised some until they hold."""
+    tied = [(c.op, *trips.linear(Expr("sub", c.args))) for c in _assumed(search) if c.op in ("lt", "le", "gt", "ge")]
+    signed = [(1, constant - (op == "gt"), terms) if op in ("gt", "ge") else (-1, constant + (op == "lt"), terms) for op, constant, terms in tied if len(terms) > 1 and terms.keys() <= least.keys()]
+    choice = dict(least)
+    for _ in range(len(signed) * len(signed)):
+        missing = next(((s, terms, d) for s, constant, terms in signed if (d := s * (constant + sum([n * choice[x] for x, n in terms.items()]))) < 0), None)
+        if missing is None:
+            break
+        sign, terms, by = missing
+        name = next((x for x, n in terms.items() if sign * n > 0), None)
+        if name is None:
+            break
+        raised, unit = choice[name] - by // abs(terms[name]), search.units.get(name, 1)
+        choice[name] = raised + -raised % unit
+    return choice
 
 
 def _allowed(search: Settings, name: str) -> list[int]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cake_ir.program import Expr, For, statements
 from cake_ir.record import record
-from cake_verify.analyses.read_guards import reads
+from cake_verify.analyses.read_guards import neighbours, reads
 from cake_verify.analyses.trips import arguments_of, canonical, conditions, linear, loops
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def goals_of(search: Settings) -> list[Goal]:
     """The goals of one program, most telling first."""
     tiled = search.scheduler is not None and search.scheduler.kind != "grid"
     if not search.loops:
-        return [Goal(search.window if tiled else 1, 0), Goal(1, 0)] if tiled else [Goal(1, 0)]
+        unlike = [Goal(4 if tiled else 1, 0, mixed=True)] if any(neighbours(c) for c in search.guard_conditions) else []
+        return [Goal(search.window if tiled else 1, 0), Goal(1, 0), *unlike] if tiled else [Goal(1, 0), *unlike]
     goals = [Goal(2 if tiled else 1, search.window), Goal(search.stages + 2 if tiled else 1, 1), Goal(3 if tiled else 1, 0)]
     if tiled:
         goals.append(Goal(3, 2))

@@ -256,14 +256,14 @@ BY_NAME = "by name"
 
 
 def _named(plan: Plan, op: Op, coords: tuple[Expr, ...]) -> Any:
-    """What decides which lane touches which element where fragments say so, each by a name that is bound once: the same names in the same rounds mean the
-    same. None where something else does."""
+    """What decides which lane touches which element where fragments say so, each made of names that are bound once: the same expression of the same names
+    in the same rounds means the same. None where something else does."""
     site = plan.sites[op.id]
-    found, lanes, texts = sites(plan.program).results, _lanes(op), []
+    found, lanes, texts, resolve = sites(plan.program).results, _lanes(op), [], resolver_of(plan.program, site.role)
     for c in coords:
-        if isinstance(c.type, FragT) and (c.op != "var" or len(found.get((site.role, str(c.attrs["name"])), ())) != 1):
+        if any(n.op == "var" and isinstance(n.type, FragT) and len(found.get((site.role, str(n.attrs["name"])), ())) != 1 for n in c.parts()):
             return None
-        texts.append(str(c.attrs["name"]) if isinstance(c.type, FragT) else canonical(resolver_of(plan.program, site.role)(c)))
+        texts.append(str(c.attrs["name"]) if c.op == "var" and isinstance(c.type, FragT) else canonical(resolve(c)))
     return (BY_NAME, lanes, tuple(texts), tuple(loop.var for loop in site.loops)) if isinstance(lanes, tuple) and not op.attrs.get("clip") else None
 
 

@@ -20,8 +20,11 @@ LONGEST = 64
 
 
 def _once(loop: trips.Loop) -> bool:
-    """Whether a loop goes over what is left behind whole tiles, `lm.range(N // 128, lm.cdiv(N, 128))`: once at most."""
+    """Whether a loop goes over what is left behind whole tiles, `lm.range(N // 128, lm.cdiv(N, 128))`, or behind pairs of rounds, `lm.range(n // 2 * 2, n)`: once at most."""
     lo, hi = loop.lo, loop.hi
+    for half, two in (lo.args, lo.args[::-1]) if lo.op == "mul" else ():
+        if two.attrs.get("value") == 2 and half.op == "floordiv" and half.args[1].attrs.get("value") == 2 and trips.canonical(half.args[0]) == trips.canonical(hi):
+            return True
     return lo.op == "floordiv" and hi.op == "cdiv" and all(trips.canonical(a) == trips.canonical(b) for a, b in zip(lo.args, hi.args, strict=True))
 
 
@@ -65,11 +68,11 @@ def _longer(search: Settings, length: Any) -> Setting | None:
     assert s is not None and search.counts is not None
     wanted = min(search.window, LONGEST)
     best: tuple[float, dict[str, int], int, tuple[int, ...]] | None = None
-    for first in (_least, _most):  # from the least alone, a length that needs two arguments at once is not come to
+    for first, more in ((_least, ()), (_most, ()), (_least, (2, 4))):  # from the least alone, a length that needs two arguments at once is not come to
         choice = first(search)
         for _ in range(2):
             for name, values in search.candidates.items():
-                for value in values:
+                for value in (*values, *(k * max(values) for k in more)):  # a share of a tile's rounds comes to two where the tile has several
                     trial = {**choice, name: value}
                     got = search.profile(trial)
                     if got is None or not 0 < got[0] <= TILES:

@@ -208,6 +208,14 @@ class MemberParts:
     def _step(self, e: Expr) -> int:
         return steps(self.program, self.role, e).get("member", 0)
 
+    def _along(self, e: Expr) -> int:
+        """How a coordinate moves along its axis, whichever end that is counted from."""
+        found = steps(self.program, self.role, e)
+        c = found.get("member", 0)
+        if c < 0 and len(found) > 1 and all(n < 0 for n in found.values()):
+            return -c  # tiles and rounds run down as well: all of it is the other way round, as rows of a sequence that is turned over
+        return c
+
     def _place(self, op: Op) -> Value:
         """How what an access touches moves: rows and columns of its fragment, and the rest."""
         view, coords = op.operands.get("view"), op.operands.get("coords")
@@ -222,7 +230,7 @@ class MemberParts:
         if not isinstance(coords, tuple):
             return _NOTHING
         span = op.spans.get("coords", op.span)
-        moved: list[Moves] = [{c: (op, span, str(op.attrs.get("tensor")))} if isinstance(e, Expr) and not isinstance(e.type, FragT) and (c := self._step(e)) else {} for e in coords]
+        moved: list[Moves] = [{c: (op, span, str(op.attrs.get("tensor")))} if isinstance(e, Expr) and not isinstance(e.type, FragT) and (c := self._along(e)) else {} for e in coords]
         moved += [{}] * (3 - len(moved))
         if t.form == "rowvec":
             return moved[0], {}, _both(moved[1], moved[2])

@@ -115,9 +115,22 @@ def _unfollowed(program: Program, s: Site, found: tuple[Origin, ...], crossing: 
         d = program.schedulers[str(t.scheduler)]
         for name in d.names:
             as_read = {f"{t.var}.{name}"} | ({f"{t.var}.row0", f"{t.var}.rows"} if d.kind == "grouped" and name == "m" else set())  # where its rows start, and how many are left from there on
+            if crossing and _tied(program, s, rounds, name):
+                continue
             if read.isdisjoint(as_read) and all([_steps(program, o, t, name) for o in found]) and not any(_touches(o.coordinate, as_read, bound) for o in crossing):
                 return found[0], f"{t.var}.{name}"
     return None
+
+
+def _tied(program: Program, s: Site, rounds: list[For], name: str) -> bool:
+    """Whether a branch holds the round at the tile's own number (`if j == t.m:`): rows and columns start at the same place there."""
+    resolve = resolver_of(program, s.role.name)
+    for branch, arm in s.branches():
+        for c in conjuncts(resolve(branch.cond)) if arm else ():
+            terms = linear(Expr("sub", c.args))[1] if c.op in _COMPARED else {}
+            if len(terms) == 2 and sum(terms.values()) == 0 and f"tile.{name}" in terms and any(f"?{x.var}" in terms for x in rounds):
+                return True
+    return False
 
 
 def _of_this_axis(program: Program, s: Site, found: tuple[Origin, ...], base: set[str], rounds: list[For]) -> bool:

@@ -96,9 +96,17 @@ def beyond_end(program: Program, s: Site, tensor: Param) -> Beyond | None:
         n = len(tensor.extents)
         return next((x for x in _masked(program, s, coords, mask) if n == len(coords) and x.offsets in offsets and _reach(program, x.offsets, tensor.extents[n - 1 - x.axis])), None)
     for r in steps_of(program, s):
-        if r.axis < len(tensor.extents) and _reach(program, r.offsets, tensor.extents[len(tensor.extents) - 1 - r.axis]) and covered(s.op, r.axis) + r.late > 1:
+        if r.axis < len(tensor.extents) and _reach(program, r.offsets, tensor.extents[len(tensor.extents) - 1 - r.axis]) and covered(s.op, r.axis) + r.late > 1 and not _asked(program, s, r):
             return Beyond(r.offsets, r.axis, None, None, r.loop)
     return None
+
+
+def _asked(program: Program, s: Site, r: Ragged) -> bool:
+    """Whether a branch around an access looks at the round or at the offsets: it may be the arm for whole tiles."""
+    resolve = resolver_of(program, s.role.name)
+    inside = s.path[s.path.index(r.loop) :]
+    conds = [resolve(branch.cond) for branch, _ in s.branches() if branch in inside]
+    return any((n.op == "ld" and n.attrs["tensor"] == r.offsets) or (n.op == "var" and n.attrs["name"] == r.loop.var) for c in conds for n in c.parts())
 
 
 def _reach(program: Program, offsets: str, extent: int | str) -> bool:

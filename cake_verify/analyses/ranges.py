@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from cake_ir.derive.assumed import assumed
+from cake_ir.derive.assumed import assumed, equals
+from cake_ir.derive.bits import BITS, counted
 from cake_ir.fact import fact
 from cake_ir.program import Expr, For, Program
 from cake_ir.record import record
@@ -211,6 +212,9 @@ class _Evaluator:
         op = e.op
         if op in _BINARY:
             return _BINARY[op](self.value(e.args[0], depth - 1), self.value(e.args[1], depth - 1))
+        if op in BITS:
+            found = counted(e)
+            return ANY if found is None else _BINARY[found[0]](self.value(found[1], depth - 1), const(found[2]))
         if op == "neg":
             return add(const(0), self.value(e.args[0], depth - 1), -1)
         if op == "select":
@@ -244,6 +248,10 @@ class _Evaluator:
         if found is None:
             lo, hi, mod = assumed(self.assumes, name)
             found = self.parameters[name] = const(int(lo)) if lo == hi and math.isfinite(lo) else Range(lo, hi, mod, 0)
+            for same in equals(self.assumes, name) if found.exact is None else ():  # what is asked for on the way is the part that is known by now
+                r = self.value(same, _DEPTH)
+                if r.mod > 1 and not r.rem:
+                    found = self.parameters[name] = Range(found.lo, found.hi, math.lcm(found.mod, r.mod), 0)
         return found
 
     def variable(self, name: str, depth: int) -> Range:

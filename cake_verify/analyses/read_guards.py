@@ -69,8 +69,14 @@ def of_member(e: Expr, member: int) -> Expr:
 
 
 def counted(e: Expr) -> bool:
-    """Whether a condition compares with a round, a member or a block, of which the search only knows the first: `arms` says what no run came to."""
-    return any(n.op in ("var", "role_index", "cta_rank", "cta_id") for n in outside_reads(e))
+    """Whether a condition compares with a round, a member or a block, of which the search only knows the first, or one element of a tensor with another,
+    where it reads one number everywhere: `arms` says what no run came to."""
+    return neighbours(e) or any(n.op in ("var", "role_index", "cta_rank", "cta_id") for n in outside_reads(e))
+
+
+def neighbours(e: Expr) -> bool:
+    """Whether a condition asks if two elements of one tensor are the same."""
+    return any(n.op in ("eq", "ne") and all(a.op == "ld" for a in n.args) and n.args[0].attrs["tensor"] == n.args[1].attrs["tensor"] for n in e.parts())
 
 
 def values_of(conditions: Iterable[Expr]) -> dict[str, list[int]]:

@@ -7,13 +7,14 @@ from typing import Any
 from cake_ir.fault import Edit, Fault, Fix
 from cake_ir.ops import effects_of
 from cake_ir.ops.effects import Flag, Issue
-from cake_ir.program import If, Op
+from cake_ir.program import If, Op, Program
 from cake_ir.span import Span
 from cake_verify.analyses import edits
 from cake_verify.analyses.grid_cells import FLAG, READ, UPDATE, WRITE, Access, Box
 from cake_verify.analyses.grid_walk import GridRun
 from cake_verify.analyses.running_places import apart
 from cake_verify.analyses.state import Member
+from cake_verify.analyses.told_apart import by_member, in_front, never_meet, one_of_two, own_sequences, shares
 from cake_verify.analyses.trips import written
 from cake_verify.analyses.words import call
 
@@ -42,7 +43,19 @@ def grid_faults(runs: list[GridRun]) -> tuple[list[Fault], list[Fault]]:
 
 def _open_ones(run: GridRun) -> list[tuple[str, Access, Access]]:
     """The pairs of which nothing tells that they are apart."""
-    return [(tensor, old, now) for tensor, old, now in run.doubts if not apart(run.plan.program, old.op, now.op, old.tile == now.tile)]
+    return [(tensor, old, now) for tensor, old, now in run.doubts if not _apart(run.plan.program, old, now)]
+
+
+def _apart(program: Program, old: Access, now: Access) -> bool:
+    """Whether the text tells that two accesses touch different elements, or that one of them happens."""
+    pair = program, old.op, now.op
+    if apart(*pair, old.tile == now.tile) or never_meet(*pair) or (old.told and now.told and one_of_two(*pair)):
+        return True
+    if old.member.role == now.member.role and old.member.index != now.member.index and by_member(*pair):
+        return True
+    if old.tile == now.tile:
+        return (old.op != now.op or old.member is now.member) and in_front(*pair)
+    return shares(*pair) or (len(old.tile[1]) == len(now.tile[1]) == 1 and own_sequences(*pair, (old.tile[1][0], now.tile[1][0])))
 
 
 def _setting(run: GridRun) -> str:

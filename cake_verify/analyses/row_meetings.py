@@ -10,7 +10,7 @@ from cake_ir.program import Assign, Expr, For, If, Program, Stmt, op_of, stateme
 from cake_ir.types import FragT
 from cake_verify.analyses import ranges
 
-_ALONG_ROWS = frozenset({"reduce", "amax_scale", "argmin", "argmax", "scan", "excess"})
+_ALONG_ROWS = frozenset({"reduce", "sum", "finish", "amax_scale", "argmin", "argmax", "scan", "excess"})
 """Reductions whose lanes exchange what they hold, where their axis is 1."""
 
 
@@ -109,7 +109,7 @@ def _of(e: Expr, held: dict[str, _Held]) -> _Held:
     found = _NOTHING
     for a in e.args:
         found = found.join(_of(a, held))
-    if e.op in _ALONG_ROWS and e.attrs.get("axis") == 1 and not e.attrs.get("partial"):
+    if e.op in _ALONG_ROWS and (e.attrs.get("axis") == 1 or (e.op == "finish" and isinstance(e.type, FragT) and e.type.form == "rowvec")) and not e.attrs.get("partial"):
         return _Held(frozenset(), found.own | found.row)
     return found
 

@@ -27,7 +27,7 @@ from cake_verify.analyses.state import Found, Member
 @record(eq=False)
 class Range:
     """One guarded coordinate of a store: position, the read of its offset, rows written (a value position or a constant). `late`: how far behind
-    the offset the first of rows begins that have a number each, as a sum."""
+    the offset the first of rows begins that have a number each, as a sum; `last`: whether the offset is where the sequence ends, from which rows are counted down."""
 
     op: Op
     coordinate: int
@@ -36,6 +36,7 @@ class Range:
     rows_at: int | None
     rows: int
     late: tuple[int, dict[str, int]] | None = None
+    last: bool = False
 
 
 def _writes_tensor(op: Op, plan: Plan) -> bool:
@@ -60,14 +61,18 @@ def guarded(plan: Plan, op: Op) -> Range | None:
         run = run_of(plan.program, plan.sites[op.id].role, e)  # rows that have a number each
         if run is None and isinstance(e.type, FragT):
             continue
-        for n in outside_reads(run[0] if run is not None else resolve(e)):
-            if n.op == "ld" and n.attrs["tensor"] in prefix:
-                if run is not None:
-                    return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), None, run[1], trips.linear(Expr("sub", (run[0], n))))  # type: ignore[call-overload]  # as below
-                extent = boxed(op, k)
-                rows = plan.code.ops[op.id].index.get("rows")
-                is_rows = rows is not None and extent == _view_rows(op)
-                return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent)  # type: ignore[call-overload]  # an `ld` carries its operation's number
+        offsets = [n for n in outside_reads(run[0] if run is not None else resolve(e)) if n.op == "ld" and n.attrs["tensor"] in prefix]
+        if len({n.attrs["tensor"] for n in offsets}) != 1:  # behind the rows of another tensor's sequences: where those are to end nothing says
+            continue
+        n = offsets[0]
+        if run is not None:
+            return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), None, run[1], trips.linear(Expr("sub", (run[0], n))))  # type: ignore[call-overload]  # as below
+        extent = boxed(op, k)
+        rows = plan.code.ops[op.id].index.get("rows")
+        is_rows = rows is not None and extent == _view_rows(op)
+        constant, terms = trips.linear(Expr("sub", (resolve(e), n)))
+        down = constant <= 0 and any(c < 0 for c in terms.values()) and not any(c > 0 for c in terms.values())
+        return Range(op, k, str(n.attrs["tensor"]), int(n.attrs["op"]), rows if is_rows else None, extent, last=down)  # type: ignore[call-overload]  # an `ld` carries its operation's number
     return None
 
 
@@ -145,8 +150,9 @@ def check_rows(plan: Plan, op: Op) -> Step | None:
 
     def step(m: Member, v: tuple[Any, ...]) -> Any:
         i = m.lds.get(read)
-        if i is None:
+        if i is None or i < found.last:
             return None
+        i -= found.last
         start, end = m.world.values(tensor, i), m.world.values(tensor, i + 1)
         first = v[at][k] if late is None else late(m, start)
         if first is None:

@@ -14,7 +14,7 @@ from cake_verify.analyses.trips import canonical, conditions, loops, resolver_of
 def prefix_tensors(program: Program) -> frozenset[str]:
     """Tensors of running offsets: somewhere both element i and element i + 1 are read, and something is made of the two.
 
-    A list that is walked with an eye on what comes next (the next page of a table, the next block of a sparse row) reads both too, but each by itself.
+    A list that is walked with an eye on what comes next (the next page of a table, the next block of a sparse row) reads both too, but each by itself, and sorted numbers of segments are compared with the next one.
     """
     seen: dict[str, set[str]] = {}
     for site in sites(program).of("ld"):
@@ -47,10 +47,15 @@ def _reads(group: list[Expr], tensors: set[str]) -> dict[str, set[str]]:
     """By tensor, the places from which a group of expressions reads it."""
     found: dict[str, set[str]] = {}
     for e in group:
-        for n in e.parts():
+        for n in e.parts() if not _alike(e) else ():
             if n.op == "ld" and n.attrs["tensor"] in tensors:
                 found.setdefault(str(n.attrs["tensor"]), set()).add(canonical(n.args[0]))
     return found
+
+
+def _alike(e: Expr) -> bool:
+    """Whether it is only asked if two numbers are the same, as where a sorted list of segments comes to the next one."""
+    return e.op in ("eq", "ne") and all(a.op == "ld" for a in e.args)
 
 
 def _neighbours(forms: set[str]) -> bool:

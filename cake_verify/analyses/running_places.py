@@ -95,7 +95,9 @@ def _terms(program: Program, role: str, e: Expr, sign: int) -> list[tuple[int, E
 def _counted(program: Program, s: Site, name: str) -> Expr | None:
     """What a count that starts at a number that is not negative adds up in a loop, behind a store in it: the fragment of ones and zeros, each round's own."""
     bound = sites(program).results.get((s.role.name, name), ())
-    if len(bound) != 2 or bound[0].loops != bound[1].loops[: len(bound[0].loops)] or len(bound[1].loops) != len(bound[0].loops) + 1 or bound[1].path[len(bound[0].path) :] != bound[1].loops[-1:]:
+    if len(bound) != 2 or bound[0].loops != bound[1].loops[: len(bound[0].loops)] or len(bound[1].loops) != len(bound[0].loops) + 1 or bound[1].path[: len(bound[0].path)] != bound[0].path:
+        return None
+    if bound[1].loops[-1] in s.loops and (s.path[: len(bound[1].path)] != bound[1].path or s.arms[: len(bound[1].arms)] != bound[1].arms):  # counted where it is stored
         return None
     if s.order > bound[1].order and bound[1].loops[-1] in s.loops:
         return None
@@ -104,7 +106,7 @@ def _counted(program: Program, s: Site, name: str) -> Expr | None:
         return None
     for own, added in (step.args, step.args[::-1]):
         added = defined(program, s.role.name, added)
-        if own.op == "var" and own.attrs["name"] == name and added.op == "reduce" and added.attrs.get("op") == "add":
+        if own.op == "var" and own.attrs["name"] == name and (added.op == "sum" or (added.op == "reduce" and added.attrs.get("op") == "add")):
             return added.args[0]
     return None
 

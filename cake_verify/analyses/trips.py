@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import is_, itemgetter
 from typing import Any
 
+from cake_ir.derive.bits import as_numbers
 from cake_ir.derive.structure import listed
 from cake_ir.fact import fact
 from cake_ir.fault import LEFT_OUT
@@ -101,8 +102,7 @@ def resolver(program: Program, role: str) -> Callable[[Expr], Expr]:
                 if name in values and name not in program.lets:
                     twice.add(name)
             if isinstance(s.value, Op):
-                if (read := read_element(s.value)) is not None:
-                    values[s.targets[0]] = read
+                values |= {s.targets[0]: read} if (read := read_element(s.value)) is not None else {}
             elif len(s.targets) == 1:
                 values[s.targets[0]] = s.value
     for name in twice:
@@ -150,7 +150,7 @@ class _Resolver:
         got = self.known.get(id(e))
         if got is None:
             args = tuple(map(self._resolve, e.args))
-            out = e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span)
+            out = as_numbers(e if all(map(is_, args, e.args)) else Expr(e.op, args, e.attrs, e.type, e.span))
             got = self.known[id(e)] = e, out
             levels, deepest = self.levels, 0
             for a in args:

@@ -15,6 +15,7 @@ from cake_verify.analyses import ranges, trips
 from cake_verify.analyses.plan import Plan
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
 
 Limit = tuple[int | None, int | None]
@@ -214,7 +215,7 @@ class Bounds:
         around = {x.stmt.var: x for x in trips.loops(self.plan.program) if x.role == role}
         for n in e.parts():
             loop = around.get(str(n.attrs.get("name"))) if n.op == "var" else None
-            if n.op == "ld" or (loop is not None and (not depth or any(self._read(role, b, depth - 1) for b in (loop.lo, loop.hi)))):
+            if n.op == "ld" or (n.op == "var" and (role, n.attrs.get("name")) in sites(self.plan.program).results) or (loop is not None and (not depth or any(self._read(role, b, depth - 1) for b in (loop.lo, loop.hi)))):
                 return True
         return False
 

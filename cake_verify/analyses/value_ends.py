@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cake_verify.analyses import trips
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.sites import sites
 from cake_verify.analyses.state import Member
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def follows_coordinates(walk: ValueWalk, label: Any) -> bool:
     if not isinstance(coords, tuple) or tensor is None or label[0] not in tensor.axes:
         return False
     prefix, resolve = prefix_tensors(walk.plan.program), trips.resolver_of(walk.plan.program, walk.plan.sites[op.id].role)
+    if any(n.op == "var" and (walk.plan.sites[op.id].role, n.attrs["name"]) in sites(walk.plan.program).results for at in coords for n in resolve(at).parts()):
+        return False  # looked up more than once under this name
     own = coords[len(tensor.axes) - 1 - tensor.axes.index(label[0])]
     return all((at is not own or n.op in _FOLLOWED) if n.op != "ld" else n.attrs["tensor"] in prefix for at in coords for n in outside_reads(resolve(at)))
 

@@ -18,7 +18,7 @@ from cake_verify.analyses.labels import moved
 from cake_verify.analyses.state import Member
 from cake_verify.analyses.value_ends import end_of
 from cake_verify.analyses.value_feeding import Place, Selection, feeding
-from cake_verify.analyses.value_relations import unmasked
+from cake_verify.analyses.value_relations import far, unmasked
 
 if TYPE_CHECKING:
     from cake_verify.analyses.plan import Plan
@@ -103,19 +103,21 @@ def _selection(plan: Plan, n: Expr) -> Selection | None:
 
 
 def _check(walk: ValueWalk, op: Op, m: Member, v: tuple[Any, ...], leaves: list[Leaf], rows: int, columns: int) -> None:
-    if any((m.number, leaf.name) in walk.kept for leaf in leaves):
-        return
+    masked = any((m.number, leaf.name) in walk.kept for leaf in leaves)
     for leaf in leaves:
         tile = walk.held(m, leaf, v)
         label = moved(tile[1], offset(leaf.col_from, v)) if leaf.col == 1 else ()
         if not label:
             continue
         end = end_of(walk, m, label)
-        if end is not None and end < label[1] + columns:
+        if not masked and end is not None and end < label[1] + columns:
             walk.filled(op, m, v, label)
         row = moved(tile[0], offset(leaf.row_from, v)) if leaf.row == 0 else ()
         if row and row[0] == label[0] and tile[2] and end is not None and (last := end_of(walk, m, row)) is not None:
-            unmasked(walk, op, m, v, row, label, rows, (last, min(label[1] + columns, end)))
+            if masked:
+                far(walk, m, row, rows, label, columns)
+            else:
+                unmasked(walk, op, m, v, row, label, rows, (last, min(label[1] + columns, end)))
 
 
 __all__ = ["fills", "selects"]

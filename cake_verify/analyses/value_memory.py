@@ -116,10 +116,11 @@ class MemoryValues(ValueState):
                 if box is None or coords < 0:
                     continue
                 to_row, to_col = labels_at(box, v[coords], number)
-                if _across(row, to_row, to_col, product) or _across(col, to_col, to_row, product):
+                if _across(row, to_row, to_col, product, col) or _across(col, to_col, to_row, product, row):
                     self.clash("transposed", op, m, v, 0, row or col, to_row or to_col)
                     continue
-                gone = next((to for label, to in ((row, to_row), (col, to_col)) if product and not label and to and SUMMED + to[0] in product and to[0] not in product), None)
+                sides = ((row, to_row, col or to_col), (col, to_col, row or to_row))  # where the other side has no name at either end, either side may be the one that was summed
+                gone = next((to for label, to, beside in sides if product and not label and to and beside and SUMMED + to[0] in product and to[0] not in product), None)
                 if gone is not None:
                     self.clash("summed", op, m, v, 0, gone, gone)
                     continue
@@ -133,11 +134,11 @@ class MemoryValues(ValueState):
         return store
 
 
-def _across(label: Label, to: Label, other: Label, product: Axes) -> bool:
-    """Whether an axis of a product is stored along another one, although the product has that too, or the tensor has the axis elsewhere."""
+def _across(label: Label, to: Label, other: Label, product: Axes, beside: Label) -> bool:
+    """Whether an axis of a product is stored along another one, although the product has that too, or the tensor has the axis elsewhere and not for what lies `beside` it."""
     if not label or not to or label[0] == to[0] or not product:
         return False
-    return to[0] in product or bool(other and other[0] == label[0])
+    return to[0] in product or bool(other and other[0] == label[0] and not (beside and beside[0] == label[0]))
 
 
 __all__ = ["MemoryValues"]

@@ -45,13 +45,15 @@ class Passed:
     col: Label
 
 
-def _compared(walk: ValueWalk, e: Expr) -> Masking | None:
-    """Every comparison of columns with rows in a mask that lets pass what they all do."""
+def _compared(walk: ValueWalk, e: Expr, denied: bool = False) -> Masking | None:
+    """Every comparison of columns with rows in a mask that lets pass what they all do; `denied`, in one that lets pass what is not under it."""
+    if e.op == "not":
+        return _compared(walk, e.args[0], not denied)
     if e.op == "var":
         name = str(e.attrs["name"])
-        return lambda m, v: walk.relations.get((m.number, name), ())
-    if e.op in ("and", "bitand"):
-        parts = [d for a in e.args if (d := _compared(walk, a)) is not None]
+        return None if denied else lambda m, v: walk.relations.get((m.number, name), ())
+    if e.op in (("or", "bitor") if denied else ("and", "bitand")):
+        parts = [d for a in e.args if (d := _compared(walk, a, denied)) is not None]
         return (lambda m, v: tuple(x for d in parts for x in d(m, v))) if parts else None
     if e.op not in COMPARISONS or len(e.args) != 2:
         return None
@@ -59,7 +61,7 @@ def _compared(walk: ValueWalk, e: Expr) -> Masking | None:
     if one is None or other is None:
         return None
     written = one[2] and other[2]
-    strict, less = int(e.op in ("lt", "gt")), e.op in ("lt", "le")
+    strict, less = int((e.op in ("lt", "gt")) is not denied), (e.op in ("lt", "le")) is not denied
 
     def between(m: Member, v: tuple[Any, ...]) -> tuple[Compared, ...]:
         a, b = one[0](m, v), other[0](m, v)
@@ -91,7 +93,7 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
     if tree is None:
         return None
     bound = _compared(walk, tree) if len(targets) == 1 else None
-    uses = [(d, walk.plan.paths(n.args[1]).leaves, _endless(n.args[2]), _shape(n)) for n in tree.parts() if n.op == "where" and (d := _compared(walk, n.args[0])) is not None]
+    uses = [(d, walk.plan.paths(kept).leaves, _endless(other), _shape(n)) for n in tree.parts() if n.op == "where" for kept, other, denied in _arms(n) if (d := _compared(walk, n.args[0], denied)) is not None]
     if bound is None and not uses:
         return None
     role = walk.plan.sites[op.id].role
@@ -113,15 +115,23 @@ def relations(walk: ValueWalk, op: Op, targets: tuple[str, ...]) -> Callable[[Me
                         _follow(walk, op, m, v, row, col, found[0][0] - col[1] + row[1])
                     continue
                 apart = col[1] - row[1]
-                if any(x[0] != apart for x in found):
+                if any([x[0] != apart and not _meant(walk, op, k, x, apart, col) for k, x in enumerate(found)]):
                     walk.related(op, m, v, row, col)
                 for _, side, by, written in found if infinite else ():
                     seen = walk.diagonals.setdefault(_key(walk, role, row, col, side), {}).setdefault(op.id, {})
                     seen.setdefault(by + apart, Passed(by + apart, op, m, v, row, col))
                     if side > 0 and written:
-                        _far(walk, _key(walk, role, row, col, side), m, row, rows, col, cols)
+                        far(walk, m, row, rows, col, cols)
 
     return step
+
+
+def _meant(walk: ValueWalk, op: Op, k: int, x: Compared, apart: int, col: Label) -> bool:
+    """Whether a base that is not where its tile starts is a bound of its own: the number behind a row's (`col < row + 1`), or the number in front of a row's window, as far away in all tiles."""
+    misfit, reach = x[0] - apart, x[2] + apart
+    if x[1] > 0:
+        return abs(misfit) == 1 and reach == 0
+    return misfit > 0 >= reach and walk.shifts.setdefault((op.id, k), (misfit, col))[0] == misfit
 
 
 def _follow(walk: ValueWalk, op: Op, m: Member, v: tuple[Any, ...], row: Label, col: Label, shift: int) -> None:
@@ -136,16 +146,22 @@ def _shape(e: Expr) -> tuple[int, int]:
     return (e.type.rows, e.type.cols) if isinstance(e.type, FragT) else (1, 1)
 
 
-def _far(walk: ValueWalk, key: Key, m: Member, row: Label, rows: int, col: Label, cols: int) -> None:
-    """Where the columns end that one tile of rows meets; None where that is the axis's end."""
+def far(walk: ValueWalk, m: Member, row: Label, rows: int, col: Label, cols: int) -> None:
+    """Where the columns end that one tile of rows meets, under whatever mask; None where that is the axis's end."""
     assert row and col
     end = end_of(walk, m, col)
-    ends = walk.ends.setdefault(key, {})
+    ends = walk.ends.setdefault(_key(walk, m.role, row, col, 1), {})
     at = m.number, row[1] + rows
     if end is None or col[1] + cols >= end:
         ends[at] = None
     elif ends.get(at, 0) is not None:
         ends[at] = max(ends.get(at) or 0, col[1] + cols)
+
+
+def _arms(n: Expr) -> tuple[tuple[Expr, Expr, bool], ...]:
+    """The arm of a choice that a mask keeps, the other one, and whether the condition says what is not kept."""
+    _, then, other = n.args
+    return ((other, then, True),) if _endless(then) else ((then, other, False),)
 
 
 def _endless(e: Expr) -> bool:
@@ -199,4 +215,4 @@ def _short(ends: dict[tuple[int, int], int | None]) -> int | None:
     return min(known) if known and len(known) == len(found) else None
 
 
-__all__ = ["COMPARISONS", "Passed", "diagonals", "relations", "unmasked"]
+__all__ = ["COMPARISONS", "Passed", "diagonals", "far", "relations", "unmasked"]

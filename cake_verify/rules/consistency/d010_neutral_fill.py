@@ -30,10 +30,12 @@ PAGE = Page(
     passing=NEAREST,
     limits="Reported where the copy certainly reaches past the end: tiles of B rows at k * B for all k below ceil(E / B) (or the least of E and another number), or from a number that conditions hold below E, or for those that a table names which `lm.assume_values` states to hold all of them, E no known multiple of B. A mask "
     "`lm.iota(x, axis=1, base=b) < E` is compared with the columns that x holds in one run, where tensors name their axes; any other mask by `lm.iota` (or a name that holds it, or a mask made of it), `lm.in_bounds` or what a masked or clipped load brought on the way "
-    "counts as one that is right.",
+    "counts as one that is right, and so does one that is added and has infinity, or a number of at least 10,000, on one side.",
     sources=("HW048",),
 )
 
+_FAR = 1e4
+"""What is added to a score to keep it out of a maximum is as large as that (the least of f16 is -65,504)."""
 _SELECTS = {"argmin": "min", "argmax": "max", "topk": "max", "reduce": ""}
 
 
@@ -166,7 +168,10 @@ class _Flow:
         self.found: list[Fault] = []
         computed = [(s.targets, s.op.operands["value"]) for s in sites(program).of_role(role) if s.op.name == "compute"]
         # Names bound to positions or to a masked value somewhere in the role: a name keeps one meaning in practice.
-        self.positions = {t for targets, value in computed for t in targets if isinstance(value, Expr) and _numbers(value)}
+        self.positions: set[str] = set()
+        for targets, value in computed:
+            if isinstance(value, Expr) and _numbers(value, self.positions):
+                self.positions.update(targets)
         loads = [s for s in sites(program).of("load") if s.role.name == role and "tensor" in s.op.attrs]
         # What a masked or clipped load brings is the fill beyond the end: a comparison with it leaves out what lies there.
         self.positions |= {t for s in loads if s.op.attrs.get("clip") or (isinstance(mask := s.op.operands.get("mask"), Expr) and self.by_position(mask)) for t in s.targets}
@@ -237,11 +242,9 @@ class _Flow:
         return next((p for p in parts if p is not None), None)
 
     def masked(self, e: Expr) -> bool:
-        """Whether `e` is infinite exactly where it was masked, so that a sum with it is too."""
-        if e.op == "where":
-            return self.by_position(e.args[0]) and any(
-                x.op == "const" and abs(float(x.attrs["value"])) == float("inf") for x in e.args[1:]  # type: ignore[arg-type]  # a number by its type
-            )
+        """Whether `e` is infinite, or as good as that, exactly where it was masked, so that a sum with it is too."""
+        if e.op in ("where", "mul"):  # a choice, or zero and one times a number
+            return self.by_position(e) and any(x.op == "const" and abs(float(x.attrs["value"])) >= _FAR for x in e.parts())  # type: ignore[arg-type]  # a number by its type
         return e.op == "var" and e.attrs["name"] in self.infinite
 
     def by_position(self, mask: Expr) -> bool:
@@ -249,6 +252,16 @@ class _Flow:
         return any(x.op in ("iota", "in_bounds") or (x.op == "var" and x.attrs["name"] in self.positions) for x in mask.parts())
 
 
-def _numbers(e: Expr) -> bool:
-    """Whether an expression holds numbers of rows or columns."""
-    return isinstance(e.type, FragT) and e.type.dtype == "i32" and any(x.op == "iota" for x in e.parts())
+def _numbers(e: Expr, known: set[str]) -> bool:
+    """Whether an expression holds numbers of rows or columns: it has some, and nothing that is computed with them is another fragment."""
+    if not isinstance(e.type, FragT) or e.type.dtype == "bool":
+        return False
+    made = [x for x in e.parts() if x.op == "iota" or (x.op == "var" and x.attrs["name"] in known)]
+    return bool(made) and (e.type.dtype == "i32" or not any(x.op == "var" and isinstance(x.type, FragT) and x.attrs["name"] not in known for x in _outside(e)))
+
+
+def _outside(e: Expr) -> Iterator[Expr]:
+    """The parts of an expression but what positions are only shaped like."""
+    yield e
+    for x in e.args if e.op != "iota" else ():
+        yield from _outside(x)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
-from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of
+from cake_ir.program import Assign, Expr, For, If, Op, Program, Stmt, op_of, statements
 from cake_verify.analyses import ranges
 from cake_verify.analyses.positions import TooMany, arguments, around, declared_values, parameters, positions
 from cake_verify.analyses.running_offsets import prefix_tensors
@@ -38,14 +38,15 @@ def means(lm, X: LM.gmem3d[LM.f32, "B", "T", 128], W: LM.gmem2d[LM.f32, "B", "T"
 PAGE = Page(
     code="D042",
     title="a division by a sum that may be empty",
-    statement="What starts from zero and is added to in a loop is only divided by, or a logarithm taken of it, where the loop has rounds or a choice asks for it.",
+    statement="What starts from zero and is added to in a loop is only divided by, or a logarithm taken of it, where the loop has rounds or a choice or a branch asks for it.",
     why="A sequence of length 0, or a split that begins behind the end, leaves the sum at 0: its reciprocal is infinite, and zero times that is not a number in every element of a row.",
     failing=edit(_MEANS, ("lm.where(weight > 0.0, total * lm.rcp(weight), 0.0)", "total * lm.rcp(weight)")),
     passing=_MEANS,
-    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one number is read, or two neighbouring offsets that decide nothing else, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that compares the sum counts as one that is right, and so does a maximum that starts at minus infinity plus a logarithm: minus infinity is the logarithm of no exponentials. Of loops between two offsets a warning, since nothing declares that offsets grow.",
+    limits="Decided for loops in the body in which the sum starts and is divided by, with bounds in which one number is read, or two neighbouring offsets that decide nothing else, within what `lm.assume_values` says of it; tried on small arguments that keep every `lm.assume`. A choice (`lm.where`) that depends on the sum, on another thing that the loop changes or on what its bounds are made of counts as one that is right, also where it comes behind the division; a branch counts where it is not taken without rounds, and so does a maximum that starts at minus infinity plus a logarithm: minus infinity is the logarithm of no exponentials. Of loops between two offsets a warning, since nothing declares that offsets grow.",
 )
 
 _KEEPING = frozenset({"store", "tma_store", "bulk_store", "tma_reduce", "atomic", "send"})
+_DEPTH = 4
 _DIVIDING = frozenset({"rcp", "div", "log2", "log", "rsqrt"})
 
 
@@ -58,15 +59,16 @@ def check(program: Program) -> Iterator[Fault]:
 
 
 def _body(program: Program, role: str, body: tuple[Stmt, ...]) -> Iterator[Fault]:
-    zeros: dict[str, Op] = {}
-    empty: dict[str, tuple[For, Op]] = {}
-    """Sums that a loop without rounds would leave at zero, with the loop and the operation that starts them."""
+    zeros: set[str] = set()
+    empty: dict[str, For] = {}
+    """Sums that a loop without rounds would leave at zero, with the loop."""
     for s in body:
         if isinstance(s, For):
             yield from _body(program, role, s.body)
             sums = [name for name in zeros if _added(s, name)] if s.kind == "range" else []
-            empty.update({name: (s, zeros[name]) for name in sums})
+            empty.update(dict.fromkeys(sums, s))
         elif isinstance(s, If):
+            zeros -= {t for x in statements((*s.then, *s.orelse)) if isinstance(x, Assign) for t in x.targets}  # a first round by itself may have added to them
             if not empty:
                 yield from _body(program, role, s.then)
                 yield from _body(program, role, s.orelse)
@@ -77,6 +79,8 @@ def _body(program: Program, role: str, body: tuple[Stmt, ...]) -> Iterator[Fault
                 if found is not None:
                     yield found
                     return
+                for name in inner.targets if isinstance(inner, Assign) else ():
+                    empty.pop(name, None)
         else:
             op = op_of(s)
             if op is None:
@@ -89,9 +93,9 @@ def _body(program: Program, role: str, body: tuple[Stmt, ...]) -> Iterator[Fault
             for name in s.targets if isinstance(s, Assign) else ():
                 if not (isinstance(value, Expr) and value.op == "finish" and value.args[0].attrs.get("name") == name):
                     empty.pop(name, None)
-                zeros.pop(name, None)
+                zeros.discard(name)
                 if isinstance(value, Expr) and value.op in ("rowvec", "colvec", "frag") and value.attrs.get("init") == 0:
-                    zeros[name] = op
+                    zeros.add(name)
 
 
 def _added(loop: For, name: str) -> bool:
@@ -103,17 +107,21 @@ def _added(loop: For, name: str) -> bool:
     return False
 
 
-def _divided(program: Program, role: str, op: Op, empty: dict[str, tuple[For, Op]]) -> Fault | None:
+def _divided(program: Program, role: str, op: Op, empty: dict[str, For]) -> Fault | None:
     """The first division in an operation by a sum that is empty for some arguments; sums that never are go out of `empty`."""
+    site = next(s for s in sites(program).of_role(role) if s.op is op)
     for e in (op.operands.get("value"), op.operands.get("x")):
         if isinstance(e, Expr) and _of_nothing(program, role, e, empty):
             continue
-        while isinstance(e, Expr) and (at := _unasked(e, empty, set())) is not None:
+        left = dict(empty)
+        while isinstance(e, Expr) and (at := _unasked(program, role, e, left, set())) is not None:
             name, where = at
-            loop, start = empty[name]
-            given, declared = _no_rounds(program, role, loop, start)
-            if not given:
-                del empty[name]
+            loop = empty[name]
+            given, declared = _no_rounds(program, site, loop)
+            if not given or _asked_later(program, site, left):
+                left.pop(name)
+                if not given and not site.branches():
+                    del empty[name]
                 continue
             span = where.span if where.span.line else op.span
             return Fault("D042", f"`{name}` may still be 0 here: the loop that adds to it has no rounds for {given}", span, ((loop.head, f"adds to `{name}`"),),
@@ -121,7 +129,46 @@ def _divided(program: Program, role: str, op: Op, empty: dict[str, tuple[For, Op
     return None
 
 
-def _of_nothing(program: Program, role: str, e: Expr, empty: dict[str, tuple[For, Op]]) -> bool:
+def _asked_later(program: Program, site: Site, empty: dict[str, For]) -> bool:
+    """Whether what an operation makes is only read in arms of choices that ask: `inv = lm.rcp(total)`, then `lm.where(total > 0.0, x * inv, 0.0)`."""
+    role, names = site.role.name, set(site.targets)
+    read = [e for s in sites(program).of_role(role) if s is not site for o in s.op.operands.values() for e in (o if isinstance(o, tuple) else (o,)) if isinstance(e, Expr)]
+    reading = [e for e in read if any(n.op == "var" and n.attrs["name"] in names for n in e.parts())]
+    return bool(names and reading) and not any(_bare_read(program, role, e, names, empty) for e in reading)
+
+
+def _bare_read(program: Program, role: str, e: Expr, names: set[str], empty: dict[str, For]) -> bool:
+    """Whether an expression reads a name outside of every choice that asks."""
+    if e.op == "var":
+        return e.attrs["name"] in names
+    if e.op in ("where", "select") and _asks(program, role, e.args[0], empty):
+        return _bare_read(program, role, e.args[0], names, empty)
+    return any(_bare_read(program, role, a, names, empty) for a in e.args)
+
+
+def _asks(program: Program, role: str, cond: Expr, empty: dict[str, For]) -> bool:
+    """Whether a condition depends on what tells that a loop has had no rounds: a name that it changes, or its bounds."""
+    resolve = resolver_of(program, role)
+    known = {t for loop in empty.values() for s in sites(program).of_role(role) if any(x is loop for x in s.loops) for t in s.targets}
+    bounds = [e for loop in empty.values() for e in (loop.lo, loop.hi) if e is not None]
+    tables = {n.attrs["tensor"] for e in bounds for n in resolve(e).parts() if n.op == "ld"}
+    for n in _followed(program, role, cond, _DEPTH):
+        if n.op == "var" and n.attrs["name"] in known:
+            return True
+        if n.op == "ld" and n.attrs["tensor"] in tables:
+            return True
+    return any(n.op == "ld" and n.attrs["tensor"] in tables for n in resolve(cond).parts())
+
+
+def _followed(program: Program, role: str, e: Expr, depth: int) -> Iterator[Expr]:
+    """The parts of an expression, and of what names in it are bound to once."""
+    for n in e.parts():
+        yield n
+        if n.op == "var" and depth and (made := defined(program, role, n)) is not n:
+            yield from _followed(program, role, made, depth - 1)
+
+
+def _of_nothing(program: Program, role: str, e: Expr, empty: dict[str, For]) -> bool:
     """Whether a value is a maximum that starts at minus infinity plus the logarithm of an empty sum: minus infinity, the logarithm of no exponentials at all."""
     e = _bare(e)
     if e.op != "add":
@@ -148,12 +195,12 @@ def _bare(e: Expr) -> Expr:
     return e
 
 
-def _unasked(e: Expr, empty: dict[str, tuple[For, Op]], seen: set[int]) -> tuple[str, Expr] | None:
-    """A sum that is divided by outside of every choice that compares it, and where."""
+def _unasked(program: Program, role: str, e: Expr, empty: dict[str, For], seen: set[int]) -> tuple[str, Expr] | None:
+    """A sum that is divided by outside of every choice that asks whether it is empty, and where."""
     if id(e) in seen:
         return None
     seen.add(id(e))
-    if e.op in ("where", "select") and any(n.op == "var" and n.attrs["name"] in empty for n in e.args[0].parts()):
+    if e.op in ("where", "select") and _asks(program, role, e.args[0], empty):
         return None
     if e.op in _DIVIDING:
         by = e.args[-1]
@@ -161,7 +208,7 @@ def _unasked(e: Expr, empty: dict[str, tuple[For, Op]], seen: set[int]) -> tuple
             by = by.args[0]
         if by.op == "var" and str(by.attrs["name"]) in empty:
             return str(by.attrs["name"]), e
-    return next((found for a in e.args if (found := _unasked(a, empty, seen)) is not None), None)
+    return next((found for a in e.args if (found := _unasked(program, role, a, empty, seen)) is not None), None)
 
 
 def _shared(program: Program, site: Site, loop: For, tensor: str) -> bool:
@@ -175,14 +222,13 @@ def _shared(program: Program, site: Site, loop: For, tensor: str) -> bool:
     return not any(n.op == "ld" and n.attrs["tensor"] == tensor for e in asked for n in resolve(e).parts())
 
 
-def _no_rounds(program: Program, role: str, loop: For, start: Op) -> tuple[str, bool]:
-    """For what arguments, tile and numbers in memory a loop has no rounds, empty where none are found; and whether `lm.assume_values` could have said that there are none.
+def _no_rounds(program: Program, site: Site, loop: For) -> tuple[str, bool]:
+    """For what arguments, tile and numbers in memory a loop has no rounds and what is divided behind it is, empty where none are found; and whether `lm.assume_values` could have said that there are none.
 
     Nothing can say of offsets that they grow: a host that hands out no empty list would be refused for nothing.
     """
-    resolve = resolver_of(program, role)
-    site: Site | None = next((s for s in sites(program).of_role(role) if s.op is start), None)
-    if site is None or loop.lo is None or loop.hi is None or any(x.kind == "tiles" and program.schedulers[str(x.scheduler)].kind == "grouped" for x in site.loops):
+    resolve = resolver_of(program, site.role.name)
+    if loop.lo is None or loop.hi is None or any(x.kind == "tiles" and program.schedulers[str(x.scheduler)].kind == "grouped" for x in site.loops):
         return "", False
     bounds = (resolve(loop.lo), resolve(loop.hi))
     read = {(str(n.attrs["tensor"]), id(n)) for e in bounds for n in e.parts() if n.op == "ld"}

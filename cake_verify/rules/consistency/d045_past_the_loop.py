@@ -52,7 +52,7 @@ PAGE = Page(
     failing=edit(_CAUSAL, ("<= lm.iota(s, 0, base=t.m * 64)", "<= lm.iota(s, 0, base=t.m * 64) + 1")),
     passing=_CAUSAL,
     limits="Decided for `columns <= rows` and `columns < rows` in choices (`lm.where`), with columns that start at a multiple of the round, where the loop ends at `lm.cdiv(n, B)`, `lm.min` of such or the like, and the difference of n and what the mask lets "
-    "the last row see is a number. Another part of the mask that ends where the loop does counts; where a window of columns begins does not.",
+    "the last row see is a number. Whole tiles that the loop leaves out may be another product's, beside it. Another part of the mask that ends where the loop does counts; where a window of columns begins does not.",
 )
 
 
@@ -95,10 +95,18 @@ def _past(program: Program, s: Site, choice: Expr) -> Fault | None:
         if over is None or any(m is not None and m <= 0 for m in more):
             continue
         p, n = ends[over][2], more[over]
+        if n is not None and n % run_of(program, role, p.args[0])[1] == 0 and _peeled(program, s, loop):  # type: ignore[index]  # a run, see above
+            continue
         at = p.span if p.span.line else s.op.span
         message = f"this mask lets the last row see {n} column{'s' if n != 1 else ''} behind the end of the loop over `{written(loop.var)}`, which never brings {'them' if n != 1 else 'it'}"
         return Fault("D045", message, at, ((loop.head, "ends for the last row here"),), "let mask and loop end at the same column", without_offset(p.args[1]) if n == 1 else (), {"role": role, "found": n})
     return None
+
+
+def _peeled(program: Program, s: Site, loop: For) -> bool:
+    """Whether a product outside of a loop, of the same tile, may be that of the tiles which the loop leaves out."""
+    around = s.path[: s.path.index(loop)]
+    return any(x.path[: len(around)] == around and loop not in x.loops for x in sites(program).of_role(s.role.name) if x.op.name == "mma")
 
 
 def _columns_first(program: Program, role: str, e: Expr) -> Expr:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cake_ir.derive.mentions import mentions
 from cake_ir.fault import Fault
 from cake_ir.program import Assign, Do, Expr, For, If, Op, Program, Stmt, statements
+from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.trips import written
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -40,7 +41,7 @@ PAGE = Page(
     why="Zero times anything is zero: the factor is lost, and the product that is added later lacks it.",
     failing=edit(_SCALED, ("            lm.mma(s, a, bs.ldmatrix(form=\"b\"))\n            s = s * scale\n", "            s = s * scale\n            lm.mma(s, a, bs.ldmatrix(form=\"b\"))\n")),
     passing=_SCALED,
-    limits="Decided inside one body of statements. Sums with zeros (a bias) and masks in front of a product may be meant.",
+    limits="Decided inside one body of statements. Sums with zeros (a bias), masks and factors that are exponentials in front of a product may be meant.",
 )
 
 
@@ -52,6 +53,8 @@ def check(program: Program) -> Iterator[Fault]:
 
 def _body(body: tuple[Stmt, ...]) -> Iterator[Fault]:
     zeros: set[str] = set()
+    decays: set[str] = set()
+    """Names of exponentials: what is brought from one maximum, or one moment, to the next may be nothing yet."""
     scaled: dict[str, Assign] = {}
     """By accumulator the statement that multiplied its zeros."""
     for s in body:
@@ -64,7 +67,8 @@ def _body(body: tuple[Stmt, ...]) -> Iterator[Fault]:
         elif isinstance(s, Assign) and len(s.targets) == 1:
             name = s.targets[0]
             e = s.value.operands.get("value") if isinstance(s.value, Op) and s.value.name == "compute" else None
-            factor = name in zeros and isinstance(e, Expr) and any(n.op == "mul" and any(a.op == "var" and a.attrs["name"] == name for a in n.args) for n in e.parts())
+            factor = name in zeros and isinstance(e, Expr) and any(n.op == "mul" and any(a.op == "var" and a.attrs["name"] == name for a in n.args) and not any(_decays(a, decays) for a in n.args) for n in e.parts())
+            (decays.add if isinstance(e, Expr) and _decays(e, decays) else decays.discard)(name)
             zeros.discard(name)
             scaled.pop(name, None)
             if factor:
@@ -79,6 +83,11 @@ def _body(body: tuple[Stmt, ...]) -> Iterator[Fault]:
             if before is not None and not (isinstance(init, Expr) and init.op == "const" and init.attrs["value"]):
                 at = before.value.span if isinstance(before.value, Op) else before.span
                 yield Fault("D052", f"`{written(name)}` is still zero where it is multiplied, and the product is added to it behind that", at, ((s.op.span, "the product comes here"),), "multiply behind the product", (), {"accumulator": written(name)})
+
+
+def _decays(e: Expr, known: set[str]) -> bool:
+    """Whether a factor is an exponential, or a name of one."""
+    return e.op in EXPONENTIALS or (e.op == "var" and e.attrs["name"] in known) or (e.op == "where" and any(_decays(a, known) for a in e.args[1:]))
 
 
 def _touched(body: tuple[Stmt, ...]) -> set[str]:

@@ -54,7 +54,7 @@ PAGE = Page(
                     sums""", """                    g = gates.rows(0, 1).load(form="vec", like=sums)
                     sums""")),
     passing=_MERGED,
-    limits="Decided where another read of the loop moves by one part a round, there are as many rounds as parts, and the part that stands still is read in the loop and written by members or ranks side by side.",
+    limits="Decided where another read of the loop moves by one part a round, there are as many rounds as parts, and the part that stands still is read in the loop, of another view or in another way, and written by members or ranks side by side.",
 )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def _loop(program: Program, reads: list[Site]) -> Fault | None:
     for p in parts:
         if p in moving or p.whole != p.size * (rounds or 0) or any(n.op == "role_index" or (n.op == "var" and n.attrs["name"] in bound) for n in resolve(p.start).parts()):
             continue
-        if _side_by_side(program, p):
+        if not any((m.view, m.axis) == (p.view, p.axis) for m in moving) and _side_by_side(program, p):  # parts of one view may be compared with one of them
             return _fault(p, moving[0], loop)
     return None
 

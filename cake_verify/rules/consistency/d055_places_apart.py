@@ -8,8 +8,8 @@ from cake_ir.fault import Fault
 from cake_ir.program import Program
 from cake_verify.analyses.leaf_places import Leaf, leaves_of
 from cake_verify.analyses.running_offsets import prefix_tensors
-from cake_verify.analyses.sites import sites
-from cake_verify.analyses.trips import spoken
+from cake_verify.analyses.sites import Site, sites
+from cake_verify.analyses.trips import canonical, resolver_of, spoken
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
 
@@ -37,7 +37,7 @@ PAGE = Page(
     why="Where one of them moves with `t.m` and the other with `t.n`, or one starts at its sequence's offset and the other does not, they meet in the first tile and nowhere else: a test of one tile or one sequence is right.",
     failing=edit(_GATED, ("g = lm.load(G, coords=(0, first + i)", "g = lm.load(G, coords=(0, i)")),
     passing=_GATED,
-    limits="Seen for loads of whole views or tensors under names that are bound once, of coordinates that are numbers. Nothing is said of starts that differ by rounds, constants or arguments, of axes without a name, and of loads that a mask or a table places.",
+    limits="Seen for loads of whole views or tensors under names that are bound once, of coordinates that are numbers. Nothing is said of starts that differ by rounds, constants or arguments, of axes without a name, of fields that count the same number of tiles (each tile meets each other), and of loads that a mask or a table places.",
 )
 
 
@@ -64,6 +64,8 @@ def _apart(program: Program, one: Leaf, other: Leaf) -> str | None:
             continue
         tiles, others = ({t for t in x if t.startswith("tile.")} for x in (a, b))
         if tiles and others and tiles.isdisjoint(others):
+            if _pairs(program, one.site, tiles | others):
+                continue
             return axis
         if kind != "one" and ((tiles and not b) or (others and not a)):  # a run that stands still beside one that moves
             return axis
@@ -71,6 +73,15 @@ def _apart(program: Program, one: Leaf, other: Leaf) -> str | None:
         if differ and tiles == others and all(t.partition("[")[0] in prefix_tensors(program) for t in differ) and _counted(a) == _counted(b):
             return axis
     return None
+
+
+def _pairs(program: Program, s: Site, terms: set[str]) -> bool:
+    """Whether fields of a tile count the same things: then each of these meets each other, as in a table of distances."""
+    names = {t.removeprefix("tile.") for t in terms}
+    found = [program.schedulers[str(x.scheduler)] for x in s.loops if x.kind == "tiles"]
+    resolve = resolver_of(program, "")
+    counts = [{canonical(resolve(n)) for n, name in zip(d.tiles, d.names, strict=True) if name in names} for d in found if names <= set(d.names)]
+    return any(len(c) == 1 for c in counts)
 
 
 def _counted(terms: dict[str, int]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from cake_ir.derive.mentions import mentions
 from cake_ir.dtypes import DTYPES
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
+from cake_ir.types import FragT
 from cake_verify.analyses import edits
 from cake_verify.analyses.sites import sites
 from cake_verify.analyses.trips import written
@@ -35,7 +36,7 @@ PAGE = Page(
     why="The scale is what a stored number is multiplied by when it is read. Multiplied by it on the way in as well, nearly all values become zero or lose their digits, and the kernel that reads them scales them down once more.",
     failing=edit(_QUANTISED, ("x * lm.rcp(s)", "x * s")),
     passing=_QUANTISED,
-    limits="Seen where the name that is bound to the scale is a factor in the expression that is cast to 8 bits.",
+    limits="Seen where the name that is bound to the scale is a factor beside a tile in the expression that is cast to 8 bits, and does not divide it as well.",
 )
 
 
@@ -55,7 +56,7 @@ def check(program: Program) -> Iterator[Fault]:
                 dtype = str(getattr(n.type, "dtype", "")) if n.op == "cast" else ""
                 if dtype not in DTYPES or DTYPES[dtype].bits != 8 or DTYPES[dtype].kind != "float" or dtype == "ue8m0":
                     continue
-                factor = next((f for m in n.args[0].parts() if m.op == "mul" for f in m.args if f.op == "var" and (s.role.name, str(f.attrs["name"])) in made), None)
+                factor = next((f for factors in _products(n.args[0]) if (f := _by_its_own(s.role.name, factors, made)) is not None), None)
                 if factor is not None:
                     name = written(str(factor.attrs["name"]), factor.span)
                     scale = made[s.role.name, str(factor.attrs["name"])]
@@ -63,3 +64,29 @@ def check(program: Program) -> Iterator[Fault]:
                     yield Fault("D059", f"this is multiplied by `{name}`, its own scale, and cast to {dtype}: the scale is what the stored number is multiplied by", factor.span if factor.span.line else n.span,
                                 ((scale.span, "the scale is made here"),), f"divide by it: `* lm.rcp({name})`", fixes, {"role": s.role.name, "found": name})  # fmt: skip
                     return
+
+
+def _products(e: Expr) -> Iterator[list[Expr]]:
+    """The factors of each product that an expression may be, casts and bounds left aside."""
+    if e.op in ("cast", "min", "max", "where", "select"):
+        for a in e.args[1:] if e.op in ("where", "select") else e.args:
+            yield from _products(a)
+    else:
+        yield _factors(e)
+
+
+def _factors(e: Expr) -> list[Expr]:
+    if e.op == "cast":
+        return _factors(e.args[0])
+    return [f for a in e.args for f in _factors(a)] if e.op == "mul" else [e]
+
+
+def _by_its_own(role: str, factors: list[Expr], made: dict[tuple[str, str], Expr]) -> Expr | None:
+    """A scale among factors of which another is a tile such as it was made for: one that is multiplied by another number is still a scale."""
+    divisors = {str(f.args[0].attrs.get("name")) for f in factors if f.op == "rcp"}
+    for f in factors:
+        scale = made.get((role, str(f.attrs["name"]))) if f.op == "var" and f.attrs["name"] not in divisors else None
+        of = scale.args[0].type if scale is not None else None
+        if isinstance(of, FragT) and any(isinstance(x.type, FragT) and x.type.form == of.form for x in factors):
+            return f
+    return None

@@ -43,7 +43,7 @@ def check(program: Program) -> Iterator[Fault]:
 def _between(program: Program, s: Site, copies: list[Site]) -> Fault | None:
     """The tile that lies between what copies in front of a loop have brought and the first that the loop's own copy brings."""
     loop = s.loops[-1]
-    if loop.lo is None or loop.lo.op != "const" or (len(s.loops) > 1 and s.loops[-2].kind != "tiles"):
+    if _later(program, s, loop) or loop.lo is None or loop.lo.op != "const" or (len(s.loops) > 1 and s.loops[-2].kind != "tiles"):
         return None
     view = s.op.operands["view"]
     before = [o for o in copies if o.order < s.order and loop not in o.loops and isinstance(view, Expr) and isinstance(x := o.op.operands["view"], Expr) and x.type == view.type]
@@ -65,13 +65,23 @@ def _between(program: Program, s: Site, copies: list[Site]) -> Fault | None:
             continue
         last, at, more = max(there), s.op.spans.get("coords", s.op.span), ((loop.head, f"goes on from `{written(loop.var)}` = {spoken(loop.lo)}"),)
         facts: dict[str, object] = {"role": s.role.name, "axis": axis}
-        if first - step not in there and first - 2 * step in there:
+        perhaps = {tile for o in before for tile in _tiles(program, o, axis, step, own[1])}  # also in an arm, as that of a first round by itself
+        if first - step not in perhaps and first - 2 * step in there:
             message = f"{call(s.op)} goes on at {first} of axis {axis}, and the copies in front of the loop end at {first - step}: nothing brings the {step} between"
             return Fault("D067", message, at, ((there[first - 2 * step].op.span, "the last one in front of the loop"), *more), f"go on where they end, {step} sooner", (), facts)
         if first == last and 0 == min(there) != last:  # those in front begin where the tensor does
             message = f"{call(s.op)} goes on at {first} of axis {axis}, which the copies in front of the loop have brought: they end at {first + step}"
             return Fault("D067", message, at, ((there[last].op.span, "brought here"), *more), f"go on where they end, {step} later, or let them end {step} sooner", (), facts)
     return None
+
+
+def _later(program: Program, s: Site, loop: For) -> bool:
+    """Whether a branch in the loop keeps its first rounds out: `if k > 0:`."""
+    for branch, arm in s.branches():
+        c = branch.cond if branch in s.path[s.path.index(loop) :] and arm else None
+        if c is not None and c.op in ("gt", "ge", "ne") and linear(resolver_of(program, s.role.name)(c.args[0]))[1] == {f"?{loop.var}": 1} and c.args[1].op == "const":
+            return True
+    return False
 
 
 def _counted(o: Site) -> bool:

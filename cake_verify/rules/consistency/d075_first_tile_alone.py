@@ -101,9 +101,14 @@ def _made(own: list[Site] | tuple[Site, ...], load: Site) -> dict[str, Site]:
     """What is computed from a load, by name."""
     out = {t: load for t in load.targets}
     for s in own:
-        if s.order > load.order and s.op.name == "compute" and len(s.targets) == 1 and not out.keys().isdisjoint(_read(s)):
+        if s.order > load.order and s.op.name == "compute" and len(s.targets) == 1 and not out.keys().isdisjoint(_read(s)) and not _nothing(s.op.operands["value"]):
             out[s.targets[0]] = s
     return out
+
+
+def _nothing(e: object) -> bool:
+    """Whether a product with zero has taken the shape of a tile, and nothing else."""
+    return isinstance(e, Expr) and e.op == "mul" and any(a.op == "const" and a.attrs["value"] == 0 for a in e.args)
 
 
 def _read(s: Site) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cake_ir.derive.mentions import mentions
 from cake_ir.derive.structure import conjuncts
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Program
+from cake_ir.program import Expr, If, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.running_sums import EXPONENTIALS
 from cake_verify.analyses.runs import compared, defined, run_of
@@ -48,7 +48,7 @@ PAGE = Page(
     why="Minus infinity less minus infinity is not a number, and neither is the member's sum, nor what all members' sums are merged to. Sequences that give every member a tile hide it.",
     failing=edit(_BY_WARPS, ("base = lm.where(top > -lm.inf, top, 0.0)", "base = top + 0.0")),
     passing=_BY_WARPS,
-    limits="Decided for maxima that start at minus infinity in front of a loop of `lm.cdiv(n, members * B)` rounds, over B columns from `(i * members + member) * B` on that `lm.where` masks behind n. A maximum that starts at a low number has nothing to subtract wrongly, and a factor that a choice takes or leaves counts as one that is right.",
+    limits="Decided for maxima that start at minus infinity in front of a loop of `lm.cdiv(n, members * B)` rounds, over B columns from `(i * members + member) * B` on that `lm.where` masks behind n. A maximum that starts at a low number, or elements that are masked by one, have nothing to subtract wrongly; a factor that a choice takes or leaves counts as one that is right, and so does a branch that asks about the member's tile.",
 )
 
 _CHOOSES = ("where", "select")
@@ -59,12 +59,19 @@ def check(program: Program) -> Iterator[Fault]:
         return
     for s in sites(program).of("compute"):
         e = s.op.operands.get("value")
-        if s.role.members > 1 and s.loops and s.loops[-1].kind == "range" and isinstance(e, Expr):
+        if s.role.members > 1 and s.loops and s.loops[-1].kind == "range" and isinstance(e, Expr) and not _asked(program, s):
             chosen = {id(m) for n in e.parts() if n.op in _CHOOSES for a in n.args[1:] for m in a.parts()}
             fault = next((f for n in e.parts() if n.op in EXPONENTIALS and id(n) not in chosen and (f := _nothing(program, s, n)) is not None), None)
             if fault is not None and not any(n.op in _CHOOSES and any(a.op == "var" and a.attrs["name"] in s.targets for a in n.args[1:]) for op in _CHOOSES for n in mentions(program).get(op, ())):
                 yield fault
                 return
+
+
+def _asked(program: Program, s: Site) -> bool:
+    """Whether a branch in the loop asks about the member's tile before anything is subtracted."""
+    loop, resolve = s.loops[-1], resolver_of(program, s.role.name)
+    conds = [resolve(x.cond) for x in s.path[s.path.index(loop) :] if isinstance(x, If)]
+    return any(n.op == "role_index" or (n.op == "var" and n.attrs["name"] == loop.var) for c in conds for n in c.parts())
 
 
 def _nothing(program: Program, s: Site, n: Expr) -> Fault | None:
@@ -103,7 +110,7 @@ def _behind(program: Program, s: Site, e: Expr) -> Expr | None:
     role, loop = s.role.name, s.loops[-1]
     choice, resolve = defined(program, role, e), resolver_of(program, role)
     hi = rounded_up(resolve(loop.hi)) if loop.hi is not None and loop.lo is not None and loop.lo.op == "const" and loop.lo.attrs["value"] == 0 else None
-    if choice.op != "where" or hi is None or not isinstance(e.type, FragT) or hi[1] != e.type.cols * s.role.members:
+    if choice.op != "where" or choice.args[2].attrs.get("value") != -float("inf") or hi is None or not isinstance(e.type, FragT) or hi[1] != e.type.cols * s.role.members:
         return None
     for part in conjuncts(defined(program, role, choice.args[0])):
         p = compared(program, role, part)

@@ -258,10 +258,16 @@ def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) ->
             return Fault("Q001", f"stores to `{tensor}` overlap: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
         if t.stride > covered and alone and not any(isinstance(c, If) for c in s.path):
             return Fault("Q001", f"stores to `{tensor}` leave gaps: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
-        if t.count is None:
-            return None  # what lies outside an unbounded term is somebody else's range
+        if t.count is None or _chosen(program, s, t.name):
+            return None  # what lies outside an unbounded term, or rounds that a branch leaves out, is somebody else's range
         covered, inner = t.stride * t.count, f"the inner loops cover {t.stride * t.count}"
     return None
+
+
+def _chosen(program: Program, s: Site, name: str) -> bool:
+    """Whether a branch around a store chooses among the rounds of a loop, as where each stores what the one before has made."""
+    loop = next((x for x in s.loops if x.var == name), None)
+    return loop is not None and any(name in _names(program, s, c.cond) for c, _ in s.branches() if c in s.path[s.path.index(loop) :])
 
 
 def _group_row(program: Program, s: Site, name: str) -> bool:

@@ -116,7 +116,7 @@ class _Steps:
         then, self.done = self.done, dict(before)
         self.body(s.orelse)
         self.guards -= varies
-        self.done = {r: min(then.get(r, 0), self.done.get(r, 0)) for r in {*then, *self.done}}
+        self.done = {r: max(then.get(r, 0), self.done.get(r, 0)) for r in {*then, *self.done}}  # what the other arm would break is found by the walk
 
     def operands(self, op: Op) -> None:
         for operand in op.operands.values() if op.id in self.looking else ():

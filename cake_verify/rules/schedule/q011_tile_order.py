@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, If, Program
 from cake_ir.types import FragT, ViewT
 from cake_verify.analyses.affine import affine
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, parameters, positions
-from cake_verify.analyses.sites import Site, stores_by_tensor
+from cake_verify.analyses.sites import Site, sites, stores_by_tensor
 from cake_verify.analyses.trips import resolver_of
 from cake_verify.rule import Page
 from cake_verify.rules.examples import edit
@@ -33,11 +34,11 @@ def copy(lm, X: LM.gmem2d[LM.f32, "ROWS", 1152], Y: LM.gmem2d[LM.f32, "ROWS", 11
 PAGE = Page(
     code="Q011",
     title="a tile order that misses tiles",
-    statement="Where the coordinates of a store are computed from a tile's number, no two tiles write one place, and together they write all of a tensor with declared extents; without extents, as many tiles as fill whole rows fill them.",
+    statement="Where the coordinates of a store are computed from a tile's number, no two tiles write one place, and as many as a tensor with declared extents has blocks write all of it; without extents, as many tiles as fill whole rows fill them.",
     why="Orders that group rows for the cache are right for whole groups. The last group is narrower: without a clamp its tiles lie outside the tensor, and those inside are never written.",
     failing=edit(_ORDER, ("width = lm.min(G, ROWS - first)", "width = G")),
     passing=_ORDER,
-    limits="Tried on small arguments that keep every `lm.assume`. Linear coordinates are Q001. Masked stores, stores of some rows, and tensors with several stores are only looked at for places written twice.",
+    limits="Tried on small arguments that keep every `lm.assume`. Linear coordinates are Q001. Where the launch reads the tensor too, several tiles may write one place. Masked stores, stores of some rows, and tensors with several stores are only looked at for places written twice.",
 )
 
 
@@ -78,22 +79,28 @@ def _run(program: Program, s: Site, at: tuple[Expr, ...], args: dict[str, int], 
     span = s.op.spans.get("coords", s.op.span)
     help = "clamp the last group, or let the scheduler order tiles: `raster=` and `swizzle=`"
     read = [n.args[0] for e in at for n in e.parts() if n.op == "ld" and n.args]  # places that memory names are one only where the same element names them
-    for p in positions(program, s, args):
+    executions = positions(program, s, args)
+    for p in executions:
         corner, named = tuple(p.values(at)), tuple(p.values(tuple(read))) if read else ()
         if not all([isinstance(v, int) for v in (*corner, *named)]):
             return None
         other = written.setdefault((*corner, *named), p)
-        if other.tile != p.tile and other.inside and p.inside and s.op.operands.get("mask") is None:
+        if other.tile != p.tile and other.inside and p.inside and s.op.operands.get("mask") is None and not _added_to(program, tensor.name):
             return Fault("Q011", f"tiles {_tile(other)} and {_tile(p)} both write `{tensor.name}` at {_place(corner)}{_given(args, names)}", span, (), help, (),
                          {"first": list(other.tile), "second": list(p.tile)})  # fmt: skip
-    hole = (_hole(program, s, set(written), args) or _ragged(s, set(written))) if alone and written and not read else None
+    hole = (_hole(program, s, set(written), args, len(executions)) or _ragged(s, set(written))) if alone and written and not read else None
     if hole is not None:
         return Fault("Q011", f"no tile writes `{tensor.name}` at {_place(hole)}{_given(args, names)}", span, ((tensor.span, "declared here"),), help, (), {"tiles": len(written), "place": list(hole)})
     return None
 
 
-def _hole(program: Program, s: Site, written: set[tuple[int, ...]], args: dict[str, int]) -> tuple[int, ...] | None:
-    """A block of the tensor that nobody writes, where blocks lie side by side and extents are known."""
+def _added_to(program: Program, tensor: str) -> bool:
+    """Whether the launch reads a tensor too, so that a later tile may add to what it finds."""
+    return any(s.op.attrs.get("tensor") == tensor for s in sites(program).of("load", "ld", "tma_load", "cp_async", "bulk_load"))
+
+
+def _hole(program: Program, s: Site, written: set[tuple[int, ...]], args: dict[str, int], tiles: int) -> tuple[int, ...] | None:
+    """A block of the tensor that nobody writes, where blocks lie side by side, extents are known and there are tiles enough: of fewer, what is left out is another's."""
     op, tensor = s.op, program.tensors[str(s.op.attrs["tensor"])]
     block = _block(s)
     if op.operands.get("mask") is not None or op.operands.get("rows") is not None or op.attrs.get("box") is not None or block is None or tensor.rank > 2:
@@ -101,7 +108,7 @@ def _hole(program: Program, s: Site, written: set[tuple[int, ...]], args: dict[s
     sizes = [args.get(e) if isinstance(e, str) else e for e in reversed(tensor.extents)]
     if len(sizes) != tensor.rank or any(n is None for n in sizes):
         return None
-    if any(v % n for corner in written for v, n in zip(corner, block, strict=False)):
+    if any(v % n for corner in written for v, n in zip(corner, block, strict=False)) or tiles < prod(-(-(size or 0) // n) for size, n in zip(sizes, block, strict=False)):
         return None
     outer = range(0, sizes[1] or 0, block[1]) if tensor.rank == 2 else (None,)
     for row in outer:

@@ -79,6 +79,8 @@ def _ends(program: Program, spin: Site, signal: Site, loop: For, field: str) -> 
     short = end[0] - last[0] if end[1] == last[1] else 0
     if late <= 0 and short <= 0:
         return None
+    if any(s is not spin and s.op.attrs["flags"] == spin.op.attrs["flags"] and s.role is spin.role and loop not in s.loops for s in sites(program).of("spin")):
+        return None  # a first or last round by itself waits for the others
     flags, var = str(spin.op.attrs["flags"]), written(loop.var)
     which = f"the first {late}" if late > 0 else f"the last {short}"
     until = f"where `{spoken(guard.cond)}` is {'true' if signal.arms[0] else 'false'}" if guard is not None else "in every tile"

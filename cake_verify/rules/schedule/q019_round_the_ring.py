@@ -48,7 +48,7 @@ PAGE = Page(
     why="One round less and the part of one CTA is missing in every sum; one more and each CTA's own part comes back and is counted again.",
     failing=edit(_RING, ("lm.range(PARTS - 1)", "lm.range(PARTS)")),
     passing=_RING,
-    limits="Decided where the loop sends a name to the CTA a fixed number of places on, round the whole cluster, reads the same view back into that name, uses it behind that and used it in front of the loop, and has one round more or one less.",
+    limits="Decided where the loop sends a name, in every round, to the CTA a fixed number of places on, round the whole cluster, reads the same view back into that name, uses it behind that and used it in front of the loop, and has one round more or one less.",
 )
 
 
@@ -59,7 +59,7 @@ def check(program: Program) -> Iterator[Fault]:
     for s in sites(program).of("send"):
         x, loop = s.op.operands.get("x"), s.loops[-1] if s.loops else None
         rounds = constant_rounds(loop) if loop is not None and loop.kind != "tiles" else None
-        if loop is None or rounds is None or abs(rounds - (around - 1)) != 1 or not isinstance(x, Expr) or x.op != "var" or not _next(program, s, around):
+        if loop is None or rounds is None or s.path[-1] is not loop or abs(rounds - (around - 1)) != 1 or not isinstance(x, Expr) or x.op != "var" or not _next(program, s, around):
             continue
         name = str(x.attrs["name"])
         if _handed_on(program, s, loop, name):
