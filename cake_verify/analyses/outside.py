@@ -14,7 +14,7 @@ from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT, TileT
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, turning, valued
-from cake_verify.analyses.runs import mask_ends, run_of
+from cake_verify.analyses.runs import mask_ends, reach_of, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of
 
@@ -50,7 +50,8 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     if not tensor.extents or len(entries) != len(tensor.extents) or unknown.issuperset(range(len(entries))):
         return None
     resolve = resolver_of(program, site.role.name)
-    laid = [(resolve(e), covered(site.op, k)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e) or (Expr("read"), 1) for k, e in enumerate(entries)]
+    run = reach_of if site.op.operands.get("mask") is None else run_of  # a mask counts elements, not what their numbers are divided by
+    laid = [(resolve(e), covered(site.op, k)) if not isinstance(e.type, FragT) else run(program, site.role.name, e) or (Expr("read"), 1) for k, e in enumerate(entries)]
     at = [Expr("read") if k in unknown else e for k, (e, _) in enumerate(laid)]
     ends_at = [e for _, e in masked]
     conds = around(site, program)

@@ -20,6 +20,16 @@ def run_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
     return None if run is None else (run[0], run[1].rows if counts_rows(run[1], run[2]) else run[1].cols)
 
 
+def reach_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
+    """The first number of a run, or of one divided by a number (words of bits, blocks that share a scale), and how many numbers from it on are in it at least."""
+    e = defined(program, role, e)
+    by = e.args[1].attrs.get("value") if e.op == "floordiv" and e.args[1].op == "const" else None
+    if not isinstance(by, int) or by < 1:
+        return run_of(program, role, e)
+    run = run_of(program, role, e.args[0])
+    return None if run is None else (Expr("floordiv", (run[0], e.args[1]), {}, run[0].type), -(-run[1] // by))
+
+
 def counts_rows(t: FragT, axis: object) -> bool:
     """Whether numbers along an axis count rows: a row vector does, and those of a `vec` of rows, which has no row vector of numbers, along axis 0."""
     return t.form == "rowvec" or (t.form != "colvec" and t.rank == 2 and axis == 0)

@@ -19,7 +19,7 @@ from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.positions import arguments, declared_values, parameters
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
-from cake_verify.analyses.runs import elsewhere, mask_ends, run_of
+from cake_verify.analyses.runs import elsewhere, mask_ends, reach_of, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
@@ -80,7 +80,7 @@ def check(program: Program) -> Iterator[Fault]:
         for axis, e in enumerate(entries):
             if not isinstance(e, Expr):
                 continue
-            run = (e, covered(op, axis)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e)
+            run = (e, covered(op, axis)) if not isinstance(e.type, FragT) else reach_of(program, site.role.name, e)
             fault = _axis(program, site, tensor, axis, *run) if run is not None else None
             if fault:
                 yield fault
