@@ -13,8 +13,9 @@ from typing import Any
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT, TileT
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, turning, valued
+from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, memory_alone, parameters, positions, turning, valued
 from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.runs import mask_ends, reach_of, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of
@@ -66,6 +67,8 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     if kept:  # what is read may be what keeps the coordinates inside that move with what it is compared with, at the end that it is compared with
         held = [k for k, e in enumerate(at) if not kept.isdisjoint(_moved(e))]
         front = frozenset(k for k in held if all(_from_above(c) for c in keeping) and not any(n.op == "ld" for n in at[k].parts()))
+        if front and _stated(program, keeping):
+            front, held = frozenset(), []  # all that is stated may be there
         at = [Expr("read") if k in held and k not in front else e for k, e in enumerate(at)]
     read = [e.op == "read" or (e.op != "const" and any(n.op == "ld" for n in e.parts())) for e in at]
     if all(read):
@@ -89,6 +92,12 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
                 return found
             ran = ran or found
     return None
+
+
+def _stated(program: Program, conds: Sequence[Expr]) -> bool:
+    """Whether one tensor that conditions look at has a stated range, and its numbers are no offsets, which belong together."""
+    told = {str(n.attrs["tensor"]) for c in conds for n in c.parts() if n.op == "ld"}
+    return len(told) == 1 and told.isdisjoint(prefix_tensors(program)) and all(declared_values(program, t) is not None for t in told)
 
 
 def _from_above(c: Expr) -> bool:
