@@ -10,6 +10,8 @@ from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
 
+MANY = 4096
+"""Numbers of a run that are looked at one by one."""
 _DEPTH = 12
 _ALL = frozenset(range(5))
 
@@ -21,13 +23,22 @@ def run_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
 
 
 def reach_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
-    """The first number of a run, or of one divided by a number (words of bits, blocks that share a scale), and how many numbers from it on are in it at least."""
+    """The first number of a run, or of one divided by a number (words of bits, blocks that share a scale) or turned round by one (a neighbour, `n ^ 1`), and how
+    many numbers from it on are in it at least."""
     e = defined(program, role, e)
+    if e.op == "bitxor" and e.args[1].op == "const" and (run := run_of(program, role, e.args[0])) is not None and isinstance(first := _number(run[0]), int):
+        turned = [n ^ int(e.args[1].attrs["value"]) for n in range(first, first + min(run[1], MANY))]  # type: ignore[call-overload]  # an integer, as what it turns round
+        return Expr("const", (), {"value": min(turned)}, run[0].type), max(turned) - min(turned) + 1
     by = e.args[1].attrs.get("value") if e.op == "floordiv" and e.args[1].op == "const" else None
     if not isinstance(by, int) or by < 1:
         return run_of(program, role, e)
     run = run_of(program, role, e.args[0])
     return None if run is None else (Expr("floordiv", (run[0], e.args[1]), {}, run[0].type), -(-run[1] // by))
+
+
+def _number(e: Expr) -> int | None:
+    constant, terms = linear(e)
+    return None if terms else constant
 
 
 def counts_rows(t: FragT, axis: object) -> bool:
@@ -157,4 +168,4 @@ def _least_of(e: Expr) -> list[Expr]:
     return [x for a in e.args for x in _least_of(a)] if e.op == "min" else [e]
 
 
-__all__ = ["at_least", "compared", "defined", "elsewhere", "mask_ends", "run_of"]
+__all__ = ["at_least", "compared", "defined", "elsewhere", "mask_ends", "reach_of", "run_of"]

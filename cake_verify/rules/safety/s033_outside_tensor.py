@@ -57,6 +57,8 @@ def check(program: Program) -> Iterator[Fault]:
             yield _behind(site, tensor, ragged)
             continue
         if op.attrs.get("clip"):
+            if op.name == "store" and (fault := next((f for axis, e in enumerate(entries) if isinstance(e, Expr) and (f := _in_front(program, site, tensor, axis, e)) is not None), None)) is not None:
+                yield fault
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
         if op.operands.get("mask") is not None:
@@ -231,6 +233,15 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr, n: in
                          "mask the access, or use `clip=True`", (), {"axis": axis, "expected": extent, "found": int(last) + n})  # fmt: skip
         return None
     return _ragged(program, site, tensor, axis, e, extent, n)
+
+
+def _in_front(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
+    """A member whose whole part lies in front of the tensor in the first tile, as parts are dealt from the last member on: then the last tile ends too early."""
+    line = affine(program, site.role.name, e) if site.role.members > 1 and not isinstance(e.type, FragT) else None
+    if line is None or line.terms.get("member", 0) >= 0 or _least(program, site, e) + covered(site.op, axis) > 0:
+        return None
+    return Fault("S033", f"the part of member {site.role.members - 1} ends in front of `{tensor.name}` in the first tile: nothing is left of it there", site.op.spans.get("coords", site.op.span),
+                 ((tensor.span, "declared here"), (site.role.span, f"{site.role.members} members")), f"count parts by `{site.role.name}.index`", (), {"role": site.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
 
 
 def _least(program: Program, site: Site, e: Expr) -> int:
