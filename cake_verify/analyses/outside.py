@@ -13,7 +13,18 @@ from typing import Any
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT, TileT
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, memory_alone, parameters, positions, turning, valued
+from cake_verify.analyses.positions import (
+    Position,
+    TooMany,
+    arguments,
+    around,
+    declared_values,
+    memory_alone,
+    parameters,
+    positions,
+    turning,
+    valued,
+)
 from cake_verify.analyses.read_numbers import outside_reads
 from cake_verify.analyses.running_offsets import prefix_tensors
 from cake_verify.analyses.runs import mask_ends, reach_of, run_of

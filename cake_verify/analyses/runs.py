@@ -29,6 +29,9 @@ def reach_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
     if e.op == "bitxor" and e.args[1].op == "const" and (run := run_of(program, role, e.args[0])) is not None and isinstance(first := _number(run[0]), int):
         turned = [n ^ int(e.args[1].attrs["value"]) for n in range(first, first + min(run[1], MANY))]  # type: ignore[call-overload]  # an integer, as what it turns round
         return Expr("const", (), {"value": min(turned)}, run[0].type), max(turned) - min(turned) + 1
+    if e.op == "add" and isinstance(e.args[0].type, FragT) and not isinstance(e.args[1].type, FragT) and defined(program, role, e.args[0]).op == "floordiv":
+        part = reach_of(program, role, e.args[0])
+        return None if part is None else (Expr("add", (part[0], resolver_of(program, role)(e.args[1])), {}, e.args[1].type), part[1])
     by = e.args[1].attrs.get("value") if e.op == "floordiv" and e.args[1].op == "const" else None
     if not isinstance(by, int) or by < 1:
         return run_of(program, role, e)

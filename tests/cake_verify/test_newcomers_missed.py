@@ -38,6 +38,11 @@ def codes(name: str, *changes: tuple[str, str]) -> list[str]:
     # one quarter of an accumulator again and again
     ("tcgen05_half_columns", "acc.cols(h + 32 * c, 32)", "acc.cols(h, 32)", "Q037"),
     ("tcgen05_half_columns", "acc.cols(h + 32 * c, 32)", "acc.cols(32 * c, 32)", "Q037"),
+    ("tcgen05_half_columns", "lm.static_range(BN // 2 // 32)", "lm.static_range(BN // 2 // 32 - 1)", "Q037"),
+    # pairs of a table, without the mask that keeps the others out
+    ("rope_interleaved_pairs", "like=x, mask=turns)\n", "like=x)\n", "S033"),
+    # tiles that are counted under a name
+    ("sage_int8_scores", "coords=(0, t.q * BQ, t.h), clip=True)", "coords=(0, t.q * BQ, t.h))", "S033"),
 ])  # fmt: skip
 def test_what_passed_is_told(name: str, old: str, new: str, code: str) -> None:
     assert {*codes(name, (old, new))} == {code}  # of two loads of one row both are told

@@ -281,7 +281,7 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
     if d is None or field not in d.names:
         return None
-    tiles = d.tiles[d.names.index(field)]
+    tiles = resolver_of(program, "")(d.tiles[d.names.index(field)])  # also under a name
     if tiles.op == "param":  # an argument that is stated to be so many
         count, resolve = str(tiles.attrs["name"]), resolver_of(program, "")
         tiles = definitions([c for a in program.assumes for c in stated(resolve(a.cond))], [count]).get(count, tiles)

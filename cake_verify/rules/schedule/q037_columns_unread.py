@@ -48,12 +48,12 @@ def halves(lm, A: LM.tma2d[LM.bf16, 128, 64], B: LM.tma2d[LM.bf16, 128, 64], C: 
 PAGE = Page(
     code="Q037",
     title="columns of a result that nobody reads",
-    statement="Where rounds of an unrolled loop, or members, read a product's columns in tensor memory by parts, each reads other ones, and together they read all of them.",
+    statement="Where rounds of an unrolled loop, or members, read a product's columns in tensor memory by parts, each reads other ones, and together they read all up to the last of them.",
     why="A part that stands still is read again and again in place of its neighbours: the same numbers leave for several places of the output, and the others never do.",
     failing=edit(_HALVES, ("acc.cols(64 * epi.index + 32 * c, 32)", "acc.cols(64 * epi.index, 32)")),
     passing=_HALVES,
-    limits="Decided for regions whose products and reads start at columns that follow from constants, members, unrolled loops and one slot, and of which something is read twice while other columns of the product are not read. "
-    "Columns that one read leaves out, as those that only fill up an instruction's width, are nobody's business.",
+    limits="Decided for regions whose products and reads start at columns that follow from constants, members, unrolled loops and one slot, of which something is read twice while other columns of the product are not read, or columns in front of others that are. "
+    "Columns at the end that reads leave out, as those that only fill up an instruction's width, are nobody's business.",
 )
 
 _Columns = tuple[tuple[int, ...], list[int], int]
@@ -82,7 +82,11 @@ def check(program: Program) -> Iterator[Fault]:
         filled = {c for p in made if p is not None for lo in p[1] for c in range(lo, lo + p[2])}
         read = {c for r in taken for c in r}
         left = sorted(filled - read)
+        inside = next((c for p in made if p is not None for lo in p[1] for c in left if lo <= c < lo + p[2] and any(d in read for d in range(c + 1, lo + p[2]))), None)
         again = next((s for s, p in zip(reads, parts, strict=True) if p is not None and len(set(p[1])) < len(p[1])), None)
+        if inside is not None and again is None:
+            yield Fault("Q037", f"nobody reads column {inside} of `{region}`, which a product fills and beyond which others are read", reads[0].op.spans.get("t", reads[0].op.span),
+                        ((mmas[0].op.span, "multiplied here"), (program.tmems[region].span, "declared here")), "go on to where the next part begins", (), {"role": reads[0].role.name, "region": region, "column": inside})  # fmt: skip
         if left and again is not None and filled & read:
             message = f"{call(again.op)} reads the same columns of `{region}` again, and nobody reads column {left[0]}{f' to {left[-1]}' if len(left) > 1 else ''} of the product"
             yield Fault("Q037", message, again.op.spans.get("t", again.op.span), ((mmas[0].op.span, "multiplied here"), (program.tmems[region].span, "declared here")),
