@@ -41,6 +41,9 @@ def codes(name: str, *changes: tuple[str, str]) -> list[str]:
     ("tcgen05_half_columns", "lm.static_range(BN // 2 // 32)", "lm.static_range(BN // 2 // 32 - 1)", "Q037"),
     # pairs of a table, without the mask that keeps the others out
     ("rope_interleaved_pairs", "like=x, mask=turns)\n", "like=x)\n", "S033"),
+    # a whole tile where one row may be left
+    ("hstu_silu_attention", "form=\"a\", like=o, mask=rows < length)", "form=\"a\", like=o)", "S033"),
+    ("hstu_silu_attention", "begin + rows), mask=rows < length)", "begin + rows))", "S013"),
     # tiles that are counted under a name
     ("sage_int8_scores", "coords=(0, t.q * BQ, t.h), clip=True)", "coords=(0, t.q * BQ, t.h))", "S033"),
 ])  # fmt: skip
