@@ -13,8 +13,21 @@ from typing import Any
 from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, If, Param, Program
 from cake_ir.types import FragT, TileT
-from cake_verify.analyses.positions import Position, TooMany, arguments, around, memory_alone, parameters, positions, turning, valued
-from cake_verify.analyses.runs import mask_ends, run_of
+from cake_verify.analyses.positions import (
+    Position,
+    TooMany,
+    arguments,
+    around,
+    declared_values,
+    memory_alone,
+    parameters,
+    positions,
+    turning,
+    valued,
+)
+from cake_verify.analyses.read_numbers import outside_reads
+from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.runs import mask_ends, reach_of, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import resolver_of
 
@@ -24,6 +37,8 @@ FURTHER = 24
 """Further ones, as long as the conditions around it have kept it from running: `if t.p > 0` where K is too short for two parts."""
 
 _OTHER = {"lt": "<=", "le": "<", "gt": ">=", "ge": ">"}
+_MOVING = frozenset({"field", "var", "role_index", "cta_rank", "cta_id"})
+_DECIDES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 _STRICTER = {"le": "lt", "ge": "gt"}
 
 
@@ -50,15 +65,22 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     if not tensor.extents or len(entries) != len(tensor.extents) or unknown.issuperset(range(len(entries))):
         return None
     resolve = resolver_of(program, site.role.name)
-    laid = [(resolve(e), covered(site.op, k)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e) or (Expr("read"), 1) for k, e in enumerate(entries)]
+    run = reach_of if site.op.operands.get("mask") is None else run_of  # a mask counts elements, not what their numbers are divided by
+    laid = [(resolve(e), covered(site.op, k)) if not isinstance(e.type, FragT) else run(program, site.role.name, e) or (Expr("read"), 1) for k, e in enumerate(entries)]
     at = [Expr("read") if k in unknown else e for k, (e, _) in enumerate(laid)]
     ends_at = [e for _, e in masked]
     conds = around(site, program)
     if any(isinstance(n.type, FragT) for e in (*at, *conds) for n in e.parts()):
         return None
-    kept = {t for e in conds for c in conjuncts(e) if not memory_alone(c) and any(n.op == "ld" for n in c.parts()) for t in _moved(c)}
-    if kept:  # what is read may be what keeps the coordinates inside that move with what it is compared with
-        at = [Expr("read") if not kept.isdisjoint(_moved(e)) else e for e in at]
+    keeping = [c for e in conds for c in conjuncts(e) if not memory_alone(c) and any(n.op == "ld" for n in c.parts())]
+    kept = {t for c in keeping for t in _moved(c)}
+    front = frozenset[int]()
+    if kept:  # what is read may be what keeps the coordinates inside that move with what it is compared with, at the end that it is compared with
+        held = [k for k, e in enumerate(at) if not kept.isdisjoint(_moved(e))]
+        front = frozenset(k for k in held if all(_from_above(c) for c in keeping) and not any(n.op == "ld" for n in at[k].parts()))
+        if front and _stated(program, keeping):
+            front, held = frozenset(), []  # all that is stated may be there
+        at = [Expr("read") if k in held and k not in front else e for k, e in enumerate(at)]
     read = [e.op == "read" or (e.op != "const" and any(n.op == "ld" for n in e.parts())) for e in at]
     if all(read):
         return None
@@ -68,7 +90,7 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     names = parameters(program, [*at, *conds, *(Expr("param", (), {"name": e}) for e in extents if isinstance(e, str))])
     told = {str(n.attrs["tensor"]) for e in conds for n in e.parts() if n.op == "ld"}
     ends: tuple[bool | str, ...] = (False, True) if len(told) == 1 else (False, *_apart(site, resolve, conds, told))  # the greatest numbers of two tensors need not come together
-    stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e), any(n.op == "ld" for n in e.parts())) for k, e in masked])
+    stands = _Laid([valued(program, e) for e in at], [n for _, n in laid], [(k, valued(program, e), any(n.op == "ld" for n in e.parts())) for k, e in masked], front)
     near = turning(conds)
     few = CHOICES + sum(map(len, near.values()))
     ran = False
@@ -83,9 +105,23 @@ def outside(program: Program, site: Site, tensor: Param) -> Outside | None:
     return None
 
 
+def _stated(program: Program, conds: Sequence[Expr]) -> bool:
+    """Whether one tensor that conditions look at has a stated range, and its numbers are no offsets, which belong together."""
+    told = {str(n.attrs["tensor"]) for c in conds for n in c.parts() if n.op == "ld"}
+    return len(told) == 1 and told.isdisjoint(prefix_tensors(program)) and all(declared_values(program, t) is not None for t in told)
+
+
+def _from_above(c: Expr) -> bool:
+    """Whether a comparison with what memory holds keeps numbers below it: those in front of a tensor are let through. The end of a loop keeps none of them out either."""
+    if c.op not in _DECIDES:
+        return True
+    low, high = (c.args[0], c.args[1]) if c.op in ("lt", "le") else (c.args[1], c.args[0]) if c.op in ("gt", "ge") else (c, c)
+    return c is not low and not any(n.op == "ld" for n in low.parts()) and not any(n.op in _MOVING for n in outside_reads(high))
+
+
 def _moved(e: Expr) -> set[str]:
     """The fields of tiles, the rounds and the member that an expression looks at, whatever else is in it."""
-    return {f"{n.op}.{n.attrs.get('name', '')}" for n in e.parts() if n.op in ("field", "var", "role_index", "cta_rank", "cta_id") and not isinstance(n.type, TileT)}
+    return {f"{n.op}.{n.attrs.get('name', '')}" for n in e.parts() if n.op in _MOVING and not isinstance(n.type, TileT)}
 
 
 def _apart(site: Site, resolve: Callable[[Expr], Expr], conds: Sequence[Expr], told: set[str]) -> list[str]:
@@ -104,11 +140,13 @@ def _entries(site: Site) -> list[Expr]:
 
 @dataclass(frozen=True, slots=True)
 class _Laid:
-    """Where an access starts along every axis, how many elements it covers there, and how many of these a mask lets through, by axis and with whether memory says so."""
+    """Where an access starts along every axis, how many elements it covers there, and how many of these a mask lets through, by axis and with whether memory says so;
+    the axes of which only the `front` end is looked at."""
 
     at: list[Callable[[Position], Any]]
     sizes: list[int]
     masked: list[tuple[int, Callable[[Position], Any], bool]]
+    front: frozenset[int] = frozenset()
 
 
 def _first(program: Program, site: Site, laid: _Laid, extents: Sequence[int | str], args: dict[str, int], names: set[str], high: bool | str) -> Outside | bool:
@@ -147,7 +185,7 @@ def _past(laid: _Laid, sizes: Sequence[int | None], p: Position) -> tuple[int, i
         if not isinstance(first, int) or isinstance(first, bool) or size is None:
             continue
         last = first + n - 1
-        if first < 0 or last >= size:
+        if first < 0 or (last >= size and axis not in laid.front):
             return axis, first if first < 0 else last, size
     return None
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cake_ir.derive.structure import conjuncts
 from cake_ir.program import Expr, For, Param, Program
 from cake_ir.record import record
 from cake_ir.types import FragT
 from cake_verify.analyses.positions import declared_values
 from cake_verify.analyses.running_offsets import prefix_tensors
-from cake_verify.analyses.runs import defined, mask_ends, run_of
+from cake_verify.analyses.runs import at_least, defined, mask_ends, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import linear, resolver_of
 
@@ -98,6 +99,26 @@ def beyond_end(program: Program, s: Site, tensor: Param) -> Beyond | None:
     for r in steps_of(program, s):
         if r.axis < len(tensor.extents) and _reach(program, r.offsets, tensor.extents[len(tensor.extents) - 1 - r.axis]) and covered(s.op, r.axis) + r.late > 1 and not _asked(program, s, r):
             return Beyond(r.offsets, r.axis, None, None, r.loop)
+    return _let_through(program, s, tensor, coords, offsets) if s.op.name == "load" and len(tensor.extents) == len(coords) else None  # a store into the next sequence is S013's
+
+
+def _let_through(program: Program, s: Site, tensor: Param, coords: tuple[Expr, ...], offsets: frozenset[str]) -> Beyond | None:
+    """A whole tile under a condition that asks for less of it to be left: `if q * 64 < P[s + 1] - P[s]` in front of 64 rows from `P[s] + q * 64` on."""
+    conds = [c for branch, arm in s.branches() if arm for c in conjuncts(branch.cond) if c.op in ("lt", "le", "gt", "ge")]
+    resolve = resolver_of(program, s.role.name)
+    for axis, e in enumerate(coords) if conds else ():
+        run = run_of(program, s.role.name, e) if isinstance(e.type, FragT) else (resolve(e), covered(s.op, axis))
+        at, live = linear(run[0]) if run is not None else (0, {})
+        start = {t: n for t, n in live.items() if "[" in t}
+        if run is None or run[1] < 2 or len(start) != 1 or _head(start) not in offsets or not _reach(program, _head(start), tensor.extents[len(coords) - 1 - axis]):
+            continue
+        sure: list[int] = []
+        for c in conds:
+            least, terms = at_least(c.op, resolve(c.args[0]), resolve(c.args[1]))
+            if _next(start, _plus(terms, live)):
+                sure.append(least - at)
+        if sure and max(sure) < run[1]:
+            return Beyond(_head(start), axis, None)
     return None
 
 

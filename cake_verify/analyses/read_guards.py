@@ -120,6 +120,14 @@ def only_branched(search: Settings) -> list[str]:
     return [t for t in search.read if t not in decided and t not in search.prefix]
 
 
+def at_first(search: Settings, choice: dict[str, int]) -> dict[str, Any]:
+    """What is known under a choice at the first tile, which lies at the end of its axis where tiles come in descending order."""
+    env = search.environment(choice)
+    if search.scheduler is not None and search.scheduler.raster == "heavy_first":
+        env["tile"] = search.tiles(env)[1]
+    return env
+
+
 def kept_out(search: Settings, choice: dict[str, int]) -> int:
     """How many branches on what is read a run does not take."""
     return sum(not side for side, c in zip(search.sides_of(choice), search.guard_conditions, strict=True) if reads(c))

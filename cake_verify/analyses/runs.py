@@ -10,6 +10,8 @@ from cake_ir.types import FragT
 from cake_verify.analyses.sites import Site, sites
 from cake_verify.analyses.trips import linear, resolver_of
 
+MANY = 4096
+"""Numbers of a run that are looked at one by one."""
 _DEPTH = 12
 _ALL = frozenset(range(5))
 
@@ -18,6 +20,28 @@ def run_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
     """The first number of a run (resolved) and how many there are; None for a fragment that is no run."""
     run = _run(program, role, e, _DEPTH) if isinstance(e.type, FragT) else None
     return None if run is None else (run[0], run[1].rows if counts_rows(run[1], run[2]) else run[1].cols)
+
+
+def reach_of(program: Program, role: str, e: Expr) -> tuple[Expr, int] | None:
+    """The first number of a run, or of one divided by a number (words of bits, blocks that share a scale) or turned round by one (a neighbour, `n ^ 1`), and how
+    many numbers from it on are in it at least."""
+    e = defined(program, role, e)
+    if e.op == "bitxor" and e.args[1].op == "const" and (run := run_of(program, role, e.args[0])) is not None and isinstance(first := _number(run[0]), int):
+        turned = [n ^ int(e.args[1].attrs["value"]) for n in range(first, first + min(run[1], MANY))]  # type: ignore[call-overload]  # an integer, as what it turns round
+        return Expr("const", (), {"value": min(turned)}, run[0].type), max(turned) - min(turned) + 1
+    if e.op == "add" and isinstance(e.args[0].type, FragT) and not isinstance(e.args[1].type, FragT) and defined(program, role, e.args[0]).op == "floordiv":
+        part = reach_of(program, role, e.args[0])
+        return None if part is None else (Expr("add", (part[0], resolver_of(program, role)(e.args[1])), {}, e.args[1].type), part[1])
+    by = e.args[1].attrs.get("value") if e.op == "floordiv" and e.args[1].op == "const" else None
+    if not isinstance(by, int) or by < 1:
+        return run_of(program, role, e)
+    run = run_of(program, role, e.args[0])
+    return None if run is None else (Expr("floordiv", (run[0], e.args[1]), {}, run[0].type), -(-run[1] // by))
+
+
+def _number(e: Expr) -> int | None:
+    constant, terms = linear(e)
+    return None if terms else constant
 
 
 def counts_rows(t: FragT, axis: object) -> bool:
@@ -147,4 +171,4 @@ def _least_of(e: Expr) -> list[Expr]:
     return [x for a in e.args for x in _least_of(a)] if e.op == "min" else [e]
 
 
-__all__ = ["at_least", "compared", "defined", "elsewhere", "mask_ends", "run_of"]
+__all__ = ["at_least", "compared", "defined", "elsewhere", "mask_ends", "reach_of", "run_of"]

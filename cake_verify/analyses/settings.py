@@ -213,7 +213,7 @@ class Settings:
             return ()
         key = tuple(choice.values())
         if key not in self.sides:
-            self.sides[key] = self.guards(self.environment(choice))
+            self.sides[key] = self.guards(read_guards.at_first(self, choice))
         return self.sides[key]
 
     def _profile(self, choice: dict[str, int]) -> Profile | None:

@@ -25,6 +25,7 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
         return replace(setting, telling=True)
     resolve = resolver_of(search.program, "")
     turns = _turns(search.program)
+    short: set[str] = set()
     several = 3 if sum(e.op != "const" for e in s.tiles) == 2 else 2
     for k, e in enumerate(s.tiles):
         names = [str(n.attrs["name"]) for n in (put(resolve(e), search.defined) if search.defined else resolve(e)).parts() if n.op == "param" and n.attrs["name"] in search.candidates]
@@ -36,11 +37,14 @@ def telling(search: Settings, setting: Setting, choice: dict[str, int]) -> Setti
             trial = {**choice, name: choice[name] - search.units.get(name, 1)}
             if trial[name] > 0 and search.profile(trial) == search.profile(choice):
                 choice = trial
+                short.add(name)
     for name in (n for n in search.candidates if n in search.program.scalars):  # the same for what only loops depend on, where it is whole now
         less, more = ({**choice, name: choice[name] + by * search.units.get(name, 1)} for by in (-1, 1))
         if less[name] > 0 and search.profile(less) == search.profile(choice) != search.profile(more):
             choice = less
         elif less[name] > 0 and (search.profile(less) != search.profile(choice) == search.profile(more) or _both_ways(search, less, choice, more)):
+            if name in short and search.profile({**more, name: more[name] + search.units.get(name, 1)}) != search.profile(more):
+                continue  # tiles of two elements: one more is a whole number of them again
             choice = more  # what rounds down leaves something out then, and parts from what rounds up
     ragged = _ragged_ends(search, setting, choice)
     if ragged != choice:

@@ -16,6 +16,8 @@ from bench.verify.cases.guests_more import GUESTS_MORE
 from bench.verify.cases.guests_rows import GUESTS_ROWS
 from bench.verify.cases.lookups import LOOKUPS
 from bench.verify.cases.mixers import MIXERS
+from bench.verify.cases.newcomers import NEWCOMERS
+from bench.verify.cases.newcomers_rows import NEWCOMERS_ROWS
 from bench.verify.cases.products import PRODUCTS
 from bench.verify.cases.recurrence import RECURRENCE
 from bench.verify.cases.rows import ROWS
@@ -28,6 +30,6 @@ from bench.verify.cases.streams import STREAMS
 from bench.verify.cases.visitors import VISITORS
 from bench.verify.cases.visitors_more import VISITORS_MORE
 
-CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE, *STRANGERS_OTHER_TARGETS, *FRONTIER, *VISITORS, *VISITORS_MORE, *GUESTS, *GUESTS_MORE, *GUESTS_ROWS)}
+CASES: dict[str, Case] = {c.name: c for c in (*GEMM_HOPPER, *GEMM_SYNC, *BLACKWELL, *BLOCK_SCALES, *ATTENTION, *CLUSTERING, *RECURRENCE, *ROWS, *SHIPPED, *PRODUCTS, *LOOKUPS, *STREAMS, *SERVING, *MIXERS, *EVERYDAY, *STRANGERS, *STRANGERS_MORE, *STRANGERS_OTHER_TARGETS, *FRONTIER, *VISITORS, *VISITORS_MORE, *GUESTS, *GUESTS_MORE, *GUESTS_ROWS, *NEWCOMERS, *NEWCOMERS_ROWS)}
 
 __all__ = ["CASES", "Case", "Filled"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cake_ir.derive.structure import TURNED, conjuncts
 from cake_ir.fault import Fault
-from cake_ir.program import Expr, Param, Program
+from cake_ir.program import Expr, Op, Param, Program
 from cake_ir.types import FragT
 from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.positions import Position, TooMany, arguments, around, declared_values, parameters, positions, valued
 from cake_verify.analyses.read_numbers import with_number
 from cake_verify.analyses.running_offsets import prefix_tensors
+from cake_verify.analyses.runs import mask_ends
 from cake_verify.analyses.sites import Site, covered, sites
 from cake_verify.analyses.trips import canonical, linear, resolver_of, spoken
 from cake_verify.rule import Page
@@ -39,7 +40,7 @@ PAGE = Page(
     "Masking the value afterwards does not stop it.",
     failing=edit(_GATHER, ("            if row >= 0:\n                lm.store", "            lm.store")),
     passing=_GATHER,
-    limits="Found for small arguments that keep every `lm.assume`; the message has them. Nothing is said of tensors without declared extents, of masked accesses, or where an index tensor has no `lm.assume_values` and no condition around the access compares its number with more than the extent.",
+    limits="Found for small arguments that keep every `lm.assume`; the message has them. Nothing is said of tensors without declared extents, of masked accesses (but of the axes of which a mask that counts elements of another axis says nothing), or where an index tensor has no `lm.assume_values` and no condition around the access compares its number with more than the extent.",
 )
 
 
@@ -50,20 +51,37 @@ def check(program: Program) -> Iterator[Fault]:
         tensor = program.tensors.get(str(op.attrs.get("tensor")))
         if tensor is None or tensor.kind != "gmem":
             continue
-        if op.operands.get("mask") is not None or op.attrs.get("clip"):
+        if op.attrs.get("clip"):
             continue
-        fault = _access(program, site, tensor) if tensor.name not in told else None
+        ends = _ends(program, site)
+        fault = _access(program, site, tensor, ends) if tensor.name not in told and ends is not None else None
         if fault:
             told.add(tensor.name)
             yield fault
 
 
-def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
+def _ends(program: Program, site: Site) -> Sequence[tuple[int, Expr]] | None:
+    """By axis, how many elements the mask of an access lets through: none without a mask; None where something else than a count decides, or memory does."""
+    if site.op.operands.get("mask") is None:
+        return ()
+    if not any(isinstance(c, Expr) and not isinstance(c.type, FragT) and c.op != "const" for c in _coords(site.op)):
+        return None
+    ends, unknown = mask_ends(program, site)
+    return ends if ends and not unknown and not any(n.op == "ld" for _, e in ends for n in e.parts()) else None
+
+
+def _coords(op: Op) -> Sequence[object]:
+    """The entries of an access's coordinates."""
+    coords = op.operands.get("coords")
+    return coords if isinstance(coords, tuple) else ()
+
+
+def _access(program: Program, site: Site, tensor: Param, ends: Sequence[tuple[int, Expr]]) -> Fault | None:
     coords = site.op.operands.get("coords")
     entries = coords if isinstance(coords, tuple) else (site.op.operands.get("i"),)
     resolve = resolver_of(program, site.role.name)
     for axis, entry in enumerate(entries):
-        if not isinstance(entry, Expr):
+        if not isinstance(entry, Expr) or any(k == axis for k, _ in ends) or (ends and isinstance(entry.type, FragT)):
             continue
         if isinstance(entry.type, FragT):
             fault = _gather(program, site, tensor, entry, axis)
@@ -80,13 +98,13 @@ def _access(program: Program, site: Site, tensor: Param) -> Fault | None:
         extent = tensor.extents[len(tensor.extents) - 1 - axis] if axis < len(tensor.extents) else None
         if (extent is None and not values) or (site.op.name == "ld" and _counted_by(program, site, e, extent)):
             continue
-        decisive = [e, *around(site, program), *(x for v in values for x in (v.lo, v.hi))]
+        decisive = [e, *(x for _, x in ends), *around(site, program), *(x for v in values for x in (v.lo, v.hi))]
         names = parameters(program, decisive) | ({extent} if isinstance(extent, str) else set())
         if isinstance(extent, str):
             names |= parameters(program, [Expr("param", (), {"name": extent})])
         offsets = prefix_tensors(program)
         shared = bool(offsets) and site.op.name == "ld" and any(n.op == "ld" and n.attrs["tensor"] in offsets for x in around(site, program) for n in x.parts())
-        found = _outside(program, site, e, extent, covered(site.op, axis), names, bool(read), shared)
+        found = _outside(program, site, e, extent, covered(site.op, axis), names, bool(read), shared, through=[x for _, x in ends])
         if found:
             return _fault(program, site, tensor, entry, found, names, values[0].span if values else None)
     return None
@@ -187,9 +205,10 @@ _COMPARED = ("lt", "le", "gt", "ge")
 _OTHER = {"le": "<", "ge": ">"}
 
 
-def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool, shared: bool, free: bool = False) -> tuple[Position, int, int | None] | None:
-    """A position at which the coordinate leaves the tensor: (where, the coordinate, the extent)."""
-    value = valued(program, e)
+def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n: int, names: set[str], reads: bool, shared: bool, free: bool = False,
+             through: Sequence[Expr] = ()) -> tuple[Position, int, int | None] | None:
+    """A position at which the coordinate leaves the tensor, and the mask lets an element `through`: (where, the coordinate, the extent)."""
+    value, some = valued(program, e), [valued(program, x) for x in through]
     for args in arguments(program, names, limit=8):
         size = args.get(extent) if isinstance(extent, str) else extent
         # Memory holds the least values that are stated, or the greatest; offsets around the access may also share all there is.
@@ -197,7 +216,7 @@ def _outside(program: Program, site: Site, e: Expr, extent: str | int | None, n:
             try:
                 for p in positions(program, site, args, high, free, apart):
                     v = value(p)
-                    if isinstance(v, int) and (v < 0 or (size is not None and v + n > size)):
+                    if isinstance(v, int) and (v < 0 or (size is not None and v + n > size)) and all(isinstance(k := x(p), int) and k > 0 for x in some):
                         return p, v, size
             except TooMany:
                 continue

@@ -19,7 +19,7 @@ from cake_verify.analyses.left_out import without_offset
 from cake_verify.analyses.outside import Outside, outside
 from cake_verify.analyses.positions import arguments, declared_values, parameters
 from cake_verify.analyses.ragged_tiles import Beyond, beyond_end
-from cake_verify.analyses.runs import elsewhere, mask_ends, run_of
+from cake_verify.analyses.runs import elsewhere, mask_ends, reach_of, run_of
 from cake_verify.analyses.sites import Site, covered
 from cake_verify.analyses.trips import linear, resolver_of, spoken, written
 from cake_verify.analyses.words import call
@@ -57,6 +57,8 @@ def check(program: Program) -> Iterator[Fault]:
             yield _behind(site, tensor, ragged)
             continue
         if op.attrs.get("clip"):
+            if op.name == "store" and (fault := next((f for axis, e in enumerate(entries) if isinstance(e, Expr) and (f := _in_front(program, site, tensor, axis, e)) is not None), None)) is not None:
+                yield fault
             continue
         grouped = any(loop.kind == "tiles" and program.schedulers[str(loop.scheduler)].kind == "grouped" for loop in site.loops)
         if op.operands.get("mask") is not None:
@@ -80,7 +82,7 @@ def check(program: Program) -> Iterator[Fault]:
         for axis, e in enumerate(entries):
             if not isinstance(e, Expr):
                 continue
-            run = (e, covered(op, axis)) if not isinstance(e.type, FragT) else run_of(program, site.role.name, e)
+            run = (e, covered(op, axis)) if not isinstance(e.type, FragT) else reach_of(program, site.role.name, e)
             fault = _axis(program, site, tensor, axis, *run) if run is not None else None
             if fault:
                 yield fault
@@ -233,6 +235,15 @@ def _axis(program: Program, site: Site, tensor: Param, axis: int, e: Expr, n: in
     return _ragged(program, site, tensor, axis, e, extent, n)
 
 
+def _in_front(program: Program, site: Site, tensor: Param, axis: int, e: Expr) -> Fault | None:
+    """A member whose whole part lies in front of the tensor in the first tile, as parts are dealt from the last member on: then the last tile ends too early."""
+    line = affine(program, site.role.name, e) if site.role.members > 1 and not isinstance(e.type, FragT) else None
+    if line is None or line.terms.get("member", 0) >= 0 or _least(program, site, e) + covered(site.op, axis) > 0:
+        return None
+    return Fault("S033", f"the part of member {site.role.members - 1} ends in front of `{tensor.name}` in the first tile: nothing is left of it there", site.op.spans.get("coords", site.op.span),
+                 ((tensor.span, "declared here"), (site.role.span, f"{site.role.members} members")), f"count parts by `{site.role.name}.index`", (), {"role": site.role.name, "tensor": tensor.name, "axis": axis})  # fmt: skip
+
+
 def _least(program: Program, site: Site, e: Expr) -> int:
     """The least value of a coordinate that counts down in members and fixed rounds, for tile 0; 0 where that is not known."""
     line = affine(program, site.role.name, e)
@@ -270,7 +281,7 @@ def _ragged(program: Program, site: Site, tensor: Param, axis: int, e: Expr, ext
     d = program.schedulers.get(str(loop.scheduler)) if loop is not None else None
     if d is None or field not in d.names:
         return None
-    tiles = d.tiles[d.names.index(field)]
+    tiles = resolver_of(program, "")(d.tiles[d.names.index(field)])  # also under a name
     if tiles.op == "param":  # an argument that is stated to be so many
         count, resolve = str(tiles.attrs["name"]), resolver_of(program, "")
         tiles = definitions([c for a in program.assumes for c in stated(resolve(a.cond))], [count]).get(count, tiles)

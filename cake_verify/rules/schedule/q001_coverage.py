@@ -15,6 +15,7 @@ from cake_verify.analyses import edits, ranges
 from cake_verify.analyses.affine import Affine, affine, shifted
 from cake_verify.analyses.grouped_rows import misplaced, rows_left
 from cake_verify.analyses.positions import Position
+from cake_verify.analyses.runs import mask_ends
 from cake_verify.analyses.sites import Site, boxed, sites, stores_by_tensor
 from cake_verify.analyses.started_loops import rounds, with_starts
 from cake_verify.analyses.tensors import read_tensors
@@ -31,7 +32,7 @@ PAGE = Page(
     passing=LOOP,
     limits="Rows of grouped tiles are decided where the first row, and the count (`rows=`, or the rows of an `lm.in_bounds` mask), follow from the tile and the member. "
     "Otherwise decided for coordinates that are linear in tile fields, members and loop variables. A gap is reported only where one store alone writes the tensor and no condition is "
-    "around it; whether the tile counts fit the tensor needs declared extents. Where a role uses flags and adds to what it read, S039 decides.",
+    "around it; how much one store covers is what its mask lets through, where the mask says so in numbers (`lm.in_bounds(o, HEADS, 128)`), and nothing is said to overlap where the mask cannot be read; whether the tile counts fit the tensor needs declared extents. Where a role uses flags and adds to what it read, S039 decides.",
 )
 
 
@@ -248,13 +249,18 @@ def _strides(program: Program, s: Site, axis: int, line: Affine, alone: bool) ->
     extent = boxed(s.op, axis) if s.op.operands.get("rows") is None else None
     if extent is None or any(c < 0 for c in line.terms.values()) or any(_group_row(program, s, n) for n in line.terms):
         return None
+    masked = s.op.operands.get("mask") is not None
+    if masked:
+        ends, unknown = mask_ends(program, s)
+        extent = min([extent, *(n for k, e in ends if k == axis and (n := ranges.of(program, s.role.name, e).exact) is not None and n > 0)])
+        masked = axis in unknown  # how much it lets through of this axis nobody can tell
     terms = sorted((_Term(n, c, _count(program, s, n)) for n, c in line.terms.items() if c), key=lambda t: t.stride)
     tensor, span = s.op.attrs["tensor"], s.op.spans.get("coords", s.op.span)
     covered, inner = extent, f"one store covers {extent}"
     for t in terms:
         if t.count == 1:
             continue
-        if t.stride < covered:
+        if t.stride < covered and not masked:
             return Fault("Q001", f"stores to `{tensor}` overlap: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
         if t.stride > covered and alone and not any(isinstance(c, If) for c in s.path):
             return Fault("Q001", f"stores to `{tensor}` leave gaps: `{_shown(s, t.name)}` steps by {t.stride}, {inner}", span, (), f"step by {covered}", (), {"expected": covered, "found": t.stride, "axis": axis})
