@@ -13,6 +13,8 @@ NOT_SHOWN: Mapping[tuple[str, str], str] = {
     ("X001", "S005"): "the elected warp releases the slot before the other three are through their wait, and by the documents they may miss the phase; here the four "
     "warps of a warpgroup start a product together",
     ("X001", "Q006"): "the early arrival frees the slot of the round before, and the loader had passed its wait for that slot by then; a loader that comes later waits for a phase that is gone",
+    ("X002", "S010"): "the role that is declared to meet there has as many threads as the one that does, and the barrier only counts: the machine code is the same; with roles of two sizes it waits for ever",
+    ("numbers", "S003"): "the slot is released ahead of the product that reads it, and the copy that refills it lands later than that product ends; one that lands sooner brings another round's rows",
     ("X003", "S011"): "the block ends under a running store: in 30,000 such blocks whose shared memory was overwritten at once no word was wrong "
     "(docs/hardware.md), also with the copy engine busy ahead of the store, so the device seems to hold it; no document says that it must",
     ("X003", "S025"): "the block ends under loads or copy arrivals that nobody waits for: in 300 million words of blocks that took their place none "
@@ -43,6 +45,7 @@ ALARMS: Mapping[str, str] = {
     "S003": "what a warp sends depends on what it has read, and every warp waits for what all have sent, so that nobody is a tile ahead of a read; by the documents a send orders nothing that its thread did before it",
     "S004": "a product starts when the four warps of its group have come, in the simulator and on the device; PTX lets only the threads of one warp wait for each other there (docs/hardware.md, HW064), so that what a "
     "product reads of other warps' stores still needs a meeting",
+    "S008": "what is released in one round only is not waited for again: these lengths have no more rounds than the ring has slots and one; with a round more the loader stays",
     "Q006": "a position one before its step names the slot of the round before; with one slot, or slots of equal content, that is the same place",
     "S031": "a position one before the ring's first step has the number -1; the ring has one slot, which is the same place",
     "D031": "the entry behind the table is read, which is there in this run, and what it names is masked",

@@ -11,7 +11,7 @@ from typing import Any
 from bench.verify.silicon_report import BAD, KINDS, retried
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
-REPORTS = ("verify-silicon.json", "verify-silicon-later.json", "verify-silicon-flags.json", "verify-silicon-unseen.json", "verify-silicon-unseen-2.json", "verify-silicon-joined.json", "verify-silicon-fourth.json", "verify-silicon-sixth.json", "verify-silicon-tf32.json", "verify-silicon-seventh.json")
+REPORTS = ("verify-silicon.json", "verify-silicon-later.json", "verify-silicon-flags.json", "verify-silicon-unseen.json", "verify-silicon-unseen-2.json", "verify-silicon-joined.json", "verify-silicon-fourth.json", "verify-silicon-sixth.json", "verify-silicon-tf32.json", "verify-silicon-seventh.json", "verify-silicon-eighth.json")
 AGAIN = "verify-silicon-again.json"
 """Further tries of what the others had not shown, with more disturbances."""
 HEAD = """# Verifier, simulator and silicon

@@ -75,6 +75,13 @@ def test_schedules_of_the_seventh_set_were_tried_on_silicon() -> None:
     assert seventh["all"]["bad_on_silicon"] - seventh["all"]["bad_and_flagged"] == 6  # other values, which only an oracle tells
 
 
+def test_schedules_of_the_eighth_set_were_tried_on_silicon() -> None:
+    eighth = json.loads((RESULTS / "verify-silicon-eighth.json").read_text())
+    assert eighth["all"]["ran"] >= 115 and eighth["controls"]["outcomes"] == {"clean": 7} and not eighth["stopped"] and eighth["unexplained"] == []
+    assert not [d["key"] for d in eighth["disagreements"] if d["kind"] in ("control fails", "verifier missed", "simulator missed")]
+    assert eighth["all"]["bad_on_silicon"] - eighth["all"]["bad_and_flagged"] == 4  # other values, which only an oracle tells
+
+
 def test_a_second_try_showed_more_and_every_one_of_it_is_refused() -> None:
     again = json.loads((RESULTS / "verify-silicon-again.json").read_text())
     bad = {m["key"] for m in again["mutants"] if m["outcome"] in BAD}
