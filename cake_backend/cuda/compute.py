@@ -18,12 +18,14 @@ from cake_ir.types import FragT, ListT, PairT, Type
 FRESH = ("frag", "rowvec", "colvec")
 
 
-def bind(ctx: Context, name: str, e: Expr, declare_as: Type | None) -> None:
-    """Execute `name = e`; `declare_as` is the type of the place where the name's web begins here."""
-    if is_lazy(ctx, e) or (e.op == "frag" and e.attrs.get("init") is None and name not in ctx.role.held):
+def bind(ctx: Context, name: str, e: Expr, declare_as: Type | None, *, joined: bool = False) -> None:
+    """Execute `name = e`; `declare_as` is the type of the place where the name's web begins here, `joined` says that other paths write it, too."""
+    if (not joined and is_lazy(ctx, e)) or (e.op == "frag" and e.attrs.get("init") is None and name not in ctx.role.held):
         ctx.role.env[name] = Lazy(resolve(ctx, e))
         return
     old = ctx.role.env.get(name)
+    if declare_as is None and old is None:
+        not_lowered("a mask that outlives the loop which makes it", e.span, "write the condition where it is used")
     if declare_as is None:
         assert isinstance(old, Place | PairPlace | ListPlace)
         if needed := excess.flags(ctx, old, resolve(ctx, e)):
@@ -52,15 +54,15 @@ def declare_place(ctx: Context, name: str, t: Type) -> Place | PairPlace | ListP
 
 
 def is_lazy(ctx: Context, e: Expr) -> bool:
-    """Whether a name stands for its expression: masks, and coordinates that no register array is read for."""
+    """Whether a name stands for its expression: masks of what is not written again, and coordinates that no register array is read for."""
     t = e.type
     if not isinstance(t, FragT):
         return False
     if t.dtype == "bool":
-        for x in e.parts():
-            if x.op == "var" and isinstance(ctx.lookup(str(x.attrs["name"])), Place) and ctx.role.webs.written.get(str(x.attrs["name"]), 0) != 1 and not _model_only(e, x):
-                not_lowered("a mask over a value that is rebound", e.span, "write the condition where it is used")
-        return True
+        written = ctx.role.webs.written
+        return all(
+            x.op != "var" or not isinstance(ctx.lookup(str(x.attrs["name"])), Place) or written.get(str(x.attrs["name"]), 0) == 1 or _model_only(e, x) for x in e.parts()
+        )
     if t.dtype not in ("i32", "u32") or not any(x.op == "iota" for x in e.parts()):
         return False
     for x in e.parts():

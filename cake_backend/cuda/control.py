@@ -64,8 +64,8 @@ def effect(ctx: Context, op: Op) -> None:
 def declare_ahead(ctx: Context, web: Web) -> None:
     """Declare a place in front of the block that first writes it."""
     t, role = web.type, ctx.role
-    if isinstance(t, FragT) and t.dtype == "bool":
-        return
+    if isinstance(t, FragT) and t.dtype == "bool" and not web.joined:
+        return  # a name for its expression
     if isinstance(t, FragT | PairT | ListT):
         role.env[web.name] = compute.declare_place(ctx, web.name, t)
     elif isinstance(t, ScalarT):
@@ -88,7 +88,7 @@ def _assign(ctx: Context, s: Assign, begins: dict[str, Web]) -> None:
             value = s.value.operands["value"]
             assert isinstance(value, Expr)
             web = begins.get(s.targets[0])
-            compute.bind(ctx, s.targets[0], value, web.type if web else None)
+            compute.bind(ctx, s.targets[0], value, web.type if web else None, joined=id(s) in ctx.role.webs.joined)
             return
         _result(ctx, s, s.value, t, begins)
         return

@@ -15,17 +15,21 @@ from cake_ir.types import FragT, ListT, PairT, Type
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """One place: its name and the type it is declared with (the weakest of what is assigned to it)."""
+    """One place: its name, the type it is declared with (the weakest of what is assigned to it), and whether several paths write it, so that
+    no single expression says what it holds."""
 
     name: str
     type: Type
+    joined: bool = False
 
 
 @dataclass(slots=True)
 class Webs:
-    """`declared[id(stmt)]`: webs that begin at a statement; `live[id(stmt)]`: names whose value is read after it."""
+    """`declared[id(stmt)]`: webs that begin at a statement; `live[id(stmt)]`: names whose value is read after it; `joined`: statements that
+    write a joined web."""
 
     declared: dict[int, list[Web]] = field(default_factory=dict)
+    joined: set[int] = field(default_factory=set)
     live: dict[int, frozenset[str]] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
 
@@ -98,6 +102,14 @@ def _written(stmt: Stmt) -> Iterator[tuple[str, Type]]:
             yield from _written(s)
 
 
+def _writers(stmt: Stmt, name: str) -> Iterator[Stmt]:
+    if name in written_here(stmt):
+        yield stmt
+    for b in children(stmt):
+        for s in b:
+            yield from _writers(s, name)
+
+
 def weakest(types: list[Type]) -> Type:
     """The type of a place that holds all of `types`: the partial one where a finished value may stand for it."""
     for t in types:
@@ -143,8 +155,12 @@ def _split(block: tuple[Stmt, ...], name: str, webs: Webs, carried: bool) -> Non
                 _split(inner, name, webs, carried)
             continue
         types = [t for s in group for n, t in _written(s) if n == name]
+        writers = [w for s in group for w in _writers(s, name)]
+        joined = len(writers) > 1 and any(w not in group for w in writers)
         if types:
-            webs.declared.setdefault(id(first), []).append(Web(name, weakest(types)))
+            webs.declared.setdefault(id(first), []).append(Web(name, weakest(types), joined))
+        if joined:
+            webs.joined.update(map(id, writers))
 
 
 def _same_place(a: Type, b: Type) -> bool:
