@@ -45,7 +45,7 @@ def words(program: Program) -> frozenset[str]:
 
 
 @fact
-def rounded_down(program: Program) -> tuple[Expr, ...]:
+def floor_divisions(program: Program) -> tuple[Expr, ...]:
     """The divisions that round down outside of operations: in tile counts, in `let`s and in what role blocks evaluate."""
     if "floordiv" not in words(program) and not any([n.op == "floordiv" for d in program.schedulers.values() for e in d.tiles for n in e.parts()]):
         return ()  # as mostly

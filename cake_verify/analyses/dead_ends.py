@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import beside, mentions, rounded_down
+from cake_ir.derive.mentions import beside, floor_divisions, mentions
 from cake_ir.derive.structure import nodes, stated
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
@@ -18,7 +18,7 @@ from cake_verify.analyses.trips import Loop, canonical, linear, loops, resolver_
 
 def dead_ends(program: Program) -> Iterator[Fault]:
     """At most one fault: a count that rounds down although its last round is prepared for."""
-    if "floordiv" not in mentions(program) and not rounded_down(program):
+    if "floordiv" not in mentions(program) and not floor_divisions(program):
         return
     for x in loops(program):
         if x.stmt.kind == "range" and x.lo.op == "const" and x.lo.attrs["value"] == 0 and (step := _step(program, x.role, x.hi)) and (mask := _mask(program, x, step)) is not None and not _elsewhere(program, x, step):

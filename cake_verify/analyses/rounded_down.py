@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from cake_ir.derive.mentions import beside, mentions
-from cake_ir.derive.mentions import rounded_down as divided
+from cake_ir.derive.mentions import beside, floor_divisions, mentions
 from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
@@ -54,7 +53,7 @@ def rounded_down(program: Program) -> Iterator[Fault]:
 
 def _floors(program: Program) -> list[_Floor]:
     inside = mentions(program).get("floordiv", ())
-    if not any([isinstance(n.args[1].attrs.get("value"), int) for n in (*divided(program), *inside)]):
+    if not any([isinstance(n.args[1].attrs.get("value"), int) for n in (*floor_divisions(program), *inside)]):
         return []
     resolve = resolver_of(program, "")
     out: dict[tuple[str, int], _Floor] = {}

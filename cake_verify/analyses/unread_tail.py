@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_ir.derive.mentions import rounded_down
+from cake_ir.derive.mentions import floor_divisions
 from cake_ir.derive.structure import stated
 from cake_ir.fault import Fault
 from cake_ir.program import Expr, Program
@@ -18,7 +18,7 @@ from cake_verify.analyses.trips import spoken
 
 def unread_tails(program: Program) -> Iterator[Fault]:
     """Tensors of which no load comes to what is left behind the last whole tile."""
-    if not any([n.args[1].op in ("const", "var") for n in rounded_down(program)]):  # a name may stand for the size of a tile
+    if not any([n.args[1].op in ("const", "var") for n in floor_divisions(program)]):  # a name may stand for the size of a tile
         return
     loads: dict[str, list[Site]] = {}
     for s in sites(program).of(*LOADS):
