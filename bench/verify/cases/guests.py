@@ -157,7 +157,7 @@ GUESTS = (
     corpus("conv2d_nhwc_tcgen05", ({"NB": 2, "H": 2, "W": 136, "C": 72, "KO": 72}, {"NB": 1, "H": 3, "W": 20, "C": 16, "KO": 8}), _convolved, params={"STAGES": 2}, ctas=2),
     corpus("w8a16_swapped_wgmma", ({"M": 40, "N": 264, "K": 272}, {"M": 7, "N": 520, "K": 64}), _widened, params={"STAGES": 2}, ctas=2),
     corpus("int8_dequant_gemm", ({"M": 140, "N": 72, "K": 272}, {"M": 30, "N": 136, "K": 32}), _smooth),
-    corpus("moe_gather_tcgen05", ({"T": 50, "K": 200, "E": 3, "N": 136, "owners": (0, 2, -1)}, {"T": 20, "K": 64, "E": 2, "N": 40, "owners": (1, 0, -1, 1)}), _by_number, params={"STAGES": 2}, ctas=2),
+    corpus("moe_gather_tcgen05", ({"T": 50, "K": 200, "E": 3, "N": 136, "owners": (0, 2, -1, 1, 2)}, {"T": 20, "K": 64, "E": 2, "N": 40, "owners": (1, 0, -1, 1)}), _by_number, params={"STAGES": 2}, ctas=2),
     corpus("serial_splitk_sm120", ({"M": 100, "N": 136, "K": 520, "SPLITS": 3}, {"M": 30, "N": 40, "K": 256, "SPLITS": 4}), _in_turn, params={"STAGES": 2}, ctas=2),
     corpus("router_topk_fused", ({"T": 100, "H": 520}, {"T": 30, "H": 64}), _routed, tolerance=1e-2),
     corpus("swa_sink_paged", ({"HQ": 2, "HK": 1, "WINDOW": 100, "q": (140, 20), "k": (300, 20)}, {"HQ": 2, "HK": 2, "WINDOW": 100, "q": (3, 0, 60), "k": (200, 5, 60)}), _windowed, params={"STAGES": 2, "WINDOW": 100}, ctas=2, tolerance=1e-2),
