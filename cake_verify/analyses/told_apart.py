@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from math import gcd
 
+from cake_ir.fact import fact
 from cake_ir.program import AssumeValues, Expr, For, Program
 from cake_ir.types import FragT
 from cake_verify.analyses.running_offsets import prefix_tensors
@@ -17,6 +18,7 @@ _Form = tuple[int, dict[str, int]]
 """A number, and by how much each term moves the place; the elements of the fragment itself are the term `#`."""
 
 
+@fact
 def never_meet(program: Program, one: int, other: int) -> bool:
     """Whether two accesses of one tensor leave different rests along some axis, whatever tiles they belong to."""
     a, b = (s.op.operands.get("coords") for s in (_site(program, one), _site(program, other)))
@@ -32,6 +34,7 @@ def never_meet(program: Program, one: int, other: int) -> bool:
     return False
 
 
+@fact
 def one_of_two(program: Program, one: int, other: int) -> bool:
     """Whether two accesses are the arms of one branch, at the same coordinates: together they are one access, which the branch only says how to make."""
     a, b = _site(program, one), _site(program, other)
@@ -42,6 +45,7 @@ def one_of_two(program: Program, one: int, other: int) -> bool:
     return any(arms.get(id(branch), arm) is not arm for branch, arm in b.branches())
 
 
+@fact
 def in_front(program: Program, one: int, other: int) -> bool:
     """Whether in one tile the one goes through elements up to an end (`for i in lm.range(n)`), and the other is at that end or behind it; two rounds of one
     loop, whether it goes on by as many elements as it touches."""
@@ -95,6 +99,7 @@ def _stretch(program: Program, s: Site, e: Expr, axis: int) -> tuple[For | None,
     return loop, _sum((constant, rest), linear(resolve(loop.lo)), each), _sum((constant + covered(s.op, axis) - each - 1, rest), linear(resolve(loop.hi)), each)
 
 
+@fact
 def by_member(program: Program, one: int, other: int) -> bool:
     """Whether two members of a role have parts of their own along an axis, by their number alone."""
     a, b = _site(program, one), _site(program, other)
@@ -109,6 +114,7 @@ def by_member(program: Program, one: int, other: int) -> bool:
     return False
 
 
+@fact
 def shares(program: Program, one: int, other: int) -> bool:
     """Whether in two tiles both stay between sums of sorted offsets at the tile's number and at the next one, `A[b] + B[b]` and `A[b + 1] + B[b + 1]`."""
     a, b = _site(program, one), _site(program, other)
@@ -120,18 +126,20 @@ def shares(program: Program, one: int, other: int) -> bool:
 
 def own_sequences(program: Program, one: int, other: int, tiles: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
     """Whether in two tiles both begin at the running offset of a sequence, each of its own: that a store stays in its sequence is S013's."""
+    return any([len(tiles[0]) == len(tiles[1]) == many and tiles[0][k] != tiles[1][k] for many, k in _numbered(program, one, other)])
+
+
+@fact
+def _numbered(program: Program, one: int, other: int) -> tuple[tuple[int, int], ...]:
+    """How many fields a tile has and which of them numbers the sequence that both accesses begin in, for each axis along which they do."""
     a, b = _site(program, one), _site(program, other)
     x, y = a.op.operands.get("coords"), b.op.operands.get("coords")
     loops = [loop for loop in a.loops if loop.kind == "tiles"]
     if not isinstance(x, tuple) or not isinstance(y, tuple) or len(x) != len(y) or len(loops) != 1 or loops != [loop for loop in b.loops if loop.kind == "tiles"]:
-        return False
+        return ()
     names = program.schedulers[str(loops[0].scheduler)].names
-    for e, at in zip(x, y, strict=True):
-        found = {_sequence(program, s, c) for s, c in ((a, e), (b, at))}
-        name = found.pop()
-        if not found and name in names and len(tiles[0]) == len(tiles[1]) == len(names) and tiles[0][names.index(name)] != tiles[1][names.index(name)]:
-            return True
-    return False
+    pairs = [(_sequence(program, a, e), _sequence(program, b, at)) for e, at in zip(x, y, strict=True)]
+    return tuple([(len(names), names.index(mine)) for mine, theirs in pairs if mine == theirs and mine in names])
 
 
 def _sequence(program: Program, s: Site, e: Expr) -> str:

@@ -129,6 +129,14 @@ def test_an_extent_larger_than_any_float_is_no_overflow() -> None:
     assert verify_text(text.replace("LM.gmem1d[LM.i32, 1]", f"LM.gmem1d[LM.i32, {'9' * 400}]")).verdict == "pass"
 
 
+def test_a_place_that_memory_decides_is_told_apart_once_and_not_for_every_meeting() -> None:
+    text = (CORPUS / "silu_mul_masked_quant.py").read_text("utf-8")
+    store = next(line for line in text.splitlines(keepends=True) if line.lstrip().startswith("lm.store(S, s,"))
+    started = time.process_time()
+    assert verify_text(text.replace(store, store + store)).verdict != "fail"
+    assert time.process_time() - started < 1.5
+
+
 def test_the_fuzzer_runs_and_finds_nothing_in_a_few_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fuzz.main(["--minutes", "0.1", "--seed", "11", "--found", str(tmp_path)]) == 0
     assert " 0 broken" in capsys.readouterr().out
