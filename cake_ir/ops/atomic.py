@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Touch
+from cake_ir.ops.move import placed
 from cake_ir.ops.spec import Call, OpSpec, P, always
 from cake_ir.program import Expr
 from cake_ir.types import NONE, FragT, ScalarT, Type, ViewT
@@ -46,11 +47,7 @@ def _atomic(call: Call) -> Type:
         call.fault("N061", f"`{call.attrs['scope']}` is not a scope", "scope", help="scopes: cta gpu sys")
     if call.attrs["order"] not in (None, "any"):
         call.fault("N061", f"`{call.attrs['order']}` is not an order", "order", help='write `order="any"`, or leave it out')
-    coords = call.operands["coords"]
-    assert isinstance(coords, tuple)
-    if len(coords) != tensor.rank:
-        call.fault("D011", f"`{tensor.name}` has {tensor.rank} dimensions but `coords` gives {len(coords)}", "coords",
-                   help="coordinates are innermost first, one a dimension", expected=tensor.rank, found=len(coords))  # fmt: skip
+    placed(call)
     return NONE
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cake_ir.dtypes import DTYPES
 from cake_ir.ops.effects import Effect, Issue, Touch
 from cake_ir.ops.spec import Call, OpSpec, P, always
@@ -15,12 +17,18 @@ _BULK_REDUCE = always(Issue("bulk", (Touch("view", "r", "smem", "async", "one"),
 _CP_ASYNC = always(Issue("cp_async", (Touch("tensor", "r", "gmem"), Touch("view", "w", "smem")), "group", "all"))
 
 
+def placed(call: Call) -> Any:
+    """The tensor that an operation touches at coordinates, of which there is one a dimension (D011)."""
+    tensor, coords = call.scope.declared(str(call.attrs["tensor"])), call.operands["coords"]
+    assert isinstance(coords, tuple)
+    if len(coords) != tensor.rank:
+        call.fault("D011", f"`{tensor.name}` has {tensor.rank} dimensions but `coords` gives {len(coords)}", "coords",
+                   help="coordinates are innermost first, one a dimension", expected=tensor.rank, found=len(coords))  # fmt: skip
+    return tensor
+
+
 def _tma_load(call: Call) -> Type:
-    view, coords = call.type_of("view"), call.operands["coords"]
-    tensor = call.scope.declared(str(call.attrs["tensor"]))
-    if tensor.rank != len(coords):  # type: ignore[arg-type]  # coords operands are tuples by kind
-        call.fault("D011", f"`{tensor.name}` has {tensor.rank} dimensions but `coords` gives {len(coords)}", "coords",  # type: ignore[arg-type]  # coordinates are a tuple
-                   help="coordinates are innermost first, one a dimension", expected=tensor.rank, found=len(coords))  # type: ignore[arg-type]  # as above
+    view, tensor = call.type_of("view"), placed(call)
     if tensor.dtype and isinstance(view, ViewT) and tensor.dtype != view.dtype:
         call.fault("D012", f"`{tensor.name}` holds {tensor.dtype} but `{view.view}` holds {view.dtype}", "tensor",
                    expected=view.dtype, found=tensor.dtype)
@@ -196,14 +204,14 @@ def _send(call: Call) -> Type:
 
 
 def _load(call: Call) -> Type:
-    tensor = call.scope.declared(str(call.attrs["tensor"]))
+    tensor = placed(call)
     shape = call.attrs["shape"]
     assert isinstance(shape, tuple)
     return _fragment(call, str(call.attrs["form"]), tuple(int(n) for n in shape), tensor.dtype or "f32")  # type: ignore[arg-type]  # a shape is ints
 
 
 def _store(call: Call) -> Type:
-    tensor, x = call.scope.declared(str(call.attrs["tensor"])), call.type_of("x")
+    tensor, x = placed(call), call.type_of("x")
     if isinstance(x, FragT):
         if tensor.dtype and x.dtype != tensor.dtype:
             call.fault("D003", f"`{tensor.name}` holds {tensor.dtype}, the fragment is {x.dtype}", "x",
