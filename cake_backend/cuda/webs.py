@@ -154,11 +154,10 @@ def _split(block: tuple[Stmt, ...], name: str, webs: Webs, carried: bool) -> Non
             for inner in children(first):
                 _split(inner, name, webs, carried)
             continue
-        types = [t for s in group for n, t in _written(s) if n == name]
         writers = [w for s in group for w in _writers(s, name)]
         joined = len(writers) > 1 and any(w not in group for w in writers)
-        if types:
-            webs.declared.setdefault(id(first), []).append(Web(name, weakest(types), joined))
+        if writers:
+            webs.declared.setdefault(id(first), []).append(Web(name, weakest([written_here(w)[name] for w in writers]), joined))
         if joined:
             webs.joined.update(map(id, writers))
 
